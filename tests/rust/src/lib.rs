@@ -1,0 +1,1 @@
+//! The shared fixtures run through Rust; see `tests/fixtures/README.md`.
