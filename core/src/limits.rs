@@ -1,1 +1,96 @@
-//! (being written)
+//! Every bound of the engine and its hosts, in one place, with its default.
+//!
+//! Law: whatever grows with what a peer sends or an author yields has a field here, and the error at the
+//! bound has a test.
+
+use crate::now::Millis;
+
+/// The bounds of one engine. Sizes are bytes, times are milliseconds unless a field says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Longest line on stdio and largest HTTP body. Default 4 MiB.
+    pub message: usize,
+    /// Deepest nesting of arrays and objects in a message. Default 64.
+    pub nesting: usize,
+    /// Most elements of a JSON-RPC batch. Default 256.
+    pub batch: usize,
+    /// Longest URI. Default 64 KiB.
+    pub uri: usize,
+    /// Most requests of one connection that wait for an answer, cancelled ones included until their handler
+    /// returns. Default 1,024.
+    pub in_flight: usize,
+    /// Items on a page of a list. Default 100.
+    pub page: usize,
+    /// Items that one list call may examine when some are skipped. Default 10,000.
+    pub list_scan: usize,
+    /// Items that a `.list` callback without paging may return. Default 100,000.
+    pub list_source: usize,
+    /// How long the answer of a `.list` callback without paging is kept. Default 60,000 ms.
+    pub list_ttl: Millis,
+    /// Kept answers of `.list` callbacks, over all principals. Default 256.
+    pub list_cache: usize,
+    /// Subscriptions of one connection: `resources/subscribe` and open listens together (DEC-18). Default 10,000.
+    pub subscriptions: usize,
+    /// URIs in the filter of one `subscriptions/listen` (DEC-18). Default 10,000.
+    pub filter_uris: usize,
+    /// Contents of one reply before encoding. Default 16 MiB.
+    pub contents: usize,
+    /// Contents of all replies being gathered from streaming handlers. Default 256 MiB.
+    pub contents_total: usize,
+    /// Above this, a host stops reading until the output has drained. Default 1 MiB.
+    pub output: usize,
+    /// A read, list or foreign call that is unanswered for so long fails with `timeout`. Default 30,000 ms.
+    pub read_timeout: Millis,
+    /// The same for `completion/complete`. Default 5,000 ms.
+    pub completion_timeout: Millis,
+    /// Values of one completion (R-108: at most 100). Default 100.
+    pub completion_values: usize,
+    /// After a URI's update was told, the next one is told this much later at the earliest. Default 50 ms.
+    pub coalesce: Millis,
+    /// Least time between two progress notifications of one request. Default 50 ms; the first and any
+    /// that reaches `total` always go out.
+    pub progress_interval: Millis,
+    /// Log messages of one request. Default 1,000.
+    pub log_messages: usize,
+    /// Longest `requestState` that is opened, and longest cursor. Default 64 KiB.
+    pub state: usize,
+    /// How long a sealed `requestState` is accepted. Default 600,000 ms.
+    pub state_ttl: Millis,
+    /// Server-to-client requests of one legacy connection that wait for an answer. Default 64.
+    pub asks: usize,
+    /// How long what is in flight may still finish after the end of input. Default 1,000 ms.
+    pub grace: Millis,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message: 4 << 20,
+            nesting: 64,
+            batch: 256,
+            uri: 64 << 10,
+            in_flight: 1_024,
+            page: 100,
+            list_scan: 10_000,
+            list_source: 100_000,
+            list_ttl: 60_000,
+            list_cache: 256,
+            subscriptions: 10_000,
+            filter_uris: 10_000,
+            contents: 16 << 20,
+            contents_total: 256 << 20,
+            output: 1 << 20,
+            read_timeout: 30_000,
+            completion_timeout: 5_000,
+            completion_values: 100,
+            coalesce: 50,
+            progress_interval: 50,
+            log_messages: 1_000,
+            state: 64 << 10,
+            state_ttl: 600_000,
+            asks: 64,
+            grace: 1_000,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Whose fault it is: what an author's registration or handler did wrong, in words of the domain.
+//!
+//! Knows no code numbers: `version` maps these to the wire, per revision.
+
+use crate::now::Millis;
+use std::fmt;
+
+/// Why a read, completion, list or foreign call failed (DEC-20). The peer sees `kind` and the facts, never text
+/// of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// No such resource.
+    NotFound,
+    /// A value of the URI or of the request has the wrong type or form.
+    InvalidParameter {
+        /// Its name.
+        parameter: String,
+        /// What it should have been: one short phrase, sent to the peer.
+        expected: String,
+    },
+    /// The principal may not see it. Told as [`ReadError::NotFound`] unless the server is explicit.
+    AccessDenied,
+    /// The URI is malformed or its scheme is unknown.
+    InvalidUri,
+    /// Anything else that went wrong in the handler or behind it.
+    Failed,
+    /// The contents are larger than allowed.
+    SizeExceeded {
+        /// The bound, in bytes.
+        limit: u64,
+        /// The size, in bytes, when known.
+        size: Option<u64>,
+    },
+    /// The handler did not answer in time.
+    Timeout {
+        /// The time allowed, in milliseconds.
+        after: Millis,
+    },
+    /// Too many requests.
+    RateLimited {
+        /// When to come back, in milliseconds from now.
+        retry_after: Millis,
+    },
+    /// The handler needs input from the client, and this revision has no way to ask (DEC-22).
+    InputRequired,
+    /// The user declined to give the input.
+    InputDeclined,
+    /// An error of the author's own: for methods behind the extension door, or a code documented by the server.
+    Custom {
+        /// A JSON-RPC code outside -32768…-32000, or one of the standard five.
+        code: i32,
+        /// One short sentence.
+        message: String,
+        /// `data`, as JSON text.
+        data: Option<String>,
+    },
+}
+
+impl ReadError {
+    /// The word that `data.kind` carries, if the vocabulary has one (DEC-20).
+    pub fn kind(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NotFound => "not_found",
+            Self::InvalidParameter { .. } => "invalid_parameter",
+            Self::AccessDenied => "access_denied",
+            Self::InvalidUri => "invalid_uri",
+            Self::Failed => "read_error",
+            Self::SizeExceeded { .. } => "size_exceeded",
+            Self::Timeout { .. } => "timeout",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::InputRequired => "input_required",
+            Self::InputDeclined => "input_declined",
+            Self::Custom { .. } => return None,
+        })
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => f.write_str("Resource not found"),
+            Self::InvalidParameter { parameter, expected } => {
+                write!(f, "Invalid parameter {parameter}: expected {expected}")
+            }
+            Self::AccessDenied => f.write_str("Access denied"),
+            Self::InvalidUri => f.write_str("Invalid URI"),
+            Self::Failed => f.write_str("Failed to read resource"),
+            Self::SizeExceeded { .. } => f.write_str("Resource too large"),
+            Self::Timeout { .. } => f.write_str("Timed out"),
+            Self::RateLimited { .. } => f.write_str("Too many requests"),
+            Self::InputRequired => f.write_str("Input from the client is required"),
+            Self::InputDeclined => f.write_str("The required input was declined"),
+            Self::Custom { message, .. } => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}

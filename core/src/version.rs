@@ -1,0 +1,170 @@
+//! Every difference between the protocol's revisions: what each has, and which code each error carries.
+//!
+//! Law: no other module compares revisions or knows a code number.
+
+use crate::error::ReadError;
+use std::fmt;
+
+/// A dated revision of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Revision {
+    /// 2024-11-05.
+    V2024_11_05,
+    /// 2025-03-26.
+    V2025_03_26,
+    /// 2025-06-18.
+    V2025_06_18,
+    /// 2025-11-25.
+    V2025_11_25,
+    /// 2026-07-28: stateless, without a handshake.
+    V2026_07_28,
+}
+
+/// The sets of fields that revisions share in list items (requirements 5.1): items are encoded once for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldSet {
+    /// 2024-11-05 and 2025-03-26: no `title`, `_meta`, `icons` or `lastModified`.
+    Basic,
+    /// 2025-06-18: no `icons`.
+    Titled,
+    /// 2025-11-25 and 2026-07-28.
+    Full,
+}
+
+impl FieldSet {
+    /// How many there are: the size of a table indexed by [`FieldSet::index`].
+    pub const COUNT: usize = 3;
+
+    /// A dense number for tables.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Revision {
+    /// All revisions, newest first: the order of `supportedVersions` (DEC-07).
+    pub const ALL: [Self; 5] =
+        [Self::V2026_07_28, Self::V2025_11_25, Self::V2025_06_18, Self::V2025_03_26, Self::V2024_11_05];
+
+    /// The newest revision that has a handshake: the answer to an unknown one.
+    pub const NEWEST_LEGACY: Self = Self::V2025_11_25;
+
+    /// The revision with this date.
+    pub fn parse(date: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.as_str() == date)
+    }
+
+    /// Its date, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// Whether requests are self-contained, without a handshake.
+    pub fn is_modern(self) -> bool {
+        self == Self::V2026_07_28
+    }
+
+    /// The fields that list items and contents have.
+    pub fn field_set(self) -> FieldSet {
+        match self {
+            Self::V2024_11_05 | Self::V2025_03_26 => FieldSet::Basic,
+            Self::V2025_06_18 => FieldSet::Titled,
+            Self::V2025_11_25 | Self::V2026_07_28 => FieldSet::Full,
+        }
+    }
+
+    /// Whether arrays of messages are accepted (R-015, R-018, DEC-01).
+    pub fn has_batches(self) -> bool {
+        self == Self::V2025_03_26
+    }
+
+    /// Whether an error without a readable id carries `"id":null` rather than none.
+    pub fn has_null_id(self) -> bool {
+        self <= Self::V2025_06_18
+    }
+
+    /// Whether the capability `completions` exists.
+    pub fn has_completions_capability(self) -> bool {
+        self >= Self::V2025_03_26
+    }
+
+    /// Whether `completion/complete` has a `context`.
+    pub fn has_completion_context(self) -> bool {
+        self >= Self::V2025_06_18
+    }
+
+    /// Whether a progress notification has a `message`.
+    pub fn has_progress_message(self) -> bool {
+        self >= Self::V2025_03_26
+    }
+
+    /// Whether contents may carry `_meta` (requirements 5.1).
+    pub fn has_contents_meta(self) -> bool {
+        self >= Self::V2025_06_18
+    }
+
+    /// Whether `serverInfo` has a `title`.
+    pub fn has_server_title(self) -> bool {
+        self >= Self::V2025_06_18
+    }
+
+    /// Whether `serverInfo` has `description`, `websiteUrl` and `icons`.
+    pub fn has_server_description(self) -> bool {
+        self >= Self::V2025_11_25
+    }
+
+    /// The code of an error of the domain (DEC-20).
+    pub fn code(self, error: &ReadError) -> i32 {
+        let modern = self.is_modern();
+        match error {
+            ReadError::Custom { code, .. } => *code,
+            ReadError::InvalidParameter { .. } | ReadError::InvalidUri | ReadError::InputDeclined => {
+                INVALID_PARAMS
+            }
+            ReadError::NotFound if modern => INVALID_PARAMS,
+            ReadError::NotFound => -32002,
+            ReadError::AccessDenied if modern => -31003,
+            ReadError::AccessDenied => -32003,
+            ReadError::SizeExceeded { .. } if modern => -31013,
+            ReadError::Timeout { .. } if modern => -31008,
+            ReadError::RateLimited { .. } if modern => -31029,
+            _ => INTERNAL_ERROR,
+        }
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Not JSON.
+pub const PARSE_ERROR: i32 = -32700;
+/// JSON, but not a message, or not one that is allowed here.
+pub const INVALID_REQUEST: i32 = -32600;
+/// Unknown method, or one whose capability was not advertised.
+pub const METHOD_NOT_FOUND: i32 = -32601;
+/// The params are wrong.
+pub const INVALID_PARAMS: i32 = -32602;
+/// A failure of the server.
+pub const INTERNAL_ERROR: i32 = -32603;
+/// A mirrored header contradicts the body (2026-07-28).
+pub const HEADER_MISMATCH: i32 = -32020;
+/// The client did not declare a capability that the request needs (2026-07-28, R-050).
+pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
+/// The revision named by the request is not served (2026-07-28, R-030).
+pub const UNSUPPORTED_VERSION: i32 = -32022;
+
+/// Whether an author may use `code` in [`ReadError::Custom`]: one of the standard five, or outside the range that
+/// JSON-RPC reserves.
+pub fn is_custom_code(code: i32) -> bool {
+    matches!(code, PARSE_ERROR | INVALID_REQUEST | METHOD_NOT_FOUND | INVALID_PARAMS | INTERNAL_ERROR)
+        || !(-32768..=-32000).contains(&code)
+}
