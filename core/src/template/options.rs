@@ -1,0 +1,155 @@
+//! What an author may say about a template and its variables. Plain data, no logic beyond the words.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Options of one template. The default is right for most templates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateOptions {
+    /// Options by variable name. Names that the template does not have are ignored.
+    pub variables: BTreeMap<String, VariableOptions>,
+    /// What query names that the template does not have mean. Default: ignored.
+    pub extra_query: ExtraQuery,
+    /// Most captures that may share one segment, where nothing but the choice rule separates them. It bounds the
+    /// cost of a lookup. Default 8 ([`TemplateOptions::CAPTURES`]).
+    pub captures: usize,
+}
+
+impl TemplateOptions {
+    /// The default of [`TemplateOptions::captures`].
+    pub const CAPTURES: usize = 8;
+}
+
+impl Default for TemplateOptions {
+    fn default() -> Self {
+        Self { variables: BTreeMap::new(), extra_query: ExtraQuery::Ignore, captures: Self::CAPTURES }
+    }
+}
+
+/// Options of one variable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VariableOptions {
+    /// The type of the value. Default: [`Kind::List`] with `*`, else [`Kind::Scalar`].
+    pub kind: Option<Kind>,
+    /// Which values are refused. Default: [`Policy::Path`] for `{+x}`, [`Policy::Text`] in a query or fragment,
+    /// else [`Policy::Segment`].
+    pub policy: Option<Policy>,
+    /// Whether `{x}` and `{+x}` may be empty; other operators always allow it. Default `false`.
+    pub empty: bool,
+    /// Which characters `{+x}` may hold. Default: all but `?` and `#`.
+    pub chars: Chars,
+}
+
+/// A variable of a parsed template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Variable {
+    /// Its name, as the template spells it.
+    pub name: Arc<str>,
+    /// The type of its value.
+    pub kind: Kind,
+    /// Which values are refused.
+    pub policy: Policy,
+    /// Whether every match defines it. Optional variables may be missing from the parameters.
+    pub required: bool,
+}
+
+/// Declares an enum whose variants have one spelling each in options, fixtures and messages.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$doc])* $variant),+ }
+
+        impl $name {
+            /// The word for it in options, fixtures and messages.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownWord;
+            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err(UnknownWord { expected: &[$($word),+] }),
+                }
+            }
+        }
+    };
+}
+pub(super) use words;
+
+words! {
+    /// The type of a value. It is declared, never guessed from the input.
+    Kind {
+        /// One text.
+        Scalar = "scalar",
+        /// Several texts: split at commas, or at the operator's separator when exploded.
+        List = "list",
+        /// Pairs: `k,v,k,v`, or `k=v` items when exploded.
+        Map = "map",
+    }
+}
+
+words! {
+    /// Which decoded values are refused; each item of a list and each value of a map is checked. It is a filter, not
+    /// containment: a handler that opens files still needs a rooted open.
+    Policy {
+        /// One path segment: refuses `/`, `\`, NUL, control characters, `.`, `..` and a drive form (`C:`).
+        Segment = "segment",
+        /// A relative path: refuses `\`, NUL, control characters, a leading `/`, a drive form, and any `.` or `..` segment.
+        Path = "path",
+        /// Free text: refuses NUL, a leading `/` or `\`, a drive form, and any `..` segment.
+        Text = "text",
+        /// Refuses nothing but bytes that are not UTF-8.
+        Any = "any",
+    }
+}
+
+words! {
+    /// Which characters a `{+x}` may hold.
+    #[derive(Default)]
+    Chars {
+        /// What the operator allows: everything but `?` and `#`.
+        #[default]
+        Operator = "operator",
+        /// Every character of a URI: the template has no query and no fragment then.
+        Any = "any",
+    }
+}
+
+words! {
+    /// What query names that the template does not have mean.
+    #[derive(Default)]
+    ExtraQuery {
+        /// They are ignored.
+        #[default]
+        Ignore = "ignore",
+        /// They make the template not match.
+        Reject = "reject",
+    }
+}
+
+/// A word that is none of an option's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownWord {
+    /// The words of the option.
+    pub expected: &'static [&'static str],
+}
+
+impl std::fmt::Display for UnknownWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "expected one of: {}", self.expected.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownWord {}

@@ -1,0 +1,80 @@
+//! Which decoded values a template refuses (`Policy`), and what the refusals are called.
+
+use super::options::{Policy, UnknownWord, words};
+use std::str::FromStr;
+
+words! {
+    /// Why a value was refused. To a client this looks like any resource that does not exist.
+    Rejection {
+        /// A `/`.
+        Slash = "Slash",
+        /// A `\`.
+        Backslash = "Backslash",
+        /// A NUL character.
+        Nul = "Nul",
+        /// Another control character of ASCII.
+        Control = "Control",
+        /// `.` or `..`, or a segment that is one.
+        DotSegment = "DotSegment",
+        /// A leading `/` or `\`, or a drive form (`C:`).
+        Absolute = "Absolute",
+        /// An empty item before the last one of a `{/x*}`.
+        EmptySegment = "EmptySegment",
+        /// Bytes that are not UTF-8.
+        Utf8 = "Utf8",
+    }
+}
+
+/// Checks one decoded value. Characters are judged from left to right; the first offence is the reason.
+pub(super) fn check(policy: Policy, value: &str) -> Result<(), Rejection> {
+    match policy {
+        Policy::Any => Ok(()),
+        Policy::Segment => segment(value),
+        Policy::Path => path(value),
+        Policy::Text => text(value),
+    }
+}
+
+fn segment(value: &str) -> Result<(), Rejection> {
+    for &byte in value.as_bytes() {
+        match byte {
+            b'/' => return Err(Rejection::Slash),
+            _ => unprintable(byte)?,
+        }
+    }
+    if value == "." || value == ".." {
+        return Err(Rejection::DotSegment);
+    }
+    if has_drive(value) { Err(Rejection::Absolute) } else { Ok(()) }
+}
+
+fn path(value: &str) -> Result<(), Rejection> {
+    value.as_bytes().iter().try_for_each(|&byte| unprintable(byte))?;
+    if value.starts_with('/') || has_drive(value) {
+        return Err(Rejection::Absolute);
+    }
+    if value.split('/').any(|part| part == "." || part == "..") { Err(Rejection::DotSegment) } else { Ok(()) }
+}
+
+fn text(value: &str) -> Result<(), Rejection> {
+    if value.contains('\0') {
+        return Err(Rejection::Nul);
+    }
+    if value.starts_with(['/', '\\']) || has_drive(value) {
+        return Err(Rejection::Absolute);
+    }
+    if value.split(['/', '\\']).any(|part| part == "..") { Err(Rejection::DotSegment) } else { Ok(()) }
+}
+
+fn unprintable(byte: u8) -> Result<(), Rejection> {
+    match byte {
+        b'\\' => Err(Rejection::Backslash),
+        0 => Err(Rejection::Nul),
+        1..=0x1f | 0x7f => Err(Rejection::Control),
+        _ => Ok(()),
+    }
+}
+
+fn has_drive(value: &str) -> bool {
+    matches!(value.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+}

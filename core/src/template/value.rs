@@ -1,0 +1,178 @@
+//! Values of variables: what a match yields and what an expansion takes.
+
+use super::options::Variable;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The value of one variable. Borrows from the normal form of the URI where nothing had to be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value<'u> {
+    /// One text.
+    Scalar(Cow<'u, str>),
+    /// Several texts, at least one.
+    List(Vec<Cow<'u, str>>),
+    /// Pairs of distinct keys with their values, in the order of the URI, at least one.
+    Map(Vec<(Cow<'u, str>, Cow<'u, str>)>),
+}
+
+impl<'u> Value<'u> {
+    /// The text of a scalar; `None` for a list or a map.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Scalar(text) => Some(text),
+            Self::List(_) | Self::Map(_) => None,
+        }
+    }
+
+    /// The same value, borrowing nothing.
+    pub fn into_owned(self) -> Value<'static> {
+        fn own(text: Cow<'_, str>) -> Cow<'static, str> {
+            Cow::Owned(text.into_owned())
+        }
+        match self {
+            Self::Scalar(text) => Value::Scalar(own(text)),
+            Self::List(items) => Value::List(items.into_iter().map(own).collect()),
+            Self::Map(pairs) => {
+                Value::Map(pairs.into_iter().map(|(key, value)| (own(key), own(value))).collect())
+            }
+        }
+    }
+}
+
+impl<'u> From<&'u str> for Value<'u> {
+    fn from(text: &'u str) -> Self {
+        Self::Scalar(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
+        Self::Scalar(Cow::Owned(text))
+    }
+}
+
+impl<'u, T: Into<Cow<'u, str>>> From<Vec<T>> for Value<'u> {
+    fn from(items: Vec<T>) -> Self {
+        Self::List(items.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<'u, K: Into<Cow<'u, str>>, V: Into<Cow<'u, str>>> FromIterator<(K, V)> for Value<'u> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        Self::Map(pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+    }
+}
+
+/// What a match yields: the values of the variables that the URI defines, in template order.
+///
+/// Up to four values are held without an allocation; names are shared with the template.
+#[derive(Clone, Debug)]
+pub struct Params<'u> {
+    variables: Arc<[Variable]>,
+    values: SmallVec<[(u16, Value<'u>); 4]>,
+}
+
+impl<'u> Params<'u> {
+    /// No values yet, for the variables of one template.
+    pub(super) fn new(variables: Arc<[Variable]>) -> Self {
+        Self { variables, values: SmallVec::new() }
+    }
+
+    /// Adds the value of the variable at `position`; the caller adds in template order.
+    pub(super) fn push(&mut self, position: u16, value: Value<'u>) {
+        self.values.push((position, value));
+    }
+
+    /// The value at `position`, if it was added already.
+    pub(super) fn at_mut(&mut self, position: u16) -> Option<&mut Value<'u>> {
+        self.values.iter_mut().find(|(at, _)| *at == position).map(|(_, value)| value)
+    }
+
+    /// The value of the variable `name`; `None` if the URI leaves it undefined or the template has no such variable.
+    pub fn get(&self, name: &str) -> Option<&Value<'u>> {
+        self.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// The text of the scalar `name`; `None` if it is undefined, a list or a map.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(Value::as_str)
+    }
+
+    /// The defined variables with their values, in template order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value<'u>)> {
+        self.values.iter().map(|(position, value)| (&*self.variables[usize::from(*position)].name, value))
+    }
+
+    /// How many variables are defined.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether no variable is defined.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// All variables of the template, defined or not, in template order.
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// The same values, borrowing nothing.
+    pub fn into_owned(self) -> Params<'static> {
+        let values =
+            self.values.into_iter().map(|(position, value)| (position, value.into_owned())).collect();
+        Params { variables: self.variables, values }
+    }
+}
+
+impl PartialEq for Params<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Params<'_> {}
+
+/// The values that an expansion takes, by variable name. A missing name is undefined, which RFC 6570 allows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values<'v>(BTreeMap<Cow<'v, str>, Value<'v>>);
+
+impl<'v> Values<'v> {
+    /// No values: every variable is undefined.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Defines `name`, replacing an earlier value.
+    pub fn insert(&mut self, name: impl Into<Cow<'v, str>>, value: impl Into<Value<'v>>) {
+        self.0.insert(name.into(), value.into());
+    }
+
+    /// The same values with `name` defined.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<Cow<'v, str>>, value: impl Into<Value<'v>>) -> Self {
+        self.insert(name, value);
+        self
+    }
+
+    /// The value of `name`, if it is defined.
+    pub fn get(&self, name: &str) -> Option<&Value<'v>> {
+        self.0.get(name)
+    }
+}
+
+impl<'v, N: Into<Cow<'v, str>>> FromIterator<(N, Value<'v>)> for Values<'v> {
+    fn from_iter<I: IntoIterator<Item = (N, Value<'v>)>>(values: I) -> Self {
+        Self(values.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    }
+}
+
+/// The parameters of a match, ready to be expanded again.
+impl<'p> From<&'p Params<'_>> for Values<'p> {
+    fn from(params: &'p Params<'_>) -> Self {
+        params.iter().map(|(name, value)| (name, value.clone().into_owned())).collect()
+    }
+}
