@@ -1,0 +1,320 @@
+//! Bytes to messages, in one pass that checks the whole JSON grammar and borrows from the input.
+//!
+//! What is not JSON in UTF-8 has no id that could be trusted: [`Malformed::Parse`]. Everything else is told by its
+//! shape: `method` makes a request or, without `id`, a notification; `result` or `error` without `method` makes a
+//! response. A member that JSON-RPC defines, and a member of `params` or `params._meta`, must not come twice: two
+//! readers of such a message could see two different requests.
+
+use std::borrow::Cow;
+
+use super::id::Id;
+use super::json::Json;
+use super::members::{Members, decode_name};
+use super::scan::{Name, Scan, Scanner, Span};
+
+/// What [`decode`] accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeLimits {
+    /// How many objects and arrays may stand inside each other, the message's own object included. Default 64.
+    pub nesting: usize,
+    /// How many messages one batch may hold. Default 1,024.
+    pub batch: usize,
+}
+
+impl Default for DecodeLimits {
+    fn default() -> Self {
+        Self { nesting: 64, batch: 1024 }
+    }
+}
+
+/// What one line or body holds.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the hot one: a box would cost an allocation per message"
+)]
+pub enum Decoded<'m> {
+    /// One message.
+    Message(Message<'m>),
+    /// Something else, or a message that breaks a rule.
+    Malformed(Malformed<'m>),
+    /// A JSON array, possibly empty. Whether arrays are allowed is the caller's to decide.
+    Batch(Vec<Result<Message<'m>, Malformed<'m>>>),
+}
+
+/// A JSON-RPC message.
+#[derive(Clone, Debug)]
+pub enum Message<'m> {
+    /// Has `method` and `id`.
+    Request {
+        /// What the answer must repeat.
+        id: Id<'m>,
+        /// The decoded method name.
+        method: Cow<'m, str>,
+        /// What `params` holds.
+        params: Params<'m>,
+    },
+    /// Has `method` and no `id`: never answered.
+    Notification {
+        /// The decoded method name.
+        method: Cow<'m, str>,
+        /// What `params` holds.
+        params: Params<'m>,
+    },
+    /// Has no `method`, but `result` or `error`.
+    Response {
+        /// `None` if it is missing, null, or of a type that no request can have.
+        id: Option<Id<'m>>,
+        /// The member `result`, or the member `error`, of whatever type.
+        result: Result<Json<'m>, Json<'m>>,
+    },
+}
+
+/// The member `params` of a request or notification.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the hot one: a box would cost an allocation per message"
+)]
+pub enum Params<'m> {
+    /// There is none.
+    Absent,
+    /// An object, as MCP wants it.
+    Object {
+        /// Its members, `_meta` among them.
+        members: Members<'m>,
+        /// The members of `_meta` if that is an object. A `_meta` of another type is only found in `members`.
+        meta: Option<Members<'m>>,
+        /// The object as it was written.
+        raw: Json<'m>,
+    },
+    /// Anything else, `null` included: valid JSON-RPC perhaps, but not MCP (R-009: -32602).
+    Other(Json<'m>),
+}
+
+/// Why something is not a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed<'m> {
+    /// Not JSON in UTF-8: -32700 without an id.
+    Parse,
+    /// JSON, but not a message, or one that breaks a rule of [`decode`]: -32600.
+    Invalid {
+        /// The id to repeat. `None` if none was readable, and never the id of a response.
+        id: Option<Id<'m>>,
+    },
+    /// A notification or a response that breaks a rule of [`decode`]: nothing is answered.
+    Unanswerable,
+}
+
+impl<'m> Params<'m> {
+    /// The member `name`, if there is an object that has it.
+    pub fn get(&self, name: &str) -> Option<Json<'m>> {
+        match self {
+            Self::Object { members, .. } => members.get(name),
+            Self::Absent | Self::Other(_) => None,
+        }
+    }
+
+    /// The member `name` of `_meta`, if there is an object that has it.
+    pub fn meta(&self, name: &str) -> Option<Json<'m>> {
+        match self {
+            Self::Object { meta: Some(meta), .. } => meta.get(name),
+            _ => None,
+        }
+    }
+
+    /// Reads params that come without a message around them. `None` if an object or its `_meta` repeats a name.
+    pub fn from_json(json: Json<'m>) -> Option<Self> {
+        let mut root = Root::default();
+        let span = root.read_params(&mut Scanner::new(json.raw())?, 0).ok()?;
+        let params = root.take_params(json.raw(), span);
+        (!root.broken).then_some(params)
+    }
+}
+
+/// Reads one line or one body.
+///
+/// Accepts the JSON that `serde_json` accepts. Nesting deeper than `limits.nesting`, a repeated member and a batch
+/// longer than `limits.batch` break a rule; so does input of 4 GiB or more. Surrogate escapes without a partner are
+/// accepted where nobody reads them; [`Json::as_str`] refuses them, and so does the method's name here.
+pub fn decode<'m>(bytes: &'m [u8], limits: &DecodeLimits) -> Decoded<'m> {
+    let Ok(text) = simdutf8::basic::from_utf8(bytes) else { return Decoded::Malformed(Malformed::Parse) };
+    let Some(mut scanner) = Scanner::new(text) else {
+        return Decoded::Malformed(Malformed::Invalid { id: None });
+    };
+    let decoded = match scanner.peek() {
+        Some(b'[') => batch(&mut scanner, limits),
+        _ => message(&mut scanner, 1, limits).map(|message| match message {
+            Ok(message) => Decoded::Message(message),
+            Err(malformed) => Decoded::Malformed(malformed),
+        }),
+    };
+    match decoded {
+        Ok(decoded) if scanner.end().is_ok() => decoded,
+        _ => Decoded::Malformed(Malformed::Parse),
+    }
+}
+
+fn batch<'m>(scanner: &mut Scanner<'m>, limits: &DecodeLimits) -> Scan<Decoded<'m>> {
+    let mut list = Vec::new();
+    let mut more = scanner.open(b'[', b']', 1)?;
+    while more {
+        let element = message(scanner, 2, limits)?;
+        // One too many is enough to know; the rest is only checked.
+        if list.len() <= limits.batch {
+            list.push(element);
+        }
+        more = scanner.more(b']')?;
+    }
+    if list.len() > limits.batch {
+        return Ok(Decoded::Malformed(Malformed::Invalid { id: None }));
+    }
+    Ok(Decoded::Batch(list))
+}
+
+/// Reads one message whose object is the `depth`-th container inside each other.
+fn message<'m>(
+    scanner: &mut Scanner<'m>,
+    depth: usize,
+    limits: &DecodeLimits,
+) -> Scan<Result<Message<'m>, Malformed<'m>>> {
+    if scanner.peek() != Some(b'{') {
+        scanner.value(depth - 1)?;
+        return Ok(Err(Malformed::Invalid { id: None }));
+    }
+    scanner.forget_depth();
+    let mut root = Root::read(scanner, depth)?;
+    root.broken |= scanner.deepest() > limits.nesting;
+    Ok(root.into_message(scanner.text()))
+}
+
+/// The members of a message that JSON-RPC defines.
+#[derive(Default)]
+struct Root<'m> {
+    jsonrpc: Option<Span>,
+    id: Option<Span>,
+    method: Option<Span>,
+    params: Option<Span>,
+    result: Option<Span>,
+    error: Option<Span>,
+    /// The members of `params`, and of `_meta` in it, as far as they are objects.
+    members: Option<Members<'m>>,
+    meta: Option<Members<'m>>,
+    /// A name comes twice, or the nesting is too deep.
+    broken: bool,
+}
+
+impl<'m> Root<'m> {
+    fn read(scanner: &mut Scanner<'m>, depth: usize) -> Scan<Self> {
+        let mut root = Self::default();
+        let mut more = scanner.open(b'{', b'}', depth)?;
+        while more {
+            let name = scanner.name()?;
+            root.read_member(scanner, name, depth)?;
+            more = scanner.more(b'}')?;
+        }
+        Ok(root)
+    }
+
+    fn read_member(&mut self, scanner: &mut Scanner<'m>, name: Name, depth: usize) -> Scan<()> {
+        let name = plain_name(name, scanner.text());
+        let value = match &*name {
+            "params" => self.read_params(scanner, depth)?,
+            _ => scanner.value(depth)?,
+        };
+        let slot = match &*name {
+            "jsonrpc" => &mut self.jsonrpc,
+            "id" => &mut self.id,
+            "method" => &mut self.method,
+            "params" => &mut self.params,
+            "result" => &mut self.result,
+            "error" => &mut self.error,
+            _ => return Ok(()),
+        };
+        self.broken |= slot.replace(value).is_some();
+        Ok(())
+    }
+
+    /// Reads the value of `params`, which stands inside `depth` containers.
+    fn read_params(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<Span> {
+        let start = scanner.mark();
+        if scanner.peek() != Some(b'{') {
+            return scanner.value(depth);
+        }
+        let mut members = Members::new(scanner.text());
+        let mut more = scanner.open(b'{', b'}', depth + 1)?;
+        while more {
+            let name = scanner.name()?;
+            let is_meta = plain_name(name, scanner.text()) == "_meta";
+            let value =
+                if is_meta { self.read_meta(scanner, depth + 1)? } else { scanner.value(depth + 1)? };
+            members.push(name, value);
+            more = scanner.more(b'}')?;
+        }
+        self.broken |= members.has_duplicates();
+        self.members = Some(members);
+        Ok(scanner.since(start))
+    }
+
+    fn read_meta(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<Span> {
+        let start = scanner.mark();
+        if scanner.peek() != Some(b'{') {
+            return scanner.value(depth);
+        }
+        let meta = Members::read(scanner, depth + 1)?;
+        self.broken |= meta.has_duplicates();
+        self.meta = Some(meta);
+        Ok(scanner.since(start))
+    }
+
+    fn into_message(mut self, text: &'m str) -> Result<Message<'m>, Malformed<'m>> {
+        let json = |span: Option<Span>| span.map(|span| Json::trusted(span.of(text)));
+        let id = json(self.id);
+        let request_id = id.and_then(Id::from_json);
+        let method = json(self.method);
+        let is_response = method.is_none() && (self.result.is_some() || self.error.is_some());
+        let invalid = Malformed::Invalid { id: request_id.filter(|_| !is_response) };
+
+        if json(self.jsonrpc).and_then(Json::as_str).as_deref() != Some("2.0") {
+            return Err(invalid);
+        }
+        if is_response {
+            return match (json(self.result), json(self.error)) {
+                (Some(result), None) if !self.broken => {
+                    Ok(Message::Response { id: request_id, result: Ok(result) })
+                }
+                (None, Some(error)) if !self.broken => {
+                    Ok(Message::Response { id: request_id, result: Err(error) })
+                }
+                _ => Err(Malformed::Unanswerable),
+            };
+        }
+        let Some(method) = method.and_then(Json::as_str) else { return Err(invalid) };
+        match (id, request_id) {
+            (None, _) if self.broken => Err(Malformed::Unanswerable),
+            (None, _) => Ok(Message::Notification { method, params: self.take_params(text, self.params) }),
+            (_, Some(id)) if !self.broken => {
+                Ok(Message::Request { id, method, params: self.take_params(text, self.params) })
+            }
+            _ => Err(invalid),
+        }
+    }
+
+    fn take_params(&mut self, text: &'m str, span: impl Into<Option<Span>>) -> Params<'m> {
+        let Some(span) = span.into() else { return Params::Absent };
+        let raw = Json::trusted(span.of(text));
+        match self.members.take() {
+            Some(members) => Params::Object { members, meta: self.meta.take(), raw },
+            None => Params::Other(raw),
+        }
+    }
+}
+
+/// A name to compare with names that need no escapes. One that cannot be decoded equals none of them as it stands.
+fn plain_name(name: Name, text: &str) -> Cow<'_, str> {
+    let raw = name.span.of(text);
+    if !name.escaped {
+        return Cow::Borrowed(raw);
+    }
+    decode_name(name.span, text).unwrap_or(Cow::Borrowed(raw))
+}

@@ -1,0 +1,282 @@
+//! Messages into the caller's buffer. Writes what stands around a result, an error or a notification, and objects
+//! member by member; keeps nothing of its own. Nothing written here holds a line break (R-145) but [`end`].
+
+use crate::{base64, json_text};
+
+use super::id::Id;
+use super::json::Json;
+
+/// What stands around a result or an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Envelope {
+    /// A whole JSON-RPC message.
+    #[default]
+    JsonRpc,
+    /// The value of `result` or of `error` alone: another server writes the message around it.
+    Bare,
+}
+
+/// The id of an error response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorId<'a> {
+    /// The id of the request (R-003).
+    Of(Id<'a>),
+    /// `"id":null`: none was readable, and the revision wants the member (R-010).
+    Null,
+    /// No member: none was readable (R-010).
+    Absent,
+}
+
+/// An error response without its `data`.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorHead<'a> {
+    /// Whose error it is.
+    pub id: ErrorId<'a>,
+    /// The number of R-007 and the code table.
+    pub code: i32,
+    /// One short sentence.
+    pub message: &'a str,
+}
+
+impl Envelope {
+    /// Appends a success: the result's members are what `body` writes (R-005, R-006).
+    pub fn result(self, out: &mut Vec<u8>, id: Id<'_>, body: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.open_result(out, id);
+        object(out, body);
+        self.close_result(out);
+    }
+
+    /// Appends what stands before the result object; [`Envelope::close_result`] must follow it.
+    pub fn open_result(self, out: &mut Vec<u8>, id: Id<'_>) {
+        if self == Self::JsonRpc {
+            out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+            out.extend_from_slice(id.raw().as_bytes());
+            out.extend_from_slice(br#","result":"#);
+        }
+    }
+
+    /// Appends what stands behind the result object.
+    pub fn close_result(self, out: &mut Vec<u8>) {
+        if self == Self::JsonRpc {
+            out.push(b'}');
+        }
+    }
+
+    /// Appends an error; `data` is left out if the closure writes no member (R-007).
+    pub fn error(self, out: &mut Vec<u8>, head: &ErrorHead<'_>, data: impl FnOnce(&mut ObjectWriter<'_>)) {
+        if self == Self::JsonRpc {
+            out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
+            match head.id {
+                ErrorId::Of(id) => {
+                    out.extend_from_slice(br#""id":"#);
+                    out.extend_from_slice(id.raw().as_bytes());
+                    out.push(b',');
+                }
+                ErrorId::Null => out.extend_from_slice(br#""id":null,"#),
+                ErrorId::Absent => {}
+            }
+            out.extend_from_slice(br#""error":"#);
+        }
+        object(out, |error| {
+            error.i64("code", head.code.into());
+            error.str("message", head.message);
+            error.object_unless_empty("data", data);
+        });
+        self.close_result(out);
+    }
+}
+
+impl Envelope {
+    /// Appends a notification; `params` is left out if the closure writes no member. It always stands in JSON-RPC.
+    pub fn notification(out: &mut Vec<u8>, method: &str, params: impl FnOnce(&mut ObjectWriter<'_>)) {
+        object(out, |message| {
+            message.str("jsonrpc", "2.0");
+            message.str("method", method);
+            message.object_unless_empty("params", params);
+        });
+    }
+
+    /// Appends a request of the server's own (legacy `ping`, elicitation).
+    pub fn request(out: &mut Vec<u8>, id: Id<'_>, method: &str, params: impl FnOnce(&mut ObjectWriter<'_>)) {
+        object(out, |message| {
+            message.str("jsonrpc", "2.0");
+            message.raw("id", Json::from(id));
+            message.str("method", method);
+            message.object_unless_empty("params", params);
+        });
+    }
+}
+
+/// Ends a message on a stream of lines.
+pub fn end(out: &mut Vec<u8>) {
+    out.push(b'\n');
+}
+
+/// Appends an object whose members `body` writes.
+pub fn object(out: &mut Vec<u8>, body: impl FnOnce(&mut ObjectWriter<'_>)) {
+    out.push(b'{');
+    body(&mut ObjectWriter { out, is_empty: true });
+    out.push(b'}');
+}
+
+/// Appends an array whose elements `body` writes.
+pub fn array(out: &mut Vec<u8>, body: impl FnOnce(&mut ArrayWriter<'_>)) {
+    out.push(b'[');
+    body(&mut ArrayWriter { out, is_empty: true });
+    out.push(b']');
+}
+
+/// Writes the members of one JSON object straight into a buffer. Each name is to be written once.
+#[derive(Debug)]
+pub struct ObjectWriter<'o> {
+    out: &'o mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl ObjectWriter<'_> {
+    /// A string member.
+    pub fn str(&mut self, name: &str, value: &str) {
+        json_text::escape_into(value, self.value(name));
+    }
+
+    /// A string member that holds `value` in base64 (R-064).
+    pub fn base64(&mut self, name: &str, value: &[u8]) {
+        let out = self.value(name);
+        out.push(b'"');
+        base64::encode_into(value, out);
+        out.push(b'"');
+    }
+
+    /// A member whose value is JSON already. Line breaks between its tokens become spaces (R-145).
+    pub fn raw(&mut self, name: &str, value: Json<'_>) {
+        put_json(self.value(name), value);
+    }
+
+    /// An integer member.
+    pub fn u64(&mut self, name: &str, value: u64) {
+        put_display(self.value(name), value);
+    }
+
+    /// An integer member.
+    pub fn i64(&mut self, name: &str, value: i64) {
+        put_display(self.value(name), value);
+    }
+
+    /// A number member; `null` for what JSON cannot write (infinite, not a number).
+    pub fn f64(&mut self, name: &str, value: f64) {
+        put_f64(self.value(name), value);
+    }
+
+    /// A `true` or `false` member.
+    pub fn bool(&mut self, name: &str, value: bool) {
+        put_display(self.value(name), value);
+    }
+
+    /// An object member whose members `body` writes.
+    pub fn object(&mut self, name: &str, body: impl FnOnce(&mut ObjectWriter<'_>)) {
+        object(self.value(name), body);
+    }
+
+    /// The same, but nothing at all if `body` writes no member.
+    pub fn object_unless_empty(&mut self, name: &str, body: impl FnOnce(&mut ObjectWriter<'_>)) {
+        let (before, was_empty) = (self.out.len(), self.is_empty);
+        let out = self.value(name);
+        out.push(b'{');
+        let mut inner = ObjectWriter { out, is_empty: true };
+        body(&mut inner);
+        if inner.is_empty {
+            self.out.truncate(before);
+            self.is_empty = was_empty;
+        } else {
+            self.out.push(b'}');
+        }
+    }
+
+    /// An array member whose elements `body` writes.
+    pub fn array(&mut self, name: &str, body: impl FnOnce(&mut ArrayWriter<'_>)) {
+        array(self.value(name), body);
+    }
+
+    /// Begins a member: the caller appends exactly one JSON value, without a line break, to the buffer it is given.
+    pub fn value(&mut self, name: &str) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.push(b',');
+        }
+        json_text::escape_into(name, self.out);
+        self.out.push(b':');
+        self.out
+    }
+
+    /// Splices in members that are encoded already: `"a":1,"b":2`, without braces. Nothing if it is empty.
+    pub fn members(&mut self, encoded: &[u8]) {
+        if encoded.is_empty() {
+            return;
+        }
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.push(b',');
+        }
+        self.out.extend_from_slice(encoded);
+    }
+}
+
+/// Writes the elements of one JSON array straight into a buffer.
+#[derive(Debug)]
+pub struct ArrayWriter<'o> {
+    out: &'o mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl ArrayWriter<'_> {
+    /// A string element.
+    pub fn str(&mut self, value: &str) {
+        json_text::escape_into(value, self.value());
+    }
+
+    /// An element that is JSON already. Line breaks between its tokens become spaces (R-145).
+    pub fn raw(&mut self, value: Json<'_>) {
+        put_json(self.value(), value);
+    }
+
+    /// An object element whose members `body` writes.
+    pub fn object(&mut self, body: impl FnOnce(&mut ObjectWriter<'_>)) {
+        object(self.value(), body);
+    }
+
+    /// Begins an element: the caller appends exactly one JSON value, without a line break, to the buffer it is given.
+    pub fn value(&mut self) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.push(b',');
+        }
+        self.out
+    }
+}
+
+fn put_json(out: &mut Vec<u8>, json: Json<'_>) {
+    let start = out.len();
+    out.extend_from_slice(json.raw().as_bytes());
+    // Inside a string a line break is always escaped: these can only stand between tokens.
+    for byte in out.get_mut(start..).unwrap_or_default() {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+}
+
+fn put_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
+    use std::io::Write as _;
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "{value}");
+}
+
+fn put_f64(out: &mut Vec<u8>, value: f64) {
+    // Up to here every integer is exact, and readers that want an integer shall see one.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if !value.is_finite() {
+        out.extend_from_slice(b"null");
+    } else if value.fract() == 0.0 && value.abs() < EXACT {
+        put_display(out, value);
+    } else {
+        // Shortest form, with an exponent where that is shorter. Writing to a Vec cannot fail.
+        let _ = serde_json::to_writer(out, &value);
+    }
+}

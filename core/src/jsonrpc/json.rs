@@ -1,0 +1,157 @@
+//! A JSON value as the text it was written in: checked once, read lazily, never copied unless a string has escapes.
+
+use std::borrow::Cow;
+
+use super::id::Id;
+use super::members::Members;
+use super::scan::Scanner;
+
+/// The text of one JSON value that is known to be valid. White space around it is not part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Json<'m>(&'m str);
+
+/// What a JSON value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonKind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// A number, integer or not.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl<'m> Json<'m> {
+    /// The value `null`.
+    pub const NULL: Json<'static> = Json("null");
+
+    /// Checks a text that did not come as part of a message. `None` if it is not one JSON value in UTF-8, if objects
+    /// and arrays stand in it more than `nesting` deep, or if it has 4 GiB or more.
+    pub fn parse(bytes: &'m [u8], nesting: usize) -> Option<Self> {
+        let mut scanner = Scanner::new(simdutf8::basic::from_utf8(bytes).ok()?)?;
+        let span = scanner.value(0).ok()?;
+        scanner.end().ok()?;
+        (scanner.deepest() <= nesting).then(|| Self(span.of(scanner.text())))
+    }
+
+    /// Takes `text` on trust: the scanner has accepted it.
+    pub(super) fn trusted(text: &'m str) -> Self {
+        Self(text)
+    }
+
+    /// The value as it was written.
+    pub fn raw(self) -> &'m str {
+        self.0
+    }
+
+    /// What the value is.
+    pub fn kind(self) -> JsonKind {
+        match self.0.as_bytes().first() {
+            Some(b'{') => JsonKind::Object,
+            Some(b'[') => JsonKind::Array,
+            Some(b'"') => JsonKind::String,
+            Some(b't' | b'f') => JsonKind::Bool,
+            Some(b'n') | None => JsonKind::Null,
+            Some(_) => JsonKind::Number,
+        }
+    }
+
+    /// True for `null`.
+    pub fn is_null(self) -> bool {
+        self.kind() == JsonKind::Null
+    }
+
+    /// The value of `true` or `false`.
+    pub fn as_bool(self) -> Option<bool> {
+        (self.kind() == JsonKind::Bool).then_some(self.0 == "true")
+    }
+
+    /// The decoded text of a string, borrowed if it has no escapes. `None` for another kind, and for a string with a
+    /// surrogate escape that has no partner, which no Unicode text can hold.
+    pub fn as_str(self) -> Option<Cow<'m, str>> {
+        let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
+        decode_string(inner, self.0)
+    }
+
+    /// A number written as an integer (no fraction, no exponent) within the range of `u64`.
+    pub fn as_u64(self) -> Option<u64> {
+        self.integer_text()?.parse().ok()
+    }
+
+    /// A number written as an integer (no fraction, no exponent) within the range of `i64`.
+    pub fn as_i64(self) -> Option<i64> {
+        self.integer_text()?.parse().ok()
+    }
+
+    /// The nearest `f64` to a number; `None` where that would be infinite.
+    pub fn as_f64(self) -> Option<f64> {
+        if self.kind() != JsonKind::Number {
+            return None;
+        }
+        self.0.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
+    /// The text of a number without fraction and exponent, of any size.
+    pub(super) fn integer_text(self) -> Option<&'m str> {
+        let is_integer = self.kind() == JsonKind::Number && !self.0.contains(['.', 'e', 'E']);
+        is_integer.then_some(self.0)
+    }
+
+    /// The members of an object.
+    pub fn object(self) -> Option<Members<'m>> {
+        if self.kind() != JsonKind::Object {
+            return None;
+        }
+        Members::read(&mut Scanner::new(self.0)?, 1).ok()
+    }
+
+    /// The elements of an array, in order.
+    pub fn array(self) -> Option<Elements<'m>> {
+        if self.kind() != JsonKind::Array {
+            return None;
+        }
+        let mut scanner = Scanner::new(self.0)?;
+        let more = scanner.open(b'[', b']', 1).ok()?;
+        Some(Elements { scanner, more })
+    }
+}
+
+impl<'m> From<Id<'m>> for Json<'m> {
+    fn from(id: Id<'m>) -> Self {
+        Self(id.raw())
+    }
+}
+
+/// The elements of a JSON array.
+#[derive(Clone, Debug)]
+pub struct Elements<'m> {
+    scanner: Scanner<'m>,
+    more: bool,
+}
+
+impl<'m> Iterator for Elements<'m> {
+    type Item = Json<'m>;
+
+    fn next(&mut self) -> Option<Json<'m>> {
+        if !self.more {
+            return None;
+        }
+        let span = self.scanner.value(1).ok()?;
+        self.more = self.scanner.more(b']').ok()?;
+        Some(Json(span.of(self.scanner.text())))
+    }
+}
+
+/// Decodes the content of a string; `quoted` is the same with its quotes.
+pub(super) fn decode_string<'m>(inner: &'m str, quoted: &'m str) -> Option<Cow<'m, str>> {
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(inner));
+    }
+    serde_json::from_str::<String>(quoted).ok().map(Cow::Owned)
+}

@@ -1,0 +1,108 @@
+//! The members of one JSON object: their spans in the text, a few of them inline.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+use super::json::{Json, decode_string};
+use super::scan::{Name, Scan, Scanner, Span};
+
+/// How many members are kept without an allocation.
+const INLINE: usize = 6;
+
+/// Up to how many members duplicates are looked for pair by pair.
+const PAIRWISE: usize = 16;
+
+/// The members of a JSON object in the order they were written.
+///
+/// Names are compared as decoded text. A name that is not Unicode text (a surrogate escape without a partner) equals
+/// no name and is skipped by [`Members::iter`].
+#[derive(Clone, Debug)]
+pub struct Members<'m> {
+    text: &'m str,
+    list: SmallVec<[Member; INLINE]>,
+    /// A name holds an escape.
+    escaped: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    name: Span,
+    value: Span,
+}
+
+impl<'m> Members<'m> {
+    pub(super) fn new(text: &'m str) -> Self {
+        Self { text, list: SmallVec::new(), escaped: false }
+    }
+
+    /// Reads an object that is the `depth`-th container inside each other.
+    pub(super) fn read(scanner: &mut Scanner<'m>, depth: usize) -> Scan<Self> {
+        let mut members = Self::new(scanner.text());
+        let mut more = scanner.open(b'{', b'}', depth)?;
+        while more {
+            let name = scanner.name()?;
+            let value = scanner.value(depth)?;
+            members.push(name, value);
+            more = scanner.more(b'}')?;
+        }
+        Ok(members)
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, name: Name, value: Span) {
+        self.escaped |= name.escaped;
+        self.list.push(Member { name: name.span, value });
+    }
+
+    /// The value of the member `name`. If the object repeats the name, the last one, as JavaScript and Python have it;
+    /// `params` and `params._meta` of a decoded message repeat none.
+    pub fn get(&self, name: &str) -> Option<Json<'m>> {
+        let is_named = |member: &&Member| {
+            let raw = member.name.of(self.text);
+            raw == name || (self.escaped && self.name(**member).as_deref() == Some(name))
+        };
+        self.list.iter().rfind(is_named).map(|member| Json::trusted(member.value.of(self.text)))
+    }
+
+    /// Name and value of each member, in the order they were written.
+    pub fn iter(&self) -> impl Iterator<Item = (Cow<'m, str>, Json<'m>)> + '_ {
+        self.list
+            .iter()
+            .filter_map(|member| Some((self.name(*member)?, Json::trusted(member.value.of(self.text)))))
+    }
+
+    /// The number of members.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// True for `{}`.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Whether two members have the same name.
+    pub(super) fn has_duplicates(&self) -> bool {
+        if self.escaped || self.list.len() > PAIRWISE {
+            let mut names: Vec<_> = self.iter().map(|(name, _)| name).collect();
+            names.sort_unstable();
+            return names.windows(2).any(|pair| pair[0] == pair[1]);
+        }
+        let names = |member: &Member| member.name.of(self.text);
+        self.list
+            .iter()
+            .enumerate()
+            .any(|(i, one)| self.list[..i].iter().any(|other| names(one) == names(other)))
+    }
+
+    /// The decoded name of a member of this object.
+    fn name(&self, member: Member) -> Option<Cow<'m, str>> {
+        decode_name(member.name, self.text)
+    }
+}
+
+/// Decodes the name at `span`, the text between its quotes.
+pub(super) fn decode_name(span: Span, text: &str) -> Option<Cow<'_, str>> {
+    decode_string(span.of(text), span.with_quotes().of(text))
+}
