@@ -1,0 +1,128 @@
+//! What can be wrong with a registration: always the author's, told when it is registered and never to a peer.
+
+use std::fmt;
+
+/// Why a registration was refused. Its text names the field, the value and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegistrationError {
+    /// The text is not a URI (R-069, R-073).
+    InvalidUri {
+        /// The text as given.
+        uri: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The text is not a URI template (R-060).
+    InvalidTemplate {
+        /// The text as given.
+        template: String,
+        /// Where, in bytes from its start.
+        offset: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// Two templates match the same URIs, so that neither could be preferred (DEC-14).
+    TemplateConflict {
+        /// The template being registered.
+        template: String,
+        /// The one it conflicts with.
+        with: String,
+    },
+    /// A resource with the same canonical URI is registered already (R-070).
+    DuplicateResource {
+        /// The URI as given.
+        uri: String,
+    },
+    /// A field has a value that the protocol does not allow.
+    InvalidField {
+        /// The URI or template being registered.
+        of: String,
+        /// The field, by the protocol's name, with a path into it: `icons[0].src`.
+        field: String,
+        /// The value as given.
+        value: String,
+        /// What is allowed: a short phrase.
+        expected: String,
+    },
+    /// A `_meta` key belongs to the protocol or to this library (R-021, R-022).
+    ReservedMetaKey {
+        /// The URI or template being registered.
+        of: String,
+        /// The key.
+        key: String,
+    },
+    /// A bound of [`Limits`](crate::limits::Limits) is reached.
+    LimitReached {
+        /// What there is too much of, by the name of the bound.
+        what: &'static str,
+        /// The bound.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for RegistrationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidUri { uri, reason } => write!(f, "invalid URI {}: {reason}", Quoted(uri)),
+            Self::InvalidTemplate { template, offset, reason } => {
+                write!(f, "invalid URI template {} at byte {offset}: {reason}", Quoted(template))
+            }
+            Self::TemplateConflict { template, with } => {
+                write!(f, "the template {} matches the same URIs as {}", Quoted(template), Quoted(with))
+            }
+            Self::DuplicateResource { uri } => {
+                write!(f, "a resource with the URI {} is registered already", Quoted(uri))
+            }
+            Self::InvalidField { of, field, value, expected } => {
+                write!(f, "{}: {field} is {}, expected {expected}", Quoted(of), Quoted(value))
+            }
+            Self::ReservedMetaKey { of, key } => write!(
+                f,
+                "{}: the _meta key {} is reserved, use a prefix of your own in reverse DNS, as com.example/{}",
+                Quoted(of),
+                Quoted(key),
+                key.rsplit('/').next().unwrap_or("name"),
+            ),
+            Self::LimitReached { what, limit } => write!(f, "the limit `{what}` of {limit} is reached"),
+        }
+    }
+}
+
+impl std::error::Error for RegistrationError {}
+
+/// A value in quotes, with controls escaped and its tail cut: an error is one readable line.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 120;
+        match self.0.char_indices().nth(SHOWN) {
+            Some((end, _)) => write!(f, "{:?}…", &self.0[..end]),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_names_field_value_and_what_is_allowed() {
+        let error = RegistrationError::InvalidField {
+            of: "config://app".into(),
+            field: "priority".into(),
+            value: "1.5".into(),
+            expected: "a number from 0 to 1".into(),
+        };
+        assert_eq!(error.to_string(), r#""config://app": priority is "1.5", expected a number from 0 to 1"#);
+    }
+
+    #[test]
+    fn text_is_one_short_line_whatever_the_value() {
+        let error = RegistrationError::InvalidUri { uri: "é\n".repeat(10_000), reason: "too odd".into() };
+        let text = error.to_string();
+        assert!(text.len() < 600 && !text.contains('\n'), "{text}");
+    }
+}
