@@ -17,6 +17,10 @@ pub struct Limits {
     pub batch: usize,
     /// Longest URI. Default 64 KiB.
     pub uri: usize,
+    /// Resources in the catalogue. Default 1,000,000.
+    pub resources: usize,
+    /// Templates in the catalogue. Default 10,000.
+    pub templates: usize,
     /// Most requests of one connection that wait for an answer, cancelled ones included until their handler
     /// returns. Default 1,024.
     pub in_flight: usize,
@@ -70,6 +74,8 @@ impl Default for Limits {
             nesting: 64,
             batch: 256,
             uri: 64 << 10,
+            resources: 1_000_000,
+            templates: 10_000,
             in_flight: 1_024,
             page: 100,
             list_scan: 10_000,

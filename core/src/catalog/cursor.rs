@@ -1,0 +1,220 @@
+//! The opaque text that says where the next page begins.
+//!
+//! Law: a cursor holds a key and never a count, and nothing of it is kept: it opens in every process with the same key,
+//! after a restart too, and for nothing but the list, the server and the principal that it was made for.
+
+use crate::seal::{Seal, SealError, SealKey};
+
+/// Where a page begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The list it belongs to.
+    pub list: ListKind,
+    /// Which part of the list it continues.
+    pub position: Position,
+    /// The key of the last item that was examined in that part: a canonical URI, or the text of a template. Empty at
+    /// its beginning.
+    pub after: String,
+}
+
+/// A list that has pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListKind {
+    /// `resources/list`.
+    Resources,
+    /// `resources/templates/list`.
+    Templates,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// What is registered.
+    Catalog,
+    /// What the author's function behind a template lists.
+    Source {
+        /// The text of the template.
+        template: String,
+        /// Where the function continues, in its own words. `None` at its beginning, or if it has no pages.
+        cursor: Option<String>,
+    },
+}
+
+/// What a cursor is bound to without holding it.
+#[derive(Clone, Copy, Debug)]
+pub struct CursorScope<'a> {
+    /// The name of the server.
+    pub server: &'a str,
+    /// The identity of the principal, where lists differ between principals.
+    pub principal: Option<&'a str>,
+}
+
+impl Cursor {
+    /// The most bytes of a key: what is longer could not be continued after, and is refused at registration.
+    pub const MAX_KEY: usize = 32 * 1024;
+
+    const PURPOSE: &str = "cursor";
+    const VERSION: u8 = 1;
+
+    /// The key for the cursors of a server that has none configured: it keeps them whole, and hides nothing.
+    pub fn derived_key(server: &str) -> SealKey {
+        SealKey::derived(&format!("cursor {server}"))
+    }
+
+    /// The text for `nextCursor`. The same call gives the same text.
+    ///
+    /// # Errors
+    /// [`SealError::TooLong`] if the cursor of an author's function is too long.
+    pub fn seal(&self, seal: &Seal, scope: CursorScope<'_>) -> Result<String, SealError> {
+        scope.with_context(self.list, |context| seal.seal(Self::PURPOSE, context, &self.encode()))
+    }
+
+    /// Opens the text of a `cursor` param. `None` for whatever was not made for this list in this scope.
+    pub fn open(text: &str, list: ListKind, seal: &Seal, scope: CursorScope<'_>) -> Option<Self> {
+        let plain = scope.with_context(list, |context| seal.open(Self::PURPOSE, context, text))?;
+        Self::decode(list, &plain)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut plain = vec![Self::VERSION];
+        match &self.position {
+            Position::Catalog => plain.push(0),
+            Position::Source { template, cursor: None } => {
+                plain.push(1);
+                put(template, &mut plain);
+            }
+            Position::Source { template, cursor: Some(cursor) } => {
+                plain.push(2);
+                put(template, &mut plain);
+                put(cursor, &mut plain);
+            }
+        }
+        plain.extend_from_slice(self.after.as_bytes());
+        plain
+    }
+
+    fn decode(list: ListKind, plain: &[u8]) -> Option<Self> {
+        let [Self::VERSION, position, rest @ ..] = plain else { return None };
+        let mut rest = rest;
+        let position = match position {
+            0 => Position::Catalog,
+            1 => Position::Source { template: take(&mut rest)?, cursor: None },
+            2 => Position::Source { template: take(&mut rest)?, cursor: Some(take(&mut rest)?) },
+            _ => return None,
+        };
+        Some(Self { list, position, after: text(rest)? })
+    }
+}
+
+impl CursorScope<'_> {
+    /// Calls `with` with the context that a cursor opens in.
+    fn with_context<T>(self, list: ListKind, with: impl FnOnce(&[&[u8]]) -> T) -> T {
+        let list: &[u8] = match list {
+            ListKind::Resources => b"resources",
+            ListKind::Templates => b"templates",
+        };
+        match self.principal {
+            Some(principal) => with(&[list, self.server.as_bytes(), principal.as_bytes()]),
+            None => with(&[list, self.server.as_bytes()]),
+        }
+    }
+}
+
+/// A text with its length in front. What cannot be counted in four bytes is far beyond what can be sealed.
+fn put(text: &str, plain: &mut Vec<u8>) {
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    plain.extend_from_slice(&length.to_be_bytes());
+    plain.extend_from_slice(text.as_bytes());
+}
+
+fn take(rest: &mut &[u8]) -> Option<String> {
+    let (length, tail) = rest.split_first_chunk()?;
+    let (head, tail) = tail.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
+    *rest = tail;
+    text(head)
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    std::str::from_utf8(bytes).ok().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SCOPE: CursorScope<'_> = CursorScope { server: "docs", principal: None };
+
+    fn seal() -> Seal {
+        Seal::new(&Cursor::derived_key("docs"), &[])
+    }
+
+    fn sealed(cursor: &Cursor) -> String {
+        cursor.seal(&seal(), SCOPE).unwrap()
+    }
+
+    fn any_cursor() -> impl Strategy<Value = Cursor> {
+        let list = prop_oneof![Just(ListKind::Resources), Just(ListKind::Templates)];
+        let source = ("\\PC*", proptest::option::of("\\PC*"));
+        let position = prop_oneof![
+            Just(Position::Catalog),
+            source.prop_map(|(template, cursor)| Position::Source { template, cursor }),
+        ];
+        (list, position, "\\PC*").prop_map(|(list, position, after)| Cursor { list, position, after })
+    }
+
+    proptest! {
+        /// what is sealed opens after a restart, which leaves nothing but the server's name.
+        #[test]
+        fn sealed_cursors_open(cursor in any_cursor()) {
+            let text = sealed(&cursor);
+            prop_assert_eq!(Cursor::open(&text, cursor.list, &seal(), SCOPE), Some(cursor));
+        }
+
+        /// a payload that opens is not trusted to be well formed either.
+        #[test]
+        fn any_payload_is_a_cursor_or_none(plain in proptest::collection::vec(any::<u8>(), 0..64)) {
+            if let Some(cursor) = Cursor::decode(ListKind::Resources, &plain) {
+                prop_assert_eq!(cursor.encode(), plain);
+            }
+        }
+    }
+
+    /// truncated, altered, empty, of another list.
+    #[test]
+    fn foreign_texts_do_not_open() {
+        let cursor = Cursor { list: ListKind::Resources, position: Position::Catalog, after: "a:b".into() };
+        let text = sealed(&cursor);
+        assert_eq!(Cursor::open(&text, ListKind::Templates, &seal(), SCOPE), None);
+        for end in 0..text.len() {
+            assert_eq!(Cursor::open(&text[..end], ListKind::Resources, &seal(), SCOPE), None, "{end}");
+        }
+        for garbage in ["garbage", "eyJvIjoxMDB9", "v1."] {
+            assert_eq!(Cursor::open(garbage, ListKind::Resources, &seal(), SCOPE), None);
+        }
+    }
+
+    /// the cursor of one principal does not open for another, nor on another server.
+    #[test]
+    fn a_cursor_is_bound_to_principal_and_server() {
+        let cursor = Cursor { list: ListKind::Resources, position: Position::Catalog, after: "a:b".into() };
+        let alice = CursorScope { principal: Some("alice"), ..SCOPE };
+        let text = cursor.seal(&seal(), alice).unwrap();
+        assert_eq!(Cursor::open(&text, ListKind::Resources, &seal(), alice), Some(cursor));
+        for other in
+            [CursorScope { principal: Some("bob"), ..SCOPE }, SCOPE, CursorScope { server: "other", ..alice }]
+        {
+            assert_eq!(Cursor::open(&text, ListKind::Resources, &seal(), other), None);
+        }
+        let other_key = Seal::new(&Cursor::derived_key("other"), &[]);
+        assert_eq!(Cursor::open(&text, ListKind::Resources, &other_key, alice), None);
+    }
+
+    #[test]
+    fn the_longest_key_can_be_sealed() {
+        let template = "x".repeat(8 << 10);
+        let position = Position::Source { template, cursor: None };
+        let cursor = Cursor { list: ListKind::Resources, position, after: "y".repeat(Cursor::MAX_KEY) };
+        assert_eq!(Cursor::open(&sealed(&cursor), ListKind::Resources, &seal(), SCOPE), Some(cursor));
+    }
+}
