@@ -1,0 +1,87 @@
+"""The files that the checks look at, and what a finding is.
+
+Knows nothing of any check. A `Tree` is plain data, so that the self-test can hand in one with a breach.
+"""
+
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+LAYERS = Path(__file__).with_name("layers.toml")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One breach: where it is and what is wrong."""
+
+    path: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One row of the table of layers."""
+
+    name: str
+    modules: tuple[str, ...]
+    io: bool = False
+    together: bool = False
+
+
+@dataclass(frozen=True)
+class Tree:
+    """File texts by path (relative to the root, with slashes), and the table of layers."""
+
+    files: dict[str, str]
+    levels: tuple[Level, ...] = field(default_factory=lambda: read_levels(LAYERS.read_text("utf-8")))
+
+    def under(self, *folders: str, ext: tuple[str, ...] = (".rs",)) -> Iterator[tuple[str, str]]:
+        """The files below any of `folders` (all when none is named) that end in one of `ext`."""
+        for path, text in sorted(self.files.items()):
+            inside = not folders or any(path.startswith(folder + "/") for folder in folders)
+            if inside and path.endswith(ext):
+                yield path, text
+
+
+Check = Callable[[Tree], Iterator[Finding]]
+
+
+def read_levels(table: str) -> tuple[Level, ...]:
+    """Parses the table of layers."""
+    rows = tomllib.loads(table)["level"]
+    return tuple(Level(**{**row, "modules": tuple(row["modules"])}) for row in rows)
+
+
+def load(root: Path) -> Tree:
+    """Every text file that git tracks or would track."""
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=root,
+        check=True,
+        capture_output=True,
+    )
+    files = {}
+    for name in listing.stdout.decode().split("\0"):
+        path = root / name
+        if name and path.is_file() and not path.is_symlink():
+            data = path.read_bytes()
+            if b"\0" not in data[:8192]:
+                files[name] = data.decode("utf-8", "replace")
+    return Tree(files)
+
+
+def module_of(path: str) -> tuple[str, ...]:
+    """The module that a file of core/src is: `core/src/hub/table.rs` is `("hub", "table")`, `lib.rs` is `()`."""
+    parts = PurePosixPath(path).relative_to("core/src").with_suffix("").parts
+    return parts[:-1] if parts[-1] in ("mod", "lib") else parts
+
+
+def line_at(text: str, offset: int) -> int:
+    """The line number of an offset, from 1."""
+    return text.count("\n", 0, offset) + 1
