@@ -1,0 +1,97 @@
+//! The wire as a client sees it: words requests and takes answers apart.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::error::Error;
+use std::io::Write;
+
+/// The handshake of a legacy session.
+pub(crate) const INITIALIZE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":\
+{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"bench\",\"version\":\"1\"}}}\n";
+
+/// The end of the handshake.
+pub(crate) const INITIALIZED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+
+/// Appends a `resources/read`.
+pub(crate) fn read(out: &mut Vec<u8>, id: u64, uri: &str, modern: bool) -> std::io::Result<()> {
+    write!(
+        out,
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"resources/read\",\"params\":{{\"uri\":\"{uri}\""
+    )?;
+    if modern {
+        out.extend_from_slice(
+            b",\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\
+\"io.modelcontextprotocol/clientInfo\":{\"name\":\"bench\",\"version\":\"1\"},\
+\"io.modelcontextprotocol/clientCapabilities\":{}}",
+        );
+    }
+    out.extend_from_slice(b"}}\n");
+    Ok(())
+}
+
+/// A message of the server's.
+#[derive(Deserialize)]
+pub(crate) struct Answer<'a> {
+    /// Absent in a notification.
+    pub(crate) id: Option<u64>,
+    #[serde(borrow)]
+    result: Option<ReadResult<'a>>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ReadResult<'a> {
+    #[serde(borrow, default)]
+    contents: Vec<Contents<'a>>,
+}
+
+/// One entry of the contents.
+#[derive(Deserialize)]
+pub(crate) struct Contents<'a> {
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    blob: Option<Cow<'a, str>>,
+}
+
+impl<'a> Answer<'a> {
+    /// Takes one line apart.
+    pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Box<dyn Error>> {
+        serde_json::from_slice(line).map_err(|error| format!("{error} in {}", shown(line)).into())
+    }
+
+    /// The one entry of the contents; an error of the server's is an error.
+    pub(crate) fn contents(&self) -> Result<&Contents<'a>, Box<dyn Error>> {
+        if let Some(error) = self.error {
+            return Err(format!("the server answered {error}").into());
+        }
+        match self.result.as_ref().map(|result| result.contents.as_slice()) {
+            Some([contents]) => Ok(contents),
+            _ => Err("the answer has not exactly one entry of contents".into()),
+        }
+    }
+}
+
+impl Contents<'_> {
+    /// The text, if it is one.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    /// The bytes in base64, if it is a blob.
+    pub(crate) fn blob(&self) -> Option<&str> {
+        self.blob.as_deref()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_text(text: &'static str) -> Self {
+        Self { text: Some(text.into()), blob: None }
+    }
+}
+
+/// The start of a line, for an error message.
+pub(crate) fn shown(line: &[u8]) -> String {
+    String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned()
+}

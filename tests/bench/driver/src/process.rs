@@ -1,0 +1,99 @@
+//! A server's process: pinned to this one's core, watched, and asked of the kernel what it has used.
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::signal::{Signal, kill};
+use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
+use std::error::Error;
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// Longest life of one server: a measurement that hangs ends with an error.
+const LIFE: Duration = Duration::from_secs(120);
+
+/// Keeps this process, and every server that it starts, on the last core it may use.
+pub(crate) fn pin_to_one_core() -> Result<(), Box<dyn Error>> {
+    let this = Pid::from_raw(0);
+    let allowed = sched_getaffinity(this)?;
+    let last = (0..CpuSet::count()).rev().find(|core| allowed.is_set(*core).unwrap_or(false));
+    let mut one = CpuSet::new();
+    one.set(last.ok_or("no core to run on")?)?;
+    Ok(sched_setaffinity(this, &one)?)
+}
+
+/// A running server. It is killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: ChildStdout,
+    clock: ClockId,
+    _watchdog: Sender<()>,
+}
+
+impl Server {
+    /// Starts a server. The shell command must `exec`, so that the process started is the server itself.
+    pub(crate) fn start(command: &str) -> Result<Self, Box<dyn Error>> {
+        let mut child = Command::new("sh")
+            .args(["-c", &format!("exec {command}")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()?;
+        let pid = Pid::from_raw(i32::try_from(child.id())?);
+        let input = child.stdin.take();
+        let output = child.stdout.take().ok_or("no pipe")?;
+        Ok(Self { input, output, clock: clock_getcpuclockid(pid)?, _watchdog: watchdog(pid), child })
+    }
+
+    /// Writes all of `bytes`, in one write if the pipe takes it.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match &mut self.input {
+            Some(input) => input.write_all(bytes),
+            None => Err(std::io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Appends what the server has written; waits for something.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Box<dyn Error>> {
+        match self.output.read(buffer)? {
+            0 => Err(self.obituary().into()),
+            read => Ok(read),
+        }
+    }
+
+    /// The processor time of all its threads so far, user and system, in nanoseconds.
+    pub(crate) fn cpu_ns(&self) -> Result<u64, Box<dyn Error>> {
+        let time = clock_gettime(self.clock)?;
+        Ok(u64::try_from(time.tv_sec())? * 1_000_000_000 + u64::try_from(time.tv_nsec())?)
+    }
+
+    fn obituary(&mut self) -> String {
+        self.input = None;
+        match self.child.wait() {
+            Ok(status) if status.code() == Some(3) => "not available".into(),
+            Ok(status) => format!("the server ended: {status}"),
+            Err(error) => format!("the server ended: {error}"),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Kills the server when its life is over, unless the returned sender is dropped before.
+fn watchdog(pid: Pid) -> Sender<()> {
+    let (sender, receiver) = channel::<()>();
+    std::thread::spawn(move || {
+        if receiver.recv_timeout(LIFE) == Err(RecvTimeoutError::Timeout) {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+    });
+    sender
+}

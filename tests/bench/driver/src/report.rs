@@ -1,0 +1,110 @@
+//! The tables: one for each workload, a line for each server.
+
+use crate::measure::Figures;
+use crate::options::{Options, Task};
+use crate::stats::summary;
+use crate::workload::Workload;
+use std::fmt::Write;
+
+/// One server's rounds of one workload.
+pub(crate) struct Row {
+    pub(crate) server: String,
+    pub(crate) figures: Vec<Figures>,
+    /// Why there are no figures.
+    pub(crate) missing: Option<String>,
+}
+
+impl Row {
+    /// A row without figures yet.
+    pub(crate) fn new(server: &str) -> Self {
+        Self { server: server.into(), figures: Vec::new(), missing: None }
+    }
+
+    /// The ratio of processor time to another server's, round by round; its median.
+    fn cpu_ratio(&self, to: &Row) -> Option<f64> {
+        let pairs = self.figures.iter().zip(&to.figures);
+        summary(pairs.map(|(mine, other)| mine.cpu_us / other.cpu_us)).map(|ratio| ratio.median)
+    }
+}
+
+/// A Markdown document in the making.
+pub(crate) struct Report(String);
+
+impl Report {
+    /// The heading: what machine, what terms.
+    pub(crate) fn new(options: &Options) -> Self {
+        let mut text = String::from("# Side by side\n\n");
+        let _ = writeln!(
+            text,
+            "Written by `tests/bench/run`. {}. Client and server on the same core; median (least–most) of {} interleaved rounds; ratios round by round. \
+             CPU is the server's user and system time by the kernel's account.",
+            machine(),
+            options.rounds,
+        );
+        Self(text)
+    }
+
+    /// Adds the table of one workload.
+    pub(crate) fn table(&mut self, task: Task, rows: &[Row]) {
+        let revision = if task.modern { "2026-07-28" } else { "2025-06-18" };
+        let _ = write!(
+            self.0,
+            "\n## {}: {} ({revision})\n\n| server | p50 µs | CPU µs/request | requests/s | CPU, × floor | CPU, python-sdk ÷ it |\n\
+             | --- | --- | --- | --- | --- | --- |\n",
+            task.workload.name(),
+            task.workload.title(),
+        );
+        let find = |name: &str| rows.iter().find(|row| row.server == name && row.missing.is_none());
+        for row in rows {
+            self.line(task.workload, row, find("floor"), find("python-sdk"));
+        }
+    }
+
+    fn line(&mut self, workload: Workload, row: &Row, floor: Option<&Row>, sdk: Option<&Row>) {
+        if let Some(reason) = &row.missing {
+            let _ = writeln!(self.0, "| {} | {reason} | | | | |", row.server);
+            return;
+        }
+        let column = |value: fn(&Figures) -> f64, digits| spread(row.figures.iter().map(value), digits);
+        let p50 = if workload.in_flight() == 1 { column(|f| f.p50_us, 1) } else { "–".into() };
+        let over = floor.and_then(|floor| row.cpu_ratio(floor));
+        let under = sdk.and_then(|sdk| sdk.cpu_ratio(row));
+        let _ = writeln!(
+            self.0,
+            "| {} | {p50} | {} | {} | {} | {} |",
+            row.server,
+            column(|f| f.cpu_us, 2),
+            column(|f| f.rate, 0),
+            times(over),
+            times(under),
+        );
+    }
+
+    /// The document.
+    pub(crate) fn finish(self) -> String {
+        self.0
+    }
+}
+
+fn spread(values: impl Iterator<Item = f64>, digits: usize) -> String {
+    summary(values).map_or_else(String::new, |found| {
+        format!("{:.digits$} ({:.digits$}–{:.digits$})", found.median, found.least, found.most)
+    })
+}
+
+fn times(ratio: Option<f64>) -> String {
+    match ratio {
+        None => String::new(),
+        Some(ratio) if ratio < 10.0 => format!("{ratio:.2}"),
+        Some(ratio) => format!("{ratio:.0}"),
+    }
+}
+
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let model = model.map_or("unknown processor", |(_, name)| name.trim());
+    format!("{model}, {cores} cores, Linux {}", kernel.trim())
+}

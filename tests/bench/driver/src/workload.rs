@@ -1,0 +1,163 @@
+//! The workloads: which URI a request reads, and what its answer must hold.
+
+use crate::client::Contents;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+use std::sync::LazyLock;
+
+/// The text behind `bench://static`: 96 bytes.
+pub(crate) const STATIC_TEXT: &str = include_str!("../../servers/static.txt");
+
+/// The number of bytes of `bench://text1m` and `bench://blob1m`.
+const LARGE: usize = 1 << 20;
+
+/// One workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Workload {
+    /// W1: `bench://static`, one at a time.
+    Static,
+    /// W1 over `bench://inline`.
+    Inline,
+    /// W1 over `bench://const`.
+    Constant,
+    /// W2: `bench://item/{id}`, 64 in flight.
+    Item,
+    /// W2 over `bench://aitem/{id}`.
+    AsyncItem,
+    /// W2 over `bench://iitem/{id}`.
+    InlineItem,
+    /// W3: `bench://text1m`.
+    Text,
+    /// W3: `bench://blob1m`.
+    Blob,
+}
+
+impl Workload {
+    const ALL: [(&'static str, Self); 8] = [
+        ("W1", Self::Static),
+        ("W1-inline", Self::Inline),
+        ("W1-const", Self::Constant),
+        ("W2", Self::Item),
+        ("W2-async", Self::AsyncItem),
+        ("W2-inline", Self::InlineItem),
+        ("W3-text", Self::Text),
+        ("W3-blob", Self::Blob),
+    ];
+
+    /// The workload with this name.
+    pub(crate) fn parse(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(other, _)| *other == name);
+        found.map(|(_, workload)| *workload).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            format!("no workload {name}; there are {}", names.join(", "))
+        })
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, other)| *other == self).map_or("", |(name, _)| name)
+    }
+
+    /// One line about it, for the table's heading.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Static => "read `bench://static`, one at a time",
+            Self::Inline => "read `bench://inline`, one at a time",
+            Self::Constant => "read `bench://const`, one at a time",
+            Self::Item => "read `bench://item/{id}`, 64 in flight",
+            Self::AsyncItem => "read `bench://aitem/{id}`, 64 in flight",
+            Self::InlineItem => "read `bench://iitem/{id}`, 64 in flight",
+            Self::Text => "read `bench://text1m`, one at a time",
+            Self::Blob => "read `bench://blob1m`, one at a time",
+        }
+    }
+
+    /// Requests in flight.
+    pub(crate) fn in_flight(self) -> u64 {
+        if matches!(self, Self::Item | Self::AsyncItem | Self::InlineItem) { 64 } else { 1 }
+    }
+
+    /// Requests of one measurement.
+    pub(crate) fn requests(self, quick: bool) -> u64 {
+        let full = match self {
+            Self::Static | Self::Inline | Self::Constant => 20_000,
+            Self::Item | Self::AsyncItem | Self::InlineItem => 100_000,
+            Self::Text | Self::Blob => 500,
+        };
+        if quick { full / 5 } else { full }
+    }
+
+    /// Requests before counting, for a server that needs `warm` of the small ones.
+    pub(crate) fn warm(self, warm: u64, quick: bool) -> u64 {
+        let warm = if quick { warm / 4 } else { warm };
+        if matches!(self, Self::Text | Self::Blob) { 20 } else { warm }
+    }
+
+    /// The URI that request number `id` reads.
+    pub(crate) fn uri(self, id: u64) -> String {
+        match self {
+            Self::Static => "bench://static".into(),
+            Self::Inline => "bench://inline".into(),
+            Self::Constant => "bench://const".into(),
+            Self::Item => format!("bench://item/{id}"),
+            Self::AsyncItem => format!("bench://aitem/{id}"),
+            Self::InlineItem => format!("bench://iitem/{id}"),
+            Self::Text => "bench://text1m".into(),
+            Self::Blob => "bench://blob1m".into(),
+        }
+    }
+
+    /// Whether `contents` is what request number `id` must be answered with.
+    pub(crate) fn accepts(self, id: u64, contents: &Contents<'_>) -> bool {
+        match self {
+            Self::Static | Self::Inline | Self::Constant => contents.text() == Some(STATIC_TEXT),
+            Self::Item | Self::AsyncItem | Self::InlineItem => {
+                let number = contents.text().and_then(|text| text.strip_prefix("item "));
+                number.and_then(|digits| digits.parse().ok()) == Some(id)
+            }
+            Self::Text => contents.text().is_some_and(|text| Sha256::digest(text) == *TEXT_DIGEST),
+            Self::Blob => contents.blob().is_some_and(|blob| blob == *BLOB),
+        }
+    }
+}
+
+static TEXT_DIGEST: LazyLock<sha2::digest::Output<Sha256>> = LazyLock::new(|| Sha256::digest(large_text()));
+
+static BLOB: LazyLock<String> = LazyLock::new(|| {
+    let bytes: Vec<u8> = (0..LARGE).map(|at| (at.wrapping_mul(167) + 13).to_le_bytes()[0]).collect();
+    STANDARD.encode(bytes)
+});
+
+/// One character in twenty is a line end, which JSON escapes.
+fn large_text() -> String {
+    let mut text = "resource contents 1\n".repeat(LARGE / 20 + 1);
+    text.truncate(LARGE);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn static_text_is_96_bytes() {
+        assert_eq!(STATIC_TEXT.len(), 96);
+    }
+
+    #[test]
+    fn names_find_their_workloads() {
+        for (name, workload) in Workload::ALL {
+            assert_eq!(Workload::parse(name), Ok(workload));
+            assert_eq!(workload.name(), name);
+        }
+    }
+
+    #[test]
+    fn only_the_right_item_is_accepted() {
+        let contents = Contents::of_text("item 7");
+        assert!(Workload::Item.accepts(7, &contents));
+        assert!(!Workload::Item.accepts(8, &contents));
+        assert!(!Workload::Static.accepts(7, &contents));
+    }
+}
