@@ -4,9 +4,9 @@ import sys
 import unittest
 from pathlib import Path
 
-import documents
 import hygiene
 import layering
+import links
 import purity
 import size
 import vocabulary
@@ -18,7 +18,7 @@ CHECKS: dict[str, Check] = {
     "vocabulary": vocabulary.check,
     "size": size.check,
     "hygiene": hygiene.check,
-    "documents": documents.check,
+    "links": links.check,
 }
 
 

@@ -2,9 +2,9 @@
 
 import unittest
 
-import documents
 import hygiene
 import layering
+import links
 import purity
 import rust_text
 import size
@@ -40,29 +40,29 @@ def spell(name: str) -> str:
 
 class Layering(unittest.TestCase):
     def test_upwards(self) -> None:
-        self.assertEqual(core(layering.check, "uri.rs", "\nuse crate::hub::Hub;"), ["2: `uri` reaches upwards to `hub`"])
+        assert core(layering.check, "uri.rs", "\nuse crate::hub::Hub;") == ["2: `uri` reaches upwards to `hub`"]
 
     def test_sideways(self) -> None:
-        self.assertEqual(
-            core(layering.check, "hub/table.rs", "use crate::{catalog::Item, uri};"),
-            ["1: `hub` reaches sideways to `catalog`"],
-        )
+        assert core(layering.check, "hub/table.rs", "use crate::{catalog::Item, uri};") == [
+            "1: `hub` reaches sideways to `catalog`"
+        ]
 
     def test_through_super(self) -> None:
-        self.assertEqual(len(core(layering.check, "hub/table.rs", "use super::super::engine::Engine;")), 1)
-        self.assertEqual(len(core(layering.check, "uri.rs", "use super::hub;")), 1)
+        assert len(core(layering.check, "hub/table.rs", "use super::super::engine::Engine;")) == 1
+        assert len(core(layering.check, "uri.rs", "use super::hub;")) == 1
 
     def test_a_path_without_use(self) -> None:
-        self.assertEqual(len(core(layering.check, "uri.rs", "fn f(h: crate::hub::Hub) {}")), 1)
+        assert len(core(layering.check, "uri.rs", "fn f(h: crate::hub::Hub) {}")) == 1
 
     def test_the_crate_root_and_an_unknown_module(self) -> None:
-        self.assertEqual(len(core(layering.check, "hub/table.rs", "use crate::Uri;")), 1)
-        self.assertEqual(len(core(layering.check, "novel.rs", "")), 1)
+        assert len(core(layering.check, "hub/table.rs", "use crate::Uri;")) == 1
+        assert len(core(layering.check, "novel.rs", "")) == 1
 
     def test_lawful(self) -> None:
-        lawful = "use crate::uri::Uri; use super::notice::Notice; // crate::engine\n#[cfg(test)] mod tests { use crate::engine; }"
-        self.assertEqual(core(layering.check, "hub/table.rs", lawful), [])
-        self.assertEqual(core(layering.check, "engine.rs", "use crate::connection::Peer;"), [])
+        lawful = "use crate::uri::Uri; use super::notice::Notice; // crate::engine"
+        tests = "#[cfg(test)] mod tests { use crate::engine; }"
+        assert core(layering.check, "hub/table.rs", f"{lawful}\n{tests}") == []
+        assert core(layering.check, "engine.rs", "use crate::connection::Peer;") == []
 
 
 class Purity(unittest.TestCase):
@@ -75,13 +75,13 @@ class Purity(unittest.TestCase):
             'println!("x");',
             "tokio::spawn(f);",
         ):
-            self.assertEqual(len(core(purity.check, "hub/table.rs", impure)), 1, impure)
+            assert len(core(purity.check, "hub/table.rs", impure)) == 1, impure
 
     def test_hosts_tests_and_words_are_free(self) -> None:
-        self.assertEqual(core(purity.check, "transport/stdio.rs", "use std::fs;"), [])
-        self.assertEqual(core(purity.check, "hub/tests.rs", "use std::fs;"), [])
-        self.assertEqual(core(purity.check, "hub/table.rs", "#[cfg(test)] mod tests { use std::fs; } // std::env"), [])
-        self.assertEqual(core(purity.check, "hub/table.rs", "use std::{fmt, net::IpAddr};"), [])
+        assert core(purity.check, "transport/stdio.rs", "use std::fs;") == []
+        assert core(purity.check, "hub/tests.rs", "use std::fs;") == []
+        assert core(purity.check, "hub/table.rs", "#[cfg(test)] mod tests { use std::fs; } // std::env") == []
+        assert core(purity.check, "hub/table.rs", "use std::{fmt, net::IpAddr};") == []
 
 
 class Vocabulary(unittest.TestCase):
@@ -93,74 +93,84 @@ class Vocabulary(unittest.TestCase):
             'f(r#"{"a":1}"#)',
             'f("jsonrpc")',
         ):
-            self.assertEqual(len(found(vocabulary.check, bindings_python__src__lib_rs=wordy)), 1, wordy)
+            assert len(found(vocabulary.check, bindings_python__src__lib_rs=wordy)) == 1, wordy
 
     def test_python(self) -> None:
         for wordy in ("f('resources/read')", "code = -32602", "f('{\"uri\": 1}')", "f('io.modelcontextprotocol/x')"):
-            self.assertEqual(len(found(vocabulary.check, bindings_python__python__m__s_py=wordy)), 1, wordy)
+            assert len(found(vocabulary.check, bindings_python__python__m__s_py=wordy)) == 1, wordy
 
     def test_typescript(self) -> None:
-        self.assertEqual(len(found(vocabulary.check, bindings_node__js__index_ts="f('resources/read')")), 1)
+        assert len(found(vocabulary.check, bindings_node__js__index_ts="f('resources/read')")) == 1
 
     def test_comments_and_docstrings_may_explain(self) -> None:
-        self.assertEqual(found(vocabulary.check, bindings_python__src__lib_rs="// resources/read is -32602"), [])
+        assert found(vocabulary.check, bindings_python__src__lib_rs="// resources/read is -32602") == []
         docs = '"""Answers resources/read."""\ndef f():\n    """Fails with -32602."""\n    return -1  # jsonrpc\n'
-        self.assertEqual(found(vocabulary.check, bindings_python__python__m__s_py=docs), [])
-        self.assertEqual(found(vocabulary.check, bindings_node__js__index_ts="// resources/read\nf(1)"), [])
+        assert found(vocabulary.check, bindings_python__python__m__s_py=docs) == []
+        assert found(vocabulary.check, bindings_node__js__index_ts="// resources/read\nf(1)") == []
 
 
 class Size(unittest.TestCase):
     def test_long_file(self) -> None:
-        self.assertEqual(len(found(size.check, a__b_py="x = 1\n" * 501)), 1)
-        self.assertEqual(found(size.check, a__b_py="x = 1\n" * 500), [])
+        assert len(found(size.check, a__b_py="x = 1\n" * 501)) == 1
+        assert found(size.check, a__b_py="x = 1\n" * 500) == []
 
     def test_long_function(self) -> None:
         body = "    f();\n" * 59
-        self.assertEqual(len(core(size.check, "uri.rs", f"fn long() {{\n{body}}}\n")), 1)
-        self.assertEqual(core(size.check, "uri.rs", f"#[cfg(test)]\nmod tests {{ fn long() {{\n{body}}} }}\n"), [])
-        self.assertEqual(len(found(size.check, a__b_py="def long():\n" + "    f()\n" * 60)), 1)
+        assert len(core(size.check, "uri.rs", f"fn long() {{\n{body}}}\n")) == 1
+        assert core(size.check, "uri.rs", f"#[cfg(test)]\nmod tests {{ fn long() {{\n{body}}} }}\n") == []
+        assert len(found(size.check, a__b_py="def long():\n" + "    f()\n" * 60)) == 1
 
     def test_fat_binding(self) -> None:
         core_text, binding = "f();\n" * 10, "f();\n" * 3
-        self.assertEqual(len(found(size.check, core__src__uri_rs=core_text, bindings_python__src__lib_rs=binding)), 1)
+        assert len(found(size.check, core__src__uri_rs=core_text, bindings_python__src__lib_rs=binding)) == 1
         thin = "f();\n// why\n\nf();\n"
-        self.assertEqual(found(size.check, core__src__uri_rs=core_text, bindings_python__src__lib_rs=thin), [])
+        assert found(size.check, core__src__uri_rs=core_text, bindings_python__src__lib_rs=thin) == []
 
 
 class Hygiene(unittest.TestCase):
     def test_rust(self) -> None:
         for bad in ("unsafe { f() }", "#[allow(dead_code)]", "#[expect(dead_code)]"):
-            self.assertEqual(len(core(hygiene.check, "uri.rs", bad)), 1, bad)
-        self.assertEqual(core(hygiene.check, "uri.rs", '#[expect(dead_code, reason = "so")] // unsafe { }'), [])
-        self.assertEqual(core(hygiene.check, "base64.rs", "unsafe { f() }"), [])
+            assert len(core(hygiene.check, "uri.rs", bad)) == 1, bad
+        assert core(hygiene.check, "uri.rs", '#[expect(dead_code, reason = "so")] // unsafe { }') == []
+        assert core(hygiene.check, "base64.rs", "unsafe { f() }") == []
 
     def test_panics(self) -> None:
-        self.assertEqual(len(core(hygiene.check, "uri.rs", "x.unwrap();\n")), 1)
-        self.assertEqual(core(hygiene.check, "uri.rs", "x.unwrap();\n" + "f();\n" * 1000), [])
-        self.assertEqual(core(hygiene.check, "uri.rs", "#[cfg(test)] mod tests { fn f() { x.unwrap(); } }"), [])
+        assert len(core(hygiene.check, "uri.rs", "x.unwrap();\n")) == 1
+        assert core(hygiene.check, "uri.rs", "x.unwrap();\n" + "f();\n" * 1000) == []
+        assert core(hygiene.check, "uri.rs", "#[cfg(test)] mod tests { fn f() { x.unwrap(); } }") == []
 
     def test_marks_and_paths(self) -> None:
-        for bad in ("// TO" "DO: later", "to" "do!()", 'open("/ro' 'ot/x")', "#[igno" "re]", "@pytest.mark.sk" "ip"):
-            self.assertEqual(len(found(hygiene.check, a__b_py=bad)), 1, bad)
-        lawful = 'f("file:///ro' 'ot/x") # todoist\n@pytest.mark.skipif(WINDOWS, reason="no pipes")\n#[ignore = "slow"]'
-        self.assertEqual(found(hygiene.check, a__b_py=lawful), [])
+        for bad in (
+            "// TO" + "DO: later",
+            "to" + "do!()",
+            'open("/ro' + 'ot/x")',
+            "#[igno" + "re]",
+            "@pytest.mark.sk" + "ip",
+        ):
+            assert len(found(hygiene.check, a__b_py=bad)) == 1, bad
+        lawful = (
+            'f("file:///ro' + 'ot/x") # todoist\n@pytest.mark.skipif(WINDOWS, reason="no pipes")\n#[ignore = "slow"]'
+        )
+        assert found(hygiene.check, a__b_py=lawful) == []
 
 
-class Documents(unittest.TestCase):
+class Links(unittest.TestCase):
     def test_links_and_targets(self) -> None:
         makefile = Tree({"README.md": "[a](gone.md) `make fly`", "Makefile": "test: setup\n\ttrue\n"})
-        self.assertEqual(len(list(documents.check(makefile))), 2)
-        lawful = Tree({"README.md": "[a](b/c.md#d) [b](b) [w](https://x) `make test`", "b/c.md": "", "Makefile": "test:\n"})
-        self.assertEqual(list(documents.check(lawful)), [])
+        assert len(list(links.check(makefile))) == 2
+        lawful = Tree(
+            {"README.md": "[a](b/c.md#d) [b](b) [w](https://x) `make test`", "b/c.md": "", "Makefile": "test:\n"}
+        )
+        assert list(links.check(lawful)) == []
 
 
 class RustText(unittest.TestCase):
     def test_strings_comments_and_lifetimes(self) -> None:
-        text = "fn f<'a>(x: &'a str) { g('{', \"}\", r#\"\"}\"#); /* } */ } fn h();"
-        self.assertEqual([function.name for function in rust_text.functions(text)], ["f"])
-        self.assertEqual([literal for _, literal in rust_text.strings(text)], ['"}"', 'r#""}"#'])
+        text = 'fn f<\'a>(x: &\'a str) { g(\'{\', "}", r#""}"#); /* } */ } fn h();'
+        assert [function.name for function in rust_text.functions(text)] == ["f"]
+        assert [literal for _, literal in rust_text.strings(text)] == ['"}"', 'r#""}"#']
 
     def test_offsets_survive(self) -> None:
         text = 'a "b\nc" // d\ne'
-        self.assertEqual(len(rust_text.code(text)), len(text))
-        self.assertEqual(rust_text.code(text).count("\n"), 2)
+        assert len(rust_text.code(text)) == len(text)
+        assert rust_text.code(text).count("\n") == 2

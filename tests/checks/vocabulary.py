@@ -30,7 +30,7 @@ def check(tree: Tree) -> Iterator[Finding]:
         yield from _codes(path, rust_text.code(text))
     for path, text in tree.under(*_PYTHON, ext=(".py",)):
         yield from _literals(path, text, _python_strings(text))
-        yield from _codes(path, _without_python_strings(text))
+        yield from _codes(path, _python_negatives(text))
     for path, text in tree.under(*_SCRIPT, ext=(".ts", ".js")):
         bare = _SCRIPT_COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment.group()), text)
         yield from _literals(path, text, [(0, bare)])
@@ -61,13 +61,12 @@ def _python_strings(text: str) -> Iterator[tuple[int, str]]:
             yield starts[node.lineno - 1], node.value
 
 
-def _without_python_strings(text: str) -> str:
-    """Only the numbers: every negative integer constant, on its own line."""
+def _python_negatives(text: str) -> str:
+    """Only the negative numbers, each on its own line."""
     lines = [""] * (text.count("\n") + 1)
     for node in ast.walk(ast.parse(text)):
-        negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
-        if negative and isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, int):
-            lines[node.lineno - 1] += f" -{node.operand.value}"
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            lines[node.lineno - 1] += f" -{node.operand.value!r}"
     return "\n".join(lines)
 
 

@@ -1,0 +1,75 @@
+# The project's commands. `make` lists them; each sets up what it needs.
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGE_SOURCES := $(shell find core/src bindings-python/src -name '*.rs' 2>/dev/null) \
+	Cargo.toml Cargo.lock pyproject.toml $(wildcard core/Cargo.toml bindings-python/Cargo.toml)
+
+# One interpreter for everything that builds against Python, so that nothing is built twice.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYTHONDONTWRITEBYTECODE := 1
+
+step = @printf '\n== %s\n' "$(1)"
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test test-rust test-python check check-rust check-python bench clean
+
+help: ## list these commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+
+setup: $(VENV)/.package ## .venv with the package, built from this tree
+
+$(VENV)/.requirements: tests/requirements.txt
+	$(call step,Python environment in $(VENV))
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed; try: make PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --requirement $<
+	@touch $@
+
+$(VENV)/.package: $(VENV)/.requirements $(PACKAGE_SOURCES)
+	$(call step,Building the Python package)
+	@$(BIN)/maturin develop --quiet
+	@touch $@
+
+demo: setup ## serve this repository's documents to the official Python client, in both eras
+	$(call step,A Python server and the official client over stdio)
+	@$(BIN)/python examples/demo/drive.py
+
+test: test-rust test-python check ## every test of all languages, and every check
+
+test-rust: setup
+	$(call step,Rust tests)
+	@cargo test --workspace
+
+test-python: setup
+	$(call step,Python tests)
+	@$(BIN)/python -m pytest tests/python
+
+check: check-rust check-python ## format, lints, layering, documentation, stubs
+
+check-rust: setup
+	$(call step,Rust: format lints documentation)
+	cargo fmt --all --check
+	@cargo clippy --quiet --workspace --all-targets -- -D warnings
+	@cargo clippy --quiet -p mcp-resources --no-default-features -- -D warnings
+	@RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
+
+check-python: setup
+	$(call step,Python: format lints types stubs)
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest --concise mcp_resources
+	$(call step,The project's own checks)
+	$(BIN)/python tests/checks --self-test
+	$(BIN)/python tests/checks
+
+bench: setup ## the engine's micro-benchmarks
+	cargo bench --workspace
+
+clean: ## remove everything that was built
+	rm -rf target $(VENV) .mypy_cache .pytest_cache .ruff_cache
