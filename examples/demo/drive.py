@@ -1,0 +1,158 @@
+"""Drives the demo's server with the official Python client, in both eras, and prints what happens.
+
+Every line that is printed was checked against what lies on disk; the first difference ends the demo with an error.
+"""
+
+import asyncio
+import base64
+import io
+import json
+import sys
+import time
+import warnings
+import zipfile
+from pathlib import Path
+
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.subscriptions import ResourceUpdated
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVER = StdioServerParameters(command=sys.executable, args=[str(Path(__file__).with_name("server.py"))])
+DOCUMENTS = "repo://docs/{name}"
+UPTIME = "metrics://server/uptime"
+PATIENCE = 5.0
+BOLD, DIM, PLAIN = ("\033[1m", "\033[2m", "\033[0m") if sys.stdout.isatty() else ("", "", "")
+
+
+async def main() -> None:
+    """Both eras, one server process each."""
+    warnings.simplefilter("ignore", MCPDeprecationWarning)  # the client warns of what only the older era has
+    await conversation("handshake, as clients have done since 2024", mode="legacy")
+    await conversation("no handshake, every request on its own", mode="2026-07-28")
+
+
+async def conversation(style: str, mode: str) -> None:
+    """One client, one server, everything that resources can do."""
+    updates: asyncio.Queue[str] = asyncio.Queue()
+
+    async def on_message(message: object) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            updates.put_nowait(message.params.uri)
+
+    async with Client(SERVER, mode=mode, message_handler=on_message, cache=None) as client:
+        print(f"\n{BOLD}Revision {client.protocol_version}{PLAIN} {DIM}({style}){PLAIN}\n")
+        await show_lists(client)
+        await show_reads(client)
+        await show_completion(client)
+        await show_update(client, updates)
+        await show_error(client)
+
+
+async def show_lists(client: Client) -> None:
+    """`resources/list`, page by page, and the templates."""
+    pages, cursor = [], None
+    while True:
+        page = await client.list_resources(cursor=cursor)
+        pages.append(page.resources)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    resources = [resource for page in pages for resource in page]
+    on_disk = {path.name for path in ROOT.glob("*.md")}
+    check({r.name for r in resources if r.uri.startswith("repo://docs/")} == on_disk, "every document is listed once")
+    check(len(pages) > 1, "the list has several pages")
+    sizes = " + ".join(str(len(page)) for page in pages)
+    say("list", f"{len(resources)} resources on {len(pages)} pages ({sizes}), among them")
+    for resource in [r for r in resources if not r.uri.startswith("repo://source/")]:
+        size = f"{resource.size:,} bytes" if resource.size is not None else ""
+        say("", f"  {resource.uri:<34}{resource.mime_type or '':<18}{size:>14}")
+    templates = (await client.list_resource_templates()).resource_templates
+    say("templates", "   ".join(template.uri_template for template in templates))
+
+
+async def show_reads(client: Client) -> None:
+    """A text and a source file through templates, and a binary."""
+    for uri, path in (
+        ("repo://docs/README.md", ROOT / "README.md"),
+        ("repo://source/hub/mod.rs", ROOT / "core/src/hub/mod.rs"),
+    ):
+        (text,) = (await client.read_resource(uri)).contents
+        assert isinstance(text, types.TextResourceContents)
+        check(text.text == path.read_text("utf-8"), f"{uri} is the file on disk")
+        say("read", f"{uri}: {text.mime_type}, {len(text.text):,} characters, begins “{text.text.splitlines()[0]}”")
+    (blob,) = (await client.read_resource("repo://documents.zip")).contents
+    assert isinstance(blob, types.BlobResourceContents)
+    data = base64.b64decode(blob.blob, validate=True)
+    names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    check("README.md" in names, "the archive holds the documents")
+    say("read", f"repo://documents.zip: {blob.mime_type}, {len(data):,} bytes, holds {', '.join(names)}")
+
+
+async def show_completion(client: Client) -> None:
+    """What a user may mean who has typed a `C`."""
+    template = types.ResourceTemplateReference(uri=DOCUMENTS)
+    answer = (await client.complete(template, {"name": "name", "value": "C"})).completion
+    check(answer.values == sorted(path.name for path in ROOT.glob("C*.md")), "the completion has the right names")
+    say("complete", f"{DOCUMENTS} with “C”: {', '.join(answer.values)}")
+
+
+async def show_update(client: Client, updates: asyncio.Queue[str]) -> None:
+    """Subscribes, waits until the server tells of a change, and reads again."""
+    before = await uptime(client)
+    began = time.monotonic()
+    async with asyncio.timeout(PATIENCE):
+        uri = await next_update(client, updates)
+    waited = round((time.monotonic() - began) * 1000)
+    after = await uptime(client)
+    check(uri == UPTIME and after > before, "the update names the resource, and the value is new")
+    say("subscribe", f"{UPTIME}: {before:.3f} s, updated after {waited} ms, read again: {after:.3f} s")
+
+
+async def next_update(client: Client, updates: asyncio.Queue[str]) -> str:
+    """The URI of the next update, subscribed to in the way of the connection's era."""
+    if client.protocol_version == "2026-07-28":
+        async with client.listen(resource_subscriptions=[UPTIME]) as subscription:
+            event = await anext(subscription)
+            assert isinstance(event, ResourceUpdated)
+            return event.uri
+    await client.subscribe_resource(UPTIME)
+    uri = await updates.get()
+    await client.unsubscribe_resource(UPTIME)
+    return uri
+
+
+async def uptime(client: Client) -> float:
+    """The live value."""
+    (content,) = (await client.read_resource(UPTIME)).contents
+    assert isinstance(content, types.TextResourceContents)
+    return float(json.loads(content.text)["seconds"])
+
+
+async def show_error(client: Client) -> None:
+    """What is not there is an error with the revision's own code."""
+    missing = "repo://docs/NOTHING.md"
+    try:
+        await client.read_resource(missing)
+    except MCPError as error:
+        check(error.error.data["uri"] == missing, "the error names the resource")
+        say("not found", f"{missing}: {error.error.code} {error.error.message}")
+    else:
+        check(False, "a missing document is an error")
+
+
+def say(step: str, text: str) -> None:
+    """One line of the transcript."""
+    print(f"  {BOLD}{step:<11}{PLAIN}{text}")
+
+
+def check(holds: bool, what: str) -> None:
+    """Ends the demo if something is not as it must be."""
+    if not holds:
+        sys.exit(f"demo failed: expected that {what}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,95 @@
+"""The demo's server: this repository, read over MCP.
+
+repo://docs/{name}       a document of the root folder; listed, completes the names
+repo://source/{+path}    a source file of the engine; listed, completes the paths
+repo://documents.zip     all documents, zipped when asked: binary
+metrics://server/uptime  how long this server runs: changes by itself, and tells who subscribed
+"""
+
+import io
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+from mcp_resources import Resource, ResourceNotFound, ResourceServer, UriTemplate
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "core" / "src"
+UPTIME = "metrics://server/uptime"
+TICK = 0.2
+
+server = ResourceServer("mcp-resources-demo", version="0.1.0")
+started = time.monotonic()
+
+
+def files(folder: Path, pattern: str) -> dict[str, Path]:
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob(pattern))}
+
+
+def read(available: dict[str, Path], name: str) -> str:
+    if name not in available:  # only what is listed can be read
+        raise ResourceNotFound
+    return available[name].read_text("utf-8")
+
+
+def listed(template: str, variable: str, available: dict[str, Path]) -> list[Resource]:
+    expand = UriTemplate(template).expand
+    return [
+        Resource(expand(**{variable: name}), name=name, size=path.stat().st_size) for name, path in available.items()
+    ]
+
+
+@server.resource("repo://docs/{name}", mime_type="text/markdown", description="A document of this repository")
+def document(name: str) -> str:
+    return read(files(ROOT, "*.md"), name)
+
+
+@document.complete("name")
+def document_names(value: str) -> list[str]:
+    return [name for name in files(ROOT, "*.md") if name.startswith(value)]
+
+
+@document.list
+def document_list() -> list[Resource]:
+    return listed("repo://docs/{name}", "name", files(ROOT, "*.md"))
+
+
+@server.resource("repo://source/{+path}", mime_type="text/x-rust", description="A source file of the engine")
+def source(path: str) -> str:
+    return read(files(SOURCES, "**/*.rs"), path)
+
+
+@source.complete("path")
+def source_paths(value: str) -> list[str]:
+    return [path for path in files(SOURCES, "**/*.rs") if path.startswith(value)]
+
+
+@source.list
+def source_list() -> list[Resource]:
+    return listed("repo://source/{+path}", "path", files(SOURCES, "**/*.rs"))
+
+
+@server.resource("repo://documents.zip", mime_type="application/zip", description="All documents, zipped")
+def archive() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, path in files(ROOT, "*.md").items():
+            bundle.write(path, name)
+    return buffer.getvalue()
+
+
+@server.resource(UPTIME, mime_type="application/json", description="Seconds since this server started", inline=True)
+def uptime() -> dict[str, float]:
+    return {"seconds": round(time.monotonic() - started, 3)}
+
+
+def tick() -> None:
+    while True:
+        time.sleep(TICK)
+        server.notify_updated(UPTIME)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=tick, daemon=True).start()
+    server.run()

@@ -1,0 +1,37 @@
+"""A configuration file: the whole of it, and each section by name.
+
+config://app            the file, as JSON
+config://app/{section}  one section; completes the names that exist
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mcp_resources import ResourceNotFound, ResourceServer
+
+FILE = Path(__file__).resolve().parent.parent / "data" / "app.json"
+
+server = ResourceServer("config", version="1.0.0")
+
+
+@server.resource("config://app", mime_type="application/json", description="The application's configuration")
+def app() -> dict[str, Any]:
+    return dict(json.loads(FILE.read_text("utf-8")))
+
+
+@server.resource("config://app/{section}", mime_type="application/json", description="One section of it")
+def section(section: str) -> dict[str, Any]:
+    try:
+        return dict(app()[section])
+    except KeyError:
+        raise ResourceNotFound from None
+
+
+@section.complete("section")
+def sections(value: str) -> list[str]:
+    return [name for name in app() if name.startswith(value)]
+
+
+if __name__ == "__main__":
+    server.run()

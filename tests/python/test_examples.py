@@ -1,0 +1,202 @@
+"""The examples of each language do what their first lines say, asked by the official client over stdio (S-20, S-31).
+
+One text for all languages: an example has the same name, the same URIs and the same data in each.
+"""
+
+import asyncio
+import json
+import os
+import sqlite3
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import quote
+
+import mcp_types as types
+import pytest
+from mcp import Client, MCPError
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.subscriptions import ResourceUpdated
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "examples" / "data"
+LEGACY, MODERN = "legacy", "2026-07-28"
+LANGUAGES = [name for name in ("python", "rust") if (ROOT / "examples" / name).is_dir()]
+NOT_FOUND = {LEGACY: -32002, MODERN: -32602}
+INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
+PATIENCE = 20.0
+
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+
+Body = Callable[[Client], Awaitable[None]]
+Handler = Callable[[types.ServerNotification | Exception], Awaitable[None]]
+
+
+@pytest.fixture(params=LANGUAGES)
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=[LEGACY, MODERN])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def command(language: str, example: str, *args: str) -> StdioServerParameters:
+    if language == "python":
+        script = ROOT / "examples" / "python" / f"{example}.py"
+        return StdioServerParameters(command=sys.executable, args=[str(script), *args])
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return StdioServerParameters(command=str(target / "debug" / "examples" / example), args=list(args))
+
+
+def converse(server: StdioServerParameters, mode: str, body: Body, on_message: Handler | None = None) -> None:
+    async def main() -> None:
+        async with (
+            asyncio.timeout(PATIENCE),
+            Client(server, mode=mode, message_handler=on_message, cache=None) as client,
+        ):
+            await body(client)
+
+    asyncio.run(main())
+
+
+async def read(client: Client, uri: str) -> types.TextResourceContents:
+    (content,) = (await client.read_resource(uri)).contents
+    assert isinstance(content, types.TextResourceContents)
+    return content
+
+
+async def refused(client: Client, uri: str) -> types.ErrorData:
+    with pytest.raises(MCPError) as caught:
+        await client.read_resource(uri)
+    return caught.value.error
+
+
+async def complete(client: Client, template: str, name: str, value: str) -> list[str]:
+    reference = types.ResourceTemplateReference(uri=template)
+    return (await client.complete(reference, {"name": name, "value": value})).completion.values
+
+
+async def listed(client: Client) -> dict[str, types.Resource]:
+    return {resource.uri: resource for resource in (await client.list_resources()).resources}
+
+
+def test_config_file(language: str, mode: str) -> None:
+    async def body(client: Client) -> None:
+        whole = await read(client, "config://app")
+        assert json.loads(whole.text) == json.loads((DATA / "app.json").read_text("utf-8"))
+        assert whole.mime_type == "application/json"
+        assert json.loads((await read(client, "config://app/theme")).text)["name"] == "dark"
+        assert await complete(client, "config://app/{section}", "section", "s") == ["server"]
+        error = await refused(client, "config://app/none")
+        assert (error.code, error.data["uri"]) == (NOT_FOUND[mode], "config://app/none")
+        assert "config://app" in await listed(client)
+
+    converse(command(language, "config_file"), mode, body)
+
+
+def test_live_feed(language: str, mode: str) -> None:
+    uri = "metrics://cpu/usage"
+    updates: asyncio.Queue[str] = asyncio.Queue()
+
+    async def on_message(message: types.ServerNotification | Exception) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            updates.put_nowait(message.params.uri)
+
+    async def body(client: Client) -> None:
+        first = json.loads((await read(client, uri)).text)
+        if mode == MODERN:
+            async with client.listen(resource_subscriptions=[uri]) as subscription:
+                assert await anext(subscription) == ResourceUpdated(uri)
+        else:
+            await client.subscribe_resource(uri)
+            assert await updates.get() == uri
+        second = json.loads((await read(client, uri)).text)
+        assert second["usage"] >= 0
+        assert second["sampled_at"] > first["sampled_at"]
+
+    converse(command(language, "live_feed"), mode, body, on_message)
+
+
+def test_database_view(language: str, mode: str) -> None:
+    uri = "db://analytics/daily_summary"
+    database = sqlite3.connect(":memory:")
+    database.executescript((DATA / "analytics.sql").read_text("utf-8"))
+    expected = database.execute("SELECT day, count(*), sum(revenue) FROM orders GROUP BY day ORDER BY day").fetchall()
+
+    async def body(client: Client) -> None:
+        rows = json.loads((await read(client, uri)).text)
+        assert [(row["day"], row["orders"]) for row in rows] == [row[:2] for row in expected]
+        assert [row["revenue"] for row in rows] == pytest.approx([row[2] for row in expected])
+        assert json.loads((await read(client, f"{uri}/2026-07-02")).text)["orders"] == 2
+        assert (await refused(client, f"{uri}/1999-01-01")).code == NOT_FOUND[mode]
+        assert f"{uri}/2026-07-03" in await listed(client)
+        assert await complete(client, uri + "/{day}", "day", "2026-07-01") == ["2026-07-01"]
+
+    converse(command(language, "database_view"), mode, body)
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """The API behind the example: two users, and a fault."""
+
+    def do_GET(self) -> None:  # the name that http.server calls
+        users = {"/users/1": b'{"id":1,"name":"Ada"}', "/users/2": '{"id":2,"name":"花子"}'.encode()}
+        status = 200 if self.path in users else 500 if self.path == "/users/500" else 404
+        body = users.get(self.path, b"secret-detail")
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def upstream() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as api:
+        threading.Thread(target=api.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{api.server_port}"
+        api.shutdown()
+
+
+def test_http_api(language: str, mode: str) -> None:
+    async def body(client: Client) -> None:
+        content = await read(client, "api://users/2")
+        assert (json.loads(content.text)["name"], content.mime_type) == ("花子", "application/json")
+        assert (await refused(client, "api://users/3")).code == NOT_FOUND[mode]
+        assert (await refused(client, "api://users/ada")).code == INVALID_PARAMS
+        fault = await refused(client, "api://users/500")
+        assert fault.code == INTERNAL_ERROR
+        assert "secret" not in f"{fault.message}{fault.data}"
+
+    with upstream() as base:
+        converse(command(language, "http_api", base), mode, body)
+
+
+def test_documents(language: str, mode: str) -> None:
+    async def body(client: Client) -> None:
+        resources = await listed(client)
+        assert {resource.name for resource in resources.values()} == {path.name for path in (DATA / "docs").iterdir()}
+        for path in (DATA / "docs").iterdir():
+            uri = f"docs:///{quote(path.name)}"
+            assert (await read(client, uri)).text == path.read_text("utf-8")
+            assert resources[uri].size == path.stat().st_size
+        assert resources[f"docs:///{quote('設計.md')}"].title == "設計の要点"
+        assert (await read(client, "docs:///用語集.md")).text.startswith("# 用語集")  # DEC-29: an IRI is accepted
+        assert await complete(client, "docs:///{name}", "name", "は") == ["はじめに.md"]
+        assert (await refused(client, "docs:///..%2Fapp.json")).code in {NOT_FOUND[mode], INVALID_PARAMS}
+
+    converse(command(language, "documents"), mode, body)
+
+
+def test_every_example_is_tested_and_listed(language: str) -> None:
+    names = {path.stem for path in (ROOT / "examples" / language).iterdir() if path.suffix in {".py", ".rs"}}
+    readme = (ROOT / "examples" / "README.md").read_text("utf-8")
+    for name in names:
+        assert f"test_{name}" in globals(), name
+        assert name in readme, name
