@@ -18,6 +18,7 @@ from urllib.parse import quote
 import mcp_types as types
 import pytest
 from mcp import Client, MCPError
+from mcp.client.session import MessageHandlerFnT
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 
@@ -32,7 +33,6 @@ PATIENCE = 20.0
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
 Body = Callable[[Client], Awaitable[None]]
-Handler = Callable[[types.ServerNotification | Exception], Awaitable[None]]
 
 
 @pytest.fixture(params=LANGUAGES)
@@ -53,7 +53,7 @@ def command(language: str, example: str, *args: str) -> StdioServerParameters:
     return StdioServerParameters(command=str(target / "debug" / "examples" / example), args=list(args))
 
 
-def converse(server: StdioServerParameters, mode: str, body: Body, on_message: Handler | None = None) -> None:
+def converse(server: StdioServerParameters, mode: str, body: Body, on_message: MessageHandlerFnT | None = None) -> None:
     async def main() -> None:
         async with (
             asyncio.timeout(PATIENCE),
