@@ -18,8 +18,14 @@ pub fn escape_into(text: &str, out: &mut Vec<u8>) {
         return json_escape_simd::escape_into(text, out);
     }
     out.reserve(text.len() + 6 * BLOCK);
-    let (block, mut rest) = split_block(text);
+    let (block, rest) = split_block(text);
     json_escape_simd::escape_into(block, out);
+    continue_into(rest, out);
+}
+
+/// Continues the JSON string that `out` ends with: `"a"` and the text `b` make `"ab"`.
+pub fn continue_into(text: &str, out: &mut Vec<u8>) {
+    let mut rest = text;
     while !rest.is_empty() {
         let (block, later) = split_block(rest);
         append_block(block, out);
@@ -30,7 +36,7 @@ pub fn escape_into(text: &str, out: &mut Vec<u8>) {
 /// Continues the JSON string at the end of `out` with `block`.
 fn append_block(block: &str, out: &mut Vec<u8>) {
     // The kernel writes an opening quote of its own: let it fall on the last byte before the closing quote that is
-    // already there, and put that byte back afterwards. `out` ends with a string that is not empty.
+    // already there, and put that byte back afterwards.
     out.pop();
     let Some(last) = out.pop() else { return };
     let seam = out.len();
@@ -42,6 +48,9 @@ fn append_block(block: &str, out: &mut Vec<u8>) {
 
 /// Splits off at most [`BLOCK`] bytes, between two characters.
 fn split_block(text: &str) -> (&str, &str) {
+    if text.len() <= BLOCK {
+        return (text, "");
+    }
     (BLOCK - 3..=BLOCK).rev().find_map(|at| text.split_at_checked(at)).unwrap_or((text, ""))
 }
 

@@ -2,6 +2,8 @@
 
 pub mod base64;
 pub mod catalog;
+pub mod connection;
+pub mod engine;
 pub mod error;
 pub mod hub;
 pub mod json_text;
@@ -10,6 +12,7 @@ pub mod limits;
 pub mod meta;
 pub mod now;
 pub mod principal;
+pub mod rank;
 pub mod resource;
 pub mod seal;
 pub mod template;

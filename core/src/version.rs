@@ -145,6 +145,64 @@ impl fmt::Display for Revision {
     }
 }
 
+/// The methods that the library serves itself (requirements 0.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `initialize`.
+    Initialize,
+    /// `ping`.
+    Ping,
+    /// `server/discover`.
+    Discover,
+    /// `resources/list`.
+    List,
+    /// `resources/templates/list`.
+    ListTemplates,
+    /// `resources/read`.
+    Read,
+    /// `resources/subscribe`.
+    Subscribe,
+    /// `resources/unsubscribe`.
+    Unsubscribe,
+    /// `completion/complete`.
+    Complete,
+    /// `subscriptions/listen`.
+    Listen,
+    /// `logging/setLevel`.
+    SetLevel,
+}
+
+impl Method {
+    /// The method with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "resources/read" => Self::Read,
+            "resources/list" => Self::List,
+            "resources/templates/list" => Self::ListTemplates,
+            "completion/complete" => Self::Complete,
+            "resources/subscribe" => Self::Subscribe,
+            "resources/unsubscribe" => Self::Unsubscribe,
+            "subscriptions/listen" => Self::Listen,
+            "server/discover" => Self::Discover,
+            "logging/setLevel" => Self::SetLevel,
+            "ping" => Self::Ping,
+            "initialize" => Self::Initialize,
+            _ => return None,
+        })
+    }
+
+    /// Whether the revision has it.
+    pub fn exists_in(self, revision: Revision) -> bool {
+        match self {
+            Self::List | Self::ListTemplates | Self::Read | Self::Complete => true,
+            Self::Discover | Self::Listen => revision.is_modern(),
+            Self::Initialize | Self::Ping | Self::Subscribe | Self::Unsubscribe | Self::SetLevel => {
+                !revision.is_modern()
+            }
+        }
+    }
+}
+
 /// Not JSON.
 pub const PARSE_ERROR: i32 = -32700;
 /// JSON, but not a message, or not one that is allowed here.

@@ -121,7 +121,7 @@ impl<'u> Params<'u> {
     }
 
     /// The same values, borrowing nothing.
-    pub fn into_owned(self) -> Params<'static> {
+    pub fn into_owned<'o>(self) -> Params<'o> {
         let values =
             self.values.into_iter().map(|(position, value)| (position, value.into_owned())).collect();
         Params { variables: self.variables, values }

@@ -1,0 +1,175 @@
+//! What a host gives back for an event.
+
+use crate::error::ReadError;
+use crate::resource::{CacheHint, Resource};
+use std::borrow::Cow;
+
+/// The answer to a `Read`, `Complete`, `List` or `Call`. An answer of the wrong sort for its event is an internal
+/// error to the client and names the mistake in [`Encoded::misuse`](super::Encoded).
+#[derive(Debug)]
+pub enum Answer<'a> {
+    /// To a read: contents.
+    Contents(ReadResult<'a>),
+    /// To a read: contents that were gathered chunk by chunk.
+    Gathered(super::Gather),
+    /// To a read (2026-07-28): the client must give input first.
+    InputRequired(InputRequired<'a>),
+    /// To a completion.
+    Completion(Completion<'a>),
+    /// To a list.
+    Listed(ListPage),
+    /// To a call.
+    Raw(RawResult<'a>),
+    /// To any: it failed.
+    Failed(ReadError),
+}
+
+/// The contents of a read. None at all is told as `not_found`, never as an empty array.
+#[derive(Debug, Default)]
+pub struct ReadResult<'a> {
+    /// One or more entries.
+    pub contents: Vec<Contents<'a>>,
+    /// Overrides the resource's own caching hint.
+    pub cache: Option<CacheHint>,
+}
+
+/// One entry of the contents.
+#[derive(Clone, Debug)]
+pub struct Contents<'a> {
+    /// The entry's URI; `None` is the URI that was asked for.
+    pub uri: Option<Cow<'a, str>>,
+    /// The media type; `None` is the resource's own, else `text/plain` for text and `application/octet-stream` for a blob.
+    pub mime_type: Option<Cow<'a, str>>,
+    /// The content.
+    pub body: Body<'a>,
+    /// `_meta`: a JSON object, sent to revisions that have it.
+    pub meta: Option<Cow<'a, str>>,
+}
+
+/// Text or bytes.
+#[derive(Clone, Debug)]
+pub enum Body<'a> {
+    /// Sent as `text`.
+    Text(Cow<'a, str>),
+    /// Sent as `blob`, base64.
+    Blob(Cow<'a, [u8]>),
+}
+
+impl<'a> Contents<'a> {
+    /// A text under the URI that was asked for.
+    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self { uri: None, mime_type: None, body: Body::Text(text.into()), meta: None }
+    }
+
+    /// Bytes under the URI that was asked for.
+    pub fn blob(bytes: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self { uri: None, mime_type: None, body: Body::Blob(bytes.into()), meta: None }
+    }
+
+    /// Any value that serde can write, as `application/json` text.
+    ///
+    /// # Errors
+    /// What `serde_json` says of a value that has no JSON form.
+    pub fn json(value: &impl serde::Serialize) -> Result<Contents<'static>, serde_json::Error> {
+        Ok(Contents::text(serde_json::to_string(value)?).with_mime_type("application/json"))
+    }
+
+    /// The same with another URI.
+    #[must_use]
+    pub fn with_uri(mut self, uri: impl Into<Cow<'a, str>>) -> Self {
+        self.uri = Some(uri.into());
+        self
+    }
+
+    /// The same with a media type.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<Cow<'a, str>>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// The same with `_meta`, a JSON object.
+    #[must_use]
+    pub fn with_meta(mut self, meta: impl Into<Cow<'a, str>>) -> Self {
+        self.meta = Some(meta.into());
+        self
+    }
+}
+
+impl<'a> From<Contents<'a>> for ReadResult<'a> {
+    fn from(contents: Contents<'a>) -> Self {
+        Self { contents: vec![contents], cache: None }
+    }
+}
+
+/// The values of a completion, best first. More than 100 are cut, and `total` and `hasMore` say so.
+#[derive(Debug, Default)]
+pub struct Completion<'a> {
+    /// The values.
+    pub values: Vec<Cow<'a, str>>,
+    /// How many there are in all; `None` is as many as given.
+    pub total: Option<u64>,
+    /// Whether there are more than were given; `None` is computed.
+    pub has_more: Option<bool>,
+}
+
+/// What a `.list` callback returned.
+#[derive(Debug, Default)]
+pub struct ListPage {
+    /// The resources. One that another resource or template would serve is left out.
+    pub items: Vec<Resource>,
+    /// Where its next page begins, for a callback that pages.
+    pub next: Option<String>,
+}
+
+/// What the client must give before the read can be answered (R-133 … R-144).
+#[derive(Debug, Default)]
+pub struct InputRequired<'a> {
+    /// What to ask; may be empty when `state` is given.
+    pub requests: Vec<InputRequest<'a>>,
+    /// The author's own state: sealed, and handed back with the retry.
+    pub state: Option<Cow<'a, [u8]>>,
+}
+
+/// One question to the client.
+#[derive(Clone, Debug)]
+pub struct InputRequest<'a> {
+    /// Names the answer; unique within one `InputRequired`.
+    pub key: Cow<'a, str>,
+    /// What is asked.
+    pub ask: InputAsk<'a>,
+}
+
+/// The sorts of question.
+#[derive(Clone, Debug)]
+pub enum InputAsk<'a> {
+    /// A form for the user: the client must have declared `elicitation`.
+    Form {
+        /// What the user reads.
+        message: Cow<'a, str>,
+        /// The flat JSON schema of the answer, as JSON text; the answer is checked against it.
+        schema: Cow<'a, str>,
+    },
+    /// A page for the user: the client must have declared `elicitation.url`.
+    Url {
+        /// What the user reads.
+        message: Cow<'a, str>,
+        /// The page; must carry nothing about the user.
+        url: Cow<'a, str>,
+    },
+    /// A completion of the client's model: `sampling`. The params of the request as JSON text.
+    Sampling(Cow<'a, str>),
+    /// The client's roots: `roots`.
+    Roots,
+}
+
+/// The result of a foreign method.
+#[derive(Debug, Default)]
+pub struct RawResult<'a> {
+    /// A JSON object with the result's own members, without `resultType` and `_meta`. Sent as it is.
+    pub members: Cow<'a, str>,
+    /// `resultType` for 2026-07-28; `None` is `complete`.
+    pub result_type: Option<Cow<'a, str>>,
+    /// `_meta`: a JSON object; the engine adds its own keys.
+    pub meta: Option<Cow<'a, str>>,
+}

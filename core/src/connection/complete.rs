@@ -1,0 +1,135 @@
+//! `completion/complete` (R-106 … R-112).
+
+use super::answer::Completion;
+use super::event::{CompletionRequest, Event};
+use super::reply::Task;
+use super::request::Request;
+use super::words::Wording;
+use super::{Connection, Outcome};
+use crate::catalog::{Catalog, Completer, Route, TemplateEntry};
+use crate::jsonrpc::{Json, Members};
+use crate::limits::Limits;
+use crate::rank;
+use crate::uri;
+use crate::version::INVALID_PARAMS;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+impl Connection {
+    pub(super) fn complete<'m>(&mut self, request: Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let asked = match Asked::parse(&request, self.engine.limits()) {
+            Ok(asked) => asked,
+            Err(message) => return self.refuse(&request, (INVALID_PARAMS, message), out),
+        };
+        let catalog = self.engine.catalog();
+        let Some(entry) = asked.template(&catalog, self.engine.limits()) else {
+            return self.refuse(&request, (INVALID_PARAMS, "Invalid params: unknown ref"), out);
+        };
+        match entry.completer(&asked.variable) {
+            None => return self.refuse(&request, (INVALID_PARAMS, "Invalid params: unknown argument"), out),
+            Some(Completer::Handler) => {}
+            Some(Completer::Values(values)) => return self.suggest(&request, values, &asked.value, out),
+            Some(Completer::Words(words)) => return self.suggest(&request, words, &asked.value, out),
+            Some(Completer::Nothing) => return self.suggest(&request, &[""; 0], &asked.value, out),
+        }
+        let (handler, timeout) = (entry.handler, self.engine.limits().completion_timeout);
+        self.wait(request, (Task::Complete, timeout, None), out, |token, caller| {
+            Event::Complete(CompletionRequest {
+                token,
+                handler,
+                variable: asked.variable,
+                value: asked.value,
+                arguments: asked.arguments,
+                caller,
+            })
+        })
+    }
+
+    /// A variable whose values are known here (S-16).
+    fn suggest<'m, V: AsRef<str>>(
+        &self,
+        request: &Request<'m>,
+        values: &[V],
+        typed: &str,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let values = rank::ranked(values, typed).into_iter().map(Cow::Borrowed).collect();
+        let completion = Completion { values, total: None, has_more: None };
+        write(&self.wording(request), out, &completion, self.engine.limits());
+        Outcome::answered()
+    }
+}
+
+/// What a client wants completed.
+struct Asked<'m> {
+    reference: Cow<'m, str>,
+    variable: Cow<'m, str>,
+    value: Cow<'m, str>,
+    arguments: Vec<(Cow<'m, str>, Cow<'m, str>)>,
+}
+
+impl<'m> Asked<'m> {
+    fn parse(request: &Request<'m>, limits: &Limits) -> Result<Self, &'static str> {
+        let reference =
+            request.params.get("ref").and_then(Json::object).ok_or("Invalid params: ref is missing")?;
+        let argument = request.params.get("argument").and_then(Json::object);
+        let argument = argument.ok_or("Invalid params: argument is missing")?;
+        let text = |members: &Members<'m>, name| members.get(name).and_then(Json::as_str);
+        let reference = match text(&reference, "type").as_deref() {
+            Some("ref/resource") => {
+                text(&reference, "uri").ok_or("Invalid params: ref.uri must be a string")?
+            }
+            Some("ref/prompt") => return Err("Invalid params: unknown prompt"),
+            _ => return Err("Invalid params: unknown ref type"),
+        };
+        let variable = text(&argument, "name").ok_or("Invalid params: argument.name must be a string")?;
+        let value = text(&argument, "value").ok_or("Invalid params: argument.value must be a string")?;
+        if value.len() > limits.uri || value.chars().any(char::is_control) {
+            return Err("Invalid params: argument.value has characters that no URI has");
+        }
+        let arguments =
+            if request.terms.revision.has_completion_context() { context(request)? } else { Vec::new() };
+        Ok(Self { reference, variable, value, arguments })
+    }
+
+    /// The template that `ref.uri` names, by its text or by a URI that it matches.
+    fn template<'c>(&self, catalog: &'c Catalog, limits: &Limits) -> Option<&'c Arc<TemplateEntry>> {
+        if let Some(entry) = catalog.template_by_text(&self.reference) {
+            return Some(entry);
+        }
+        let normal = uri::normalize(&self.reference, limits.uri).ok()?;
+        match catalog.route(&normal) {
+            Route::Template(entry, _) => Some(entry),
+            _ => None,
+        }
+    }
+}
+
+/// The values chosen so far.
+fn context<'m>(request: &Request<'m>) -> Result<Vec<(Cow<'m, str>, Cow<'m, str>)>, &'static str> {
+    const WRONG: &str = "Invalid params: context.arguments must be an object of strings";
+    let Some(context) = request.params.get("context") else { return Ok(Vec::new()) };
+    let Some(arguments) = context.object().ok_or(WRONG)?.get("arguments") else { return Ok(Vec::new()) };
+    let members = arguments.object().ok_or(WRONG)?;
+    members.iter().map(|(name, value)| Some((name, value.as_str()?))).collect::<Option<_>>().ok_or(WRONG)
+}
+
+/// The result: at most 100 values, and how many there are.
+pub(super) fn write(wording: &Wording<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
+    let most = limits.completion_values.min(100);
+    let given = completion.values.len();
+    let total = completion.total.unwrap_or(given as u64).max(given as u64);
+    let shown = given.min(most);
+    let has_more = completion.has_more.unwrap_or(false) || total > shown as u64;
+    wording.complete(out, |result| {
+        result.object("completion", |writer| {
+            writer.array("values", |values| {
+                for value in completion.values.iter().take(shown) {
+                    values.str(value);
+                }
+            });
+            writer.u64("total", total);
+            writer.bool("hasMore", has_more);
+        });
+    });
+}

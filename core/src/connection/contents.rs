@@ -1,0 +1,109 @@
+//! The contents of a read, straight from the author's buffers into the output.
+
+use super::answer::{Body, Contents, ReadResult};
+use super::gather::Gather;
+use super::words::{self, Wording};
+use crate::error::ReadError;
+use crate::jsonrpc::ObjectWriter;
+use crate::limits::Limits;
+use crate::resource::CacheHint;
+
+const TEXT: &str = "text/plain";
+const BYTES: &str = "application/octet-stream";
+
+/// Refuses what is empty or larger than a reply may be.
+pub(super) fn check(result: &ReadResult<'_>, limits: &Limits) -> Result<(), ReadError> {
+    if result.contents.is_empty() {
+        return Err(ReadError::NotFound);
+    }
+    let size: usize = result.contents.iter().map(|contents| contents.body.len()).sum();
+    if size > limits.contents {
+        return Err(ReadError::SizeExceeded { limit: limits.contents as u64, size: Some(size as u64) });
+    }
+    Ok(())
+}
+
+/// A whole result. `uri` is the URI as the client spelled it, `mime_type` the resource's own.
+pub(super) fn write(
+    wording: &Wording<'_>,
+    out: &mut Vec<u8>,
+    (uri, mime_type): (&str, Option<&str>),
+    (result, cache): (&ReadResult<'_>, CacheHint),
+) {
+    let with_meta = wording.revision.has_contents_meta();
+    wording.complete(out, |writer| {
+        writer.array("contents", |array| {
+            for contents in &result.contents {
+                array.object(|entry| write_entry(entry, contents, (uri, mime_type), with_meta));
+            }
+        });
+        hint(writer, wording, cache);
+    });
+}
+
+/// The same for contents that came in chunks and are encoded already.
+pub(super) fn write_gathered(
+    wording: &Wording<'_>,
+    out: &mut Vec<u8>,
+    (uri, mime_type): (&str, Option<&str>),
+    (gather, cache): (&Gather, CacheHint),
+) {
+    let default = if gather.is_text() { TEXT } else { BYTES };
+    let mime_type = gather.own_mime_type().or(mime_type).unwrap_or(default);
+    wording.complete(out, |writer| {
+        writer.array("contents", |array| {
+            array.object(|entry| {
+                entry.str("uri", uri);
+                entry.str("mimeType", mime_type);
+                gather.write(entry);
+            });
+        });
+        hint(writer, wording, cache);
+    });
+}
+
+/// The caching hint, for the revision that has it.
+pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &Wording<'_>, cache: CacheHint) {
+    if wording.revision.is_modern() {
+        writer.u64("ttlMs", cache.ttl_ms);
+        writer.str("cacheScope", cache.scope.as_str());
+    }
+}
+
+fn write_entry(
+    entry: &mut ObjectWriter<'_>,
+    contents: &Contents<'_>,
+    (uri, mime_type): (&str, Option<&str>),
+    with_meta: bool,
+) {
+    entry.str("uri", contents.uri.as_deref().unwrap_or(uri));
+    let own = contents.mime_type.as_deref().or(mime_type);
+    match &contents.body {
+        Body::Text(text) => {
+            entry.str("mimeType", own.unwrap_or(TEXT));
+            entry.str("text", text);
+        }
+        Body::Blob(bytes) => {
+            entry.str("mimeType", own.unwrap_or(BYTES));
+            entry.base64("blob", bytes);
+        }
+    }
+    if let Some(members) = contents.meta.as_deref().filter(|_| with_meta).and_then(words::members_of) {
+        entry.object(words::META, |meta| meta.members(members.as_bytes()));
+    }
+}
+
+impl Body<'_> {
+    /// Its size before encoding, in bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Blob(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,203 @@
+//! The requests of one connection that wait for the host's answer: a bounded table of slots.
+//!
+//! ```text
+//!            insert            detach
+//!   free ────────────▶ waiting ────────▶ detached
+//!    ▲                  │   │ cancel, expire │
+//!    │ take, settle     │   └──────▶ dropped ◀┘
+//!    └──────────────────┴──────────────┘ settle (the late answer)
+//! ```
+//!
+//! A slot is free again only when the host has answered, so a client that cancels in a loop cannot pile up work.
+
+use super::event::RequestToken;
+use super::reply::Reply;
+use super::words::Wording;
+use crate::error::ReadError;
+use crate::jsonrpc::{Envelope, Id, OwnedId};
+use crate::now::Millis;
+use crate::version::Revision;
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct InFlight {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+struct Slot {
+    generation: u32,
+    state: State,
+}
+
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a read answered in the host's loop costs no allocation for its reply"
+)]
+enum State {
+    Free,
+    Waiting(Reply),
+    Detached(Arc<Ticket>),
+    Dropped,
+}
+
+/// Names one unanswered request to the client, and says when it has run out of time. Shared by the slot and its reply.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    pub(super) id: OwnedId,
+    pub(super) envelope: Envelope,
+    pub(super) revision: Revision,
+    /// The URI as the client spelled it, for a read.
+    pub(super) uri: Option<String>,
+    pub(super) timeout: Millis,
+    pub(super) deadline: Millis,
+}
+
+impl InFlight {
+    /// How many slots are taken.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether an unanswered request has this id (DEC-02). A cancelled one no longer counts.
+    pub(super) fn contains(&self, id: Id<'_>) -> bool {
+        self.position(id).is_some()
+    }
+
+    /// Takes a slot for what `reply` makes of the token.
+    pub(super) fn insert(&mut self, reply: impl FnOnce(RequestToken) -> Reply) -> RequestToken {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, state: State::Free });
+            u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+        });
+        let slot = &mut self.slots[index as usize];
+        let token = RequestToken { index, generation: slot.generation };
+        slot.state = State::Waiting(reply(token));
+        token
+    }
+
+    /// The reply of a request, to answer it here: then [`Self::settle`] or [`Self::put_back`] follows. `None` if it was
+    /// detached before, or dropped: a dropped one has been answered with this, and its slot is free.
+    pub(super) fn take(&mut self, token: RequestToken) -> Option<Reply> {
+        if matches!(self.slot(token)?.state, State::Dropped) {
+            self.release(token);
+            return None;
+        }
+        self.detach(token)
+    }
+
+    /// Puts back a reply whose answer needs another event.
+    pub(super) fn put_back(&mut self, token: RequestToken, reply: Reply) {
+        if let Some(slot) = self.slot(token) {
+            slot.state = State::Waiting(reply);
+        }
+    }
+
+    /// The reply in place.
+    pub(super) fn get(&mut self, token: RequestToken) -> Option<&mut Reply> {
+        match &mut self.slot(token)?.state {
+            State::Waiting(reply) => Some(reply),
+            _ => None,
+        }
+    }
+
+    /// Takes the reply out and leaves its ticket. `None` if it was dropped or detached before.
+    pub(super) fn detach(&mut self, token: RequestToken) -> Option<Reply> {
+        let state = &mut self.slot(token)?.state;
+        let State::Waiting(reply) = state else { return None };
+        let ticket = reply.ticket.clone();
+        match std::mem::replace(state, State::Detached(ticket)) {
+            State::Waiting(reply) => Some(reply),
+            _ => None,
+        }
+    }
+
+    /// Whether the client still wants the answer.
+    pub(super) fn is_wanted(&mut self, token: RequestToken) -> bool {
+        self.slot(token).is_some_and(|slot| !matches!(slot.state, State::Dropped))
+    }
+
+    /// The host answered: frees the slot.
+    pub(super) fn settle(&mut self, token: RequestToken) {
+        self.release(token);
+    }
+
+    /// Drops the request with this id (R-127).
+    pub(super) fn cancel(&mut self, id: Id<'_>) -> Option<RequestToken> {
+        let index = self.position(id)?;
+        let slot = self.slots.get_mut(index)?;
+        slot.state = State::Dropped;
+        Some(RequestToken { index: u32::try_from(index).ok()?, generation: slot.generation })
+    }
+
+    /// Drops everything.
+    pub(super) fn cancel_all(&mut self) -> Vec<RequestToken> {
+        self.drop_where(|_| true)
+    }
+
+    /// Drops what has run out of time and says so in `out` (R-214).
+    pub(super) fn expire(&mut self, now: Millis, out: &mut Vec<u8>) -> Vec<RequestToken> {
+        self.drop_where(|ticket| {
+            let expired = ticket.deadline <= now;
+            if expired {
+                ticket.say_expired(out);
+            }
+            expired
+        })
+    }
+
+    /// When the first of them runs out of time.
+    pub(super) fn deadline(&self) -> Option<Millis> {
+        self.slots.iter().filter_map(|slot| Some(slot.state.ticket()?.deadline)).min()
+    }
+
+    fn drop_where(&mut self, mut condition: impl FnMut(&Ticket) -> bool) -> Vec<RequestToken> {
+        let mut dropped = Vec::new();
+        for (index, slot) in (0_u32..).zip(&mut self.slots) {
+            if slot.state.ticket().is_some_and(&mut condition) {
+                slot.state = State::Dropped;
+                dropped.push(RequestToken { index, generation: slot.generation });
+            }
+        }
+        dropped
+    }
+
+    fn slot(&mut self, token: RequestToken) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(token.index as usize)?;
+        (slot.generation == token.generation && !matches!(slot.state, State::Free)).then_some(slot)
+    }
+
+    fn release(&mut self, token: RequestToken) {
+        if let Some(slot) = self.slot(token) {
+            slot.generation = slot.generation.wrapping_add(1);
+            slot.state = State::Free;
+            self.free.push(token.index);
+        }
+    }
+
+    fn position(&self, id: Id<'_>) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.state.ticket().is_some_and(|ticket| ticket.id.as_id() == id))
+    }
+}
+
+impl State {
+    /// The ticket of a request that is still wanted.
+    fn ticket(&self) -> Option<&Ticket> {
+        match self {
+            Self::Waiting(reply) => Some(&reply.ticket),
+            Self::Detached(ticket) => Some(ticket),
+            Self::Free | Self::Dropped => None,
+        }
+    }
+}
+
+impl Ticket {
+    pub(super) fn wording<'a>(&'a self, server_info: &'a str) -> Wording<'a> {
+        Wording { envelope: self.envelope, id: self.id.as_id(), revision: self.revision, server_info }
+    }
+
+    fn say_expired(&self, out: &mut Vec<u8>) {
+        self.wording("").failure(out, &ReadError::Timeout { after: self.timeout }, self.uri.as_deref());
+    }
+}

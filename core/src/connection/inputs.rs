@@ -1,0 +1,331 @@
+//! Reads in several rounds (MRTR, R-133 … R-144): what the client is asked, and the state that comes back.
+//!
+//! The state is sealed: whose it is, for which URI, until when, what was asked, and the author's own bytes. Any process
+//! with the key can go on.
+
+use super::answer::{InputAsk, InputRequest, InputRequired};
+use super::logs::is_secret_name;
+use super::schema;
+use super::terms::Capabilities;
+use super::words::Wording;
+use crate::engine::Engine;
+use crate::jsonrpc::{Json, ObjectWriter};
+use crate::now::{Millis, Now};
+use crate::principal::Principal;
+use crate::uri;
+use crate::version;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const PURPOSE: &str = "requestState resources/read";
+
+/// What an author asks, and of whom.
+pub(super) struct Ask<'a> {
+    pub(super) request: &'a InputRequired<'a>,
+    /// The URI as the client spelled it.
+    pub(super) uri: &'a str,
+    pub(super) principal: &'a Principal,
+    pub(super) capabilities: Capabilities,
+}
+
+/// Whether it can be asked.
+pub(super) enum Asked<'a> {
+    Ready { requests: Vec<(&'a str, Sort, &'a InputAsk<'a>)>, state: String },
+    Missing(Vec<Sort>),
+}
+
+/// The sorts of question, and what the client must have declared for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    Form,
+    Url,
+    Sampling,
+    SamplingTools,
+    Roots,
+}
+
+/// What is sealed into `requestState`.
+#[derive(Serialize, Deserialize)]
+struct State {
+    /// When it expires: milliseconds since 1970.
+    until: Millis,
+    /// What was asked, by key.
+    asked: BTreeMap<String, Question>,
+    /// The author's own.
+    own: Option<Vec<u8>>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Question {
+    /// With the schema of the answer.
+    Form(String),
+    Url,
+    Other,
+}
+
+/// What a retry brings; nothing of it for a first read.
+#[derive(Default)]
+pub(super) struct Retry<'m> {
+    pub(super) inputs: Option<Json<'m>>,
+    pub(super) state: Option<Vec<u8>>,
+    /// The request carried responses or a state, whatever was in them.
+    pub(super) retried: bool,
+}
+
+impl<'a> Ask<'a> {
+    /// Checks what is asked against what the client can do, and seals the state. The error is the author's mistake.
+    pub(super) fn seal(&self, engine: &Engine, now: Now) -> Result<Asked<'a>, String> {
+        if self.request.requests.is_empty() && self.request.state.is_none() {
+            return Err("an InputRequired needs a request or a state".into());
+        }
+        let mut asked = BTreeMap::new();
+        let mut requests = Vec::new();
+        for InputRequest { key, ask } in &self.request.requests {
+            if asked.insert(key.to_string(), question(ask)?).is_some() {
+                return Err(format!("the input key {key} is used twice"));
+            }
+            requests.push((&**key, Sort::of(ask), ask));
+        }
+        let missing: Vec<_> = requests
+            .iter()
+            .map(|(_, sort, _)| *sort)
+            .filter(|sort| !self.capabilities.allow(*sort))
+            .collect();
+        if !missing.is_empty() {
+            return Ok(Asked::Missing(missing));
+        }
+        let own = self.request.state.as_deref().map(<[u8]>::to_vec);
+        let state = State { until: now.unix + engine.limits().state_ttl, asked, own };
+        Ok(Asked::Ready { requests, state: self.seal_state(&state, engine)? })
+    }
+
+    fn seal_state(&self, state: &State, engine: &Engine) -> Result<String, String> {
+        let seal = engine.state_seal().ok_or("no key is configured for request states")?;
+        let canonical = uri::normalize(self.uri, engine.limits().uri).map_err(|error| error.to_string())?;
+        let plain = serde_json::to_vec(state).map_err(|error| error.to_string())?;
+        let sealed = seal.seal(PURPOSE, &[canonical.as_bytes(), self.principal.id().as_bytes()], &plain);
+        let sealed = sealed.map_err(|error| error.to_string())?;
+        if sealed.len() > engine.limits().state {
+            return Err("the request state is larger than its limit".into());
+        }
+        Ok(sealed)
+    }
+}
+
+/// Opens what a retry brings. The error is a sentence for the client.
+pub(super) fn open<'m>(
+    engine: &Engine,
+    (canonical, principal): (&str, &Principal),
+    (responses, state): (Option<Json<'m>>, Option<Json<'m>>),
+    now: Now,
+) -> Result<Retry<'m>, String> {
+    let state = match state {
+        None => None,
+        Some(text) => Some(open_state(engine, (canonical, principal), text, now)?),
+    };
+    let Some(responses) = responses else {
+        return Ok(Retry { inputs: None, state: state.and_then(|state| state.own), retried: true });
+    };
+    let members = responses.object().ok_or("Invalid params: inputResponses must be an object")?;
+    let Some(state) = state else {
+        // Every question of ours leaves with a state, and the answers are checked against it.
+        return if members.is_empty() {
+            Ok(Retry { retried: true, ..Retry::default() })
+        } else {
+            Err("Invalid params: inputResponses without requestState".into())
+        };
+    };
+    for (key, question) in &state.asked {
+        if let Some(response) = members.get(key) {
+            question.check(response).map_err(|why| format!("Invalid inputResponses: {key}: {why}"))?;
+        }
+    }
+    Ok(Retry { inputs: Some(responses), state: state.own, retried: true })
+}
+
+fn open_state(
+    engine: &Engine,
+    (canonical, principal): (&str, &Principal),
+    text: Json<'_>,
+    now: Now,
+) -> Result<State, String> {
+    let invalid = || "Invalid requestState".to_owned();
+    let text = text.as_str().filter(|text| text.len() <= engine.limits().state).ok_or_else(invalid)?;
+    let seal = engine.state_seal().ok_or_else(invalid)?;
+    let plain = seal.open(PURPOSE, &[canonical.as_bytes(), principal.id().as_bytes()], &text);
+    let state: State = plain.and_then(|plain| serde_json::from_slice(&plain).ok()).ok_or_else(invalid)?;
+    if now.unix >= state.until { Err(invalid()) } else { Ok(state) }
+}
+
+/// The result `input_required`: no caching hints.
+pub(super) fn write(
+    wording: &Wording<'_>,
+    out: &mut Vec<u8>,
+    requests: &[(&str, Sort, &InputAsk<'_>)],
+    state: &str,
+) {
+    wording.result(out, "input_required", "", |result| {
+        if !requests.is_empty() {
+            result.object("inputRequests", |inputs| {
+                for (key, _, ask) in requests {
+                    inputs.object(key, |request| write_request(request, ask));
+                }
+            });
+        }
+        result.str("requestState", state);
+    });
+}
+
+/// The error that names what the client did not declare.
+pub(super) fn write_missing(wording: &Wording<'_>, out: &mut Vec<u8>, missing: &[Sort]) {
+    let names: Vec<_> = missing.iter().map(|sort| sort.name()).collect();
+    let message = format!("Client capability required: {}", names.join(", "));
+    wording.error(out, (version::MISSING_CLIENT_CAPABILITY, &message), |data| {
+        data.object("requiredCapabilities", |required| write_required(required, missing));
+    });
+}
+
+fn write_required(required: &mut ObjectWriter<'_>, missing: &[Sort]) {
+    let has = |sort| missing.contains(&sort);
+    if has(Sort::Form) || has(Sort::Url) {
+        required.object("elicitation", |elicitation| {
+            // With `{}` alone a form is meant; beside `url` it must be spelled out.
+            if has(Sort::Form) && has(Sort::Url) {
+                elicitation.object("form", |_| ());
+            }
+            if has(Sort::Url) {
+                elicitation.object("url", |_| ());
+            }
+        });
+    }
+    if has(Sort::Sampling) || has(Sort::SamplingTools) {
+        required.object("sampling", |sampling| {
+            if has(Sort::SamplingTools) {
+                sampling.object("tools", |_| ());
+            }
+        });
+    }
+    if has(Sort::Roots) {
+        required.object("roots", |_| ());
+    }
+}
+
+fn write_request(request: &mut ObjectWriter<'_>, ask: &InputAsk<'_>) {
+    match ask {
+        InputAsk::Form { message, schema } => {
+            request.str("method", "elicitation/create");
+            request.object("params", |params| {
+                params.str("mode", "form");
+                params.str("message", message);
+                put_json(params.value("requestedSchema"), schema);
+            });
+        }
+        InputAsk::Url { message, url } => {
+            request.str("method", "elicitation/create");
+            request.object("params", |params| {
+                params.str("mode", "url");
+                params.str("message", message);
+                params.str("url", url);
+            });
+        }
+        InputAsk::Sampling(params) => {
+            request.str("method", "sampling/createMessage");
+            put_json(request.value("params"), params);
+        }
+        InputAsk::Roots => {
+            request.str("method", "roots/list");
+            request.object("params", |_| ());
+        }
+    }
+}
+
+/// Writes JSON text that [`question`] found to be well-formed, on one line.
+fn put_json(out: &mut Vec<u8>, text: &str) {
+    let value: Value = serde_json::from_str(text).unwrap_or_default();
+    out.extend_from_slice(value.to_string().as_bytes());
+}
+
+/// What must be remembered of a question; the error is the author's mistake.
+fn question(ask: &InputAsk<'_>) -> Result<Question, String> {
+    let object = |text: &str| {
+        let value: Option<Value> = serde_json::from_str(text).ok();
+        value.filter(Value::is_object)
+    };
+    match ask {
+        InputAsk::Form { schema, .. } => {
+            let value = object(schema).ok_or("the schema of a form must be a JSON object")?;
+            let properties = value.get("properties").and_then(Value::as_object);
+            if let Some(name) =
+                properties.into_iter().flat_map(|all| all.keys()).find(|name| is_secret_name(name))
+            {
+                return Err(format!("a form must not ask for a secret ({name}): use a URL"));
+            }
+            Ok(Question::Form(value.to_string()))
+        }
+        InputAsk::Url { .. } => Ok(Question::Url),
+        InputAsk::Sampling(params) if object(params).is_none() => {
+            Err("the params of a sampling request must be a JSON object".into())
+        }
+        InputAsk::Sampling(_) | InputAsk::Roots => Ok(Question::Other),
+    }
+}
+
+impl Question {
+    /// Whether a response has the form that the question calls for.
+    fn check(&self, response: Json<'_>) -> Result<(), String> {
+        let members = response.object().ok_or("must be an object")?;
+        if matches!(self, Self::Other) {
+            return Ok(());
+        }
+        let action = members.get("action").and_then(Json::as_str);
+        match (action.as_deref(), self) {
+            (Some("decline" | "cancel"), _) | (Some("accept"), Self::Url | Self::Other) => Ok(()),
+            (Some("accept"), Self::Form(schema)) => {
+                let content: Value = members
+                    .get("content")
+                    .and_then(|content| serde_json::from_str(content.raw()).ok())
+                    .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+                let content = content.as_object().ok_or("content must be an object")?;
+                schema::check(&serde_json::from_str(schema).unwrap_or_default(), content)
+            }
+            _ => Err("action must be accept, decline or cancel".into()),
+        }
+    }
+}
+
+impl Sort {
+    fn of(ask: &InputAsk<'_>) -> Self {
+        match ask {
+            InputAsk::Form { .. } => Self::Form,
+            InputAsk::Url { .. } => Self::Url,
+            InputAsk::Sampling(params) => {
+                let params: Value = serde_json::from_str(params).unwrap_or_default();
+                if params.get("tools").is_some() { Self::SamplingTools } else { Self::Sampling }
+            }
+            InputAsk::Roots => Self::Roots,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Form => "elicitation",
+            Self::Url => "elicitation.url",
+            Self::Sampling => "sampling",
+            Self::SamplingTools => "sampling.tools",
+            Self::Roots => "roots",
+        }
+    }
+}
+
+impl Capabilities {
+    fn allow(self, sort: Sort) -> bool {
+        match sort {
+            Sort::Form => self.form,
+            Sort::Url => self.url,
+            Sort::Sampling => self.sampling,
+            Sort::SamplingTools => self.sampling_tools,
+            Sort::Roots => self.roots,
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! From the bytes of one message to the method that serves it: era, terms, method, in the order of requirements §2.
+
+use super::initialize;
+use super::request::{Request, unknown_method};
+use super::terms::{self, Terms};
+use super::words::{self, Wording};
+use super::{Arrival, Connection, Event, Outcome, Refusal, Status};
+use crate::catalog::ListKind;
+use crate::jsonrpc::{Decoded, Envelope, ErrorHead, ErrorId, Id, Malformed, Message, Params, decode, end};
+use crate::now::Now;
+use crate::version::{self, INVALID_PARAMS, INVALID_REQUEST, Method, PARSE_ERROR, Revision};
+use std::borrow::Cow;
+
+/// One request before its terms are known.
+pub(super) struct Raw<'m> {
+    pub(super) id: Id<'m>,
+    pub(super) method: Cow<'m, str>,
+    pub(super) params: Params<'m>,
+}
+
+/// What is the same for every message of one call.
+#[derive(Clone, Copy)]
+pub(super) struct Step<'m> {
+    pub(super) arrival: Arrival<'m>,
+    pub(super) now: Now,
+    /// Inside a batch: no `initialize`, no modern request.
+    pub(super) batched: bool,
+}
+
+pub(super) fn climb<'m>(
+    connection: &mut Connection,
+    arrival: Arrival<'m>,
+    now: Now,
+    out: &mut Vec<u8>,
+) -> Outcome<'m> {
+    let step = Step { arrival, now, batched: false };
+    match decode(arrival.message, &connection.decode) {
+        Decoded::Message(message) => connection.one(message, step, out),
+        Decoded::Malformed(malformed) => connection.malformed(malformed, out),
+        Decoded::Batch(messages) => connection.batch(messages, step, out),
+    }
+}
+
+pub(super) fn too_long(connection: &Connection, out: &mut Vec<u8>) -> Outcome<'static> {
+    connection.unreadable(None, (INVALID_REQUEST, "Message too large"), out)
+}
+
+impl Connection {
+    fn one<'m>(&mut self, message: Message<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        match message {
+            Message::Request { id, method, params } => self.request(Raw { id, method, params }, step, out),
+            Message::Notification { method, params } => self.notification(method, &params, step, out),
+            Message::Response { id, result } => match id.and_then(|id| self.asks.settle(id)) {
+                Some(ask) => {
+                    Outcome::new(Status::Accepted).with([Event::Replied { ask, answer: Some(result) }])
+                }
+                // A stray response is dropped.
+                None => Outcome::new(Status::Accepted),
+            },
+        }
+    }
+
+    /// one answer for each request, each a message of its own.
+    fn batch<'m>(
+        &mut self,
+        messages: Vec<Result<Message<'m>, Malformed<'m>>>,
+        step: Step<'m>,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let allowed = self.session.as_ref().is_some_and(|session| session.revision.has_batches());
+        if !allowed || messages.is_empty() {
+            let why = if allowed {
+                "Invalid Request: empty batch"
+            } else {
+                "Invalid Request: batches are not supported"
+            };
+            return self.unreadable(None, (INVALID_REQUEST, why), out);
+        }
+        let step = Step { batched: true, ..step };
+        let mut all = Outcome::new(Status::Accepted);
+        for message in messages {
+            let outcome = match message {
+                Ok(message) => self.one(message, step, out),
+                Err(malformed) => self.malformed(malformed, out),
+            };
+            all.events.extend(outcome.events);
+            all.status = match (all.status, outcome.status) {
+                (Status::Pending, _) | (_, Status::Pending) => Status::Pending,
+                (before, Status::Accepted) => before,
+                _ => Status::Answered,
+            };
+        }
+        all
+    }
+
+    fn malformed<'m>(&self, malformed: Malformed<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        match malformed {
+            Malformed::Parse => self.unreadable(None, (PARSE_ERROR, "Parse error"), out),
+            Malformed::Invalid { id } => self.unreadable(id, (INVALID_REQUEST, "Invalid Request"), out),
+            Malformed::Unanswerable => Outcome::new(Status::Accepted),
+        }
+    }
+
+    /// An error about something that is not a request.
+    fn unreadable<'m>(&self, id: Option<Id<'_>>, error: (i32, &str), out: &mut Vec<u8>) -> Outcome<'m> {
+        let null = self.session.as_ref().is_some_and(|session| session.revision.has_null_id());
+        let id = match id {
+            Some(id) => ErrorId::Of(id),
+            None if null => ErrorId::Null,
+            None => ErrorId::Absent,
+        };
+        Envelope::JsonRpc.error(out, &ErrorHead { id, code: error.0, message: error.1 }, |_| ());
+        end(out);
+        Outcome::refused(Refusal::Malformed)
+    }
+
+    fn request<'m>(&mut self, raw: Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        if self.is_in_flight(raw.id) {
+            let why = "Invalid Request: a request with this id is in flight";
+            return self.reject(&raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
+        }
+        let modern = terms::has_claim(&raw.params);
+        if step.batched && (modern || Method::parse(&raw.method) == Some(Method::Initialize)) {
+            let why = "Invalid Request: not allowed in a batch";
+            return self.reject(&raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
+        }
+        if modern {
+            return self.modern(raw, step, out);
+        }
+        match Method::parse(&raw.method) {
+            Some(Method::Initialize) => initialize::answer(self, &raw, step, out),
+            Some(Method::Discover | Method::Listen) => self.missing_claim(&raw, out),
+            _ => self.legacy(raw, step, out),
+        }
+    }
+
+    /// Requirements §2, stdio, step 2.
+    fn modern<'m>(&mut self, raw: Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let (version, terms) = match terms::modern(&raw.params) {
+            Ok(read) => read,
+            Err(error) => return self.reject(&raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
+        };
+        let served = Revision::parse(&version).filter(|revision| revision.is_modern());
+        if served.is_none_or(|revision| !self.engine.serves(revision)) {
+            return self.unsupported(&raw, &version, out);
+        }
+        let request = raw.under(terms, step);
+        self.offered(request.0, request.1, out)
+    }
+
+    /// Requirements §2, stdio, steps 5 and 6.
+    fn legacy<'m>(&mut self, raw: Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let Some(session) = &self.session else {
+            if Method::parse(&raw.method) == Some(Method::Ping) {
+                self.wording_of(&raw).complete(out, |_| ());
+                return Outcome::answered();
+            }
+            return self.missing_claim(&raw, out);
+        };
+        let terms = match session.terms(&raw.params) {
+            Ok(terms) => terms,
+            Err(error) => return self.reject(&raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
+        };
+        let (request, method) = raw.under(terms, step);
+        self.offered(request, method, out)
+    }
+
+    /// The method, if the server offers it under the request's revision.
+    fn offered<'m>(&mut self, request: Request<'m>, method: Cow<'m, str>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let known = Method::parse(&method);
+        let offered = match known {
+            Some(known) => self.engine.offers(known, request.terms.revision),
+            None => self.engine.extension(&method).is_some(),
+        };
+        if !offered {
+            return unknown_method(&self.wording(&request), &method, out);
+        }
+        if matches!(request.params, Params::Other(_)) {
+            return self.refuse(&request, (INVALID_PARAMS, "Invalid params: not an object"), out);
+        }
+        match known {
+            Some(known) => self.serve(request, known, out),
+            None => self.call(request, method, out),
+        }
+    }
+
+    fn serve<'m>(&mut self, request: Request<'m>, method: Method, out: &mut Vec<u8>) -> Outcome<'m> {
+        match method {
+            Method::Read => self.read(request, out),
+            Method::List => self.list(request, ListKind::Resources, out),
+            Method::ListTemplates => self.list(request, ListKind::Templates, out),
+            Method::Complete => self.complete(request, out),
+            Method::Subscribe => self.subscribe(&request, out),
+            Method::Unsubscribe => self.unsubscribe(&request, out),
+            Method::Listen => self.listen(&request, out),
+            Method::Discover => self.discover(&request, out),
+            Method::SetLevel => self.set_level(&request, out),
+            // The handshake is no method of a session; it was answered before.
+            Method::Ping | Method::Initialize => {
+                self.wording(&request).complete(out, |_| ());
+                Outcome::answered()
+            }
+        }
+    }
+
+    fn missing_claim<'m>(&self, raw: &Raw<'_>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let message = format!(
+            "Invalid params: send initialize first, or put {} and {} into _meta",
+            words::PROTOCOL_VERSION,
+            words::CLIENT_CAPABILITIES
+        );
+        self.reject(raw, (INVALID_PARAMS, &message), Refusal::Envelope, out)
+    }
+
+    ///
+    pub(super) fn unsupported<'m>(&self, raw: &Raw<'_>, requested: &str, out: &mut Vec<u8>) -> Outcome<'m> {
+        let error = (version::UNSUPPORTED_VERSION, "Unsupported protocol version");
+        self.wording_of(raw).error(out, error, |data| {
+            data.array("supported", |list| {
+                self.engine.options().revisions.iter().for_each(|revision| list.str(revision.as_str()));
+            });
+            data.str("requested", requested);
+        });
+        Outcome::refused(Refusal::Version)
+    }
+
+    pub(super) fn reject<'m>(
+        &self,
+        raw: &Raw<'_>,
+        error: (i32, &str),
+        refusal: Refusal,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        self.wording_of(raw).error(out, error, |_| ());
+        Outcome::refused(refusal)
+    }
+
+    /// For answers whose revision makes no difference.
+    pub(super) fn wording_of<'a>(&self, raw: &Raw<'a>) -> Wording<'a> {
+        let revision = Revision::NEWEST_LEGACY;
+        Wording { envelope: self.envelope(), id: raw.id, revision, server_info: "" }
+    }
+
+    /// DEC-02. Ids of HTTP requests are not policed: different callers share the space.
+    fn is_in_flight(&mut self, id: Id<'_>) -> bool {
+        if self.inflight.contains(id) {
+            return true;
+        }
+        if self.listens.is_empty() {
+            return false;
+        }
+        let owned = crate::jsonrpc::OwnedId::from(id);
+        if !self.listens.contains(&owned) {
+            return false;
+        }
+        let open = self.engine.hub().listening(self.id, id.raw());
+        if !open {
+            self.listens.remove(&owned);
+        }
+        open
+    }
+}
+
+impl<'m> Raw<'m> {
+    fn under(self, terms: Terms<'m>, step: Step<'m>) -> (Request<'m>, Cow<'m, str>) {
+        let Self { id, method, params } = self;
+        (Request { id, params, terms, principal: step.arrival.principal, now: step.now }, method)
+    }
+}

@@ -1,0 +1,44 @@
+//! `resources/list` and `resources/templates/list` (R-058 … … R-105).
+
+use super::event::Event;
+use super::listwalk::ListWalk;
+use super::reply::Task;
+use super::request::Request;
+use super::{Connection, Outcome, Status};
+use crate::catalog::{Cursor, ListKind, Position};
+use crate::version::{INTERNAL_ERROR, INVALID_PARAMS};
+
+impl Connection {
+    pub(super) fn list<'m>(
+        &mut self,
+        request: Request<'m>,
+        kind: ListKind,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let Ok(cursor) = request.optional_text("cursor") else {
+            return self.refuse(&request, (INVALID_PARAMS, "Invalid params: cursor must be a string"), out);
+        };
+        let rest = match cursor {
+            None => Cursor { list: kind, position: Position::Catalog, after: String::new() },
+            Some(text) => match self.engine.open_cursor(kind, &text) {
+                Some(cursor) => cursor,
+                None => {
+                    return self.refuse(&request, (INVALID_PARAMS, "Invalid params: unknown cursor"), out);
+                }
+            },
+        };
+        let fields = request.terms.revision.field_set();
+        let walk = ListWalk::new(rest, fields, request.principal.clone());
+        let timeout = self.engine.limits().read_timeout;
+        let Some((token, caller)) = self.enter(&request, Task::List(Box::new(walk)), timeout, None) else {
+            return self.refuse(&request, (INTERNAL_ERROR, "Too many requests in flight"), out);
+        };
+        let Some(reply) = self.inflight.take(token) else { return Outcome::new(Status::Accepted) };
+        let worded = reply.walk(request.now, out);
+        let mut outcome = self.go_on(token, worded);
+        if let Some(Event::List(list)) = outcome.events.first_mut() {
+            list.caller = Some(caller);
+        }
+        outcome
+    }
+}

@@ -1,0 +1,226 @@
+//! One page of `resources/list` or `resources/templates/list`: first from the catalogue, then from the `.list` callbacks
+//! of the templates, in template-text order, until it is full.
+
+use super::answer::ListPage;
+use super::contents;
+use super::event::{ListRequest, RequestToken};
+use super::words::Wording;
+use crate::catalog::{Catalog, Cursor, ListKind, Page, Position, Route, TemplateEntry};
+use crate::catalog::{check_resource, encode_item};
+use crate::engine::Engine;
+use crate::error::ReadError;
+use crate::now::Now;
+use crate::principal::Principal;
+use crate::resource::Resource;
+use crate::version::FieldSet;
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct ListWalk {
+    fields: FieldSet,
+    principal: Arc<Principal>,
+    /// Where the rest begins.
+    rest: Cursor,
+    /// The items so far, encoded, with commas between them.
+    items: Vec<u8>,
+    count: usize,
+}
+
+/// What to do next.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// A callback must be asked.
+    Ask(ListRequest<'static>),
+    /// The page is complete; `next` is the sealed cursor of the next one.
+    Done { next: Option<String> },
+}
+
+/// What a callback without paging gave, in the order of canonical URIs.
+pub(crate) type Listed = Vec<(Arc<str>, Resource)>;
+
+impl ListWalk {
+    pub(super) fn new(rest: Cursor, fields: FieldSet, principal: Arc<Principal>) -> Self {
+        Self { fields, principal, rest, items: Vec::new(), count: 0 }
+    }
+
+    /// Goes on until the page is complete or a callback must be asked.
+    pub(super) fn advance(&mut self, engine: &Engine, now: Now) -> Step {
+        let catalog = engine.catalog();
+        if self.rest.position == Position::Catalog {
+            if self.take_catalog(&catalog, engine) {
+                return self.done(engine, true);
+            }
+            if self.rest.list == ListKind::Templates || !self.enter(catalog.list_sources_after(None).next()) {
+                return self.done(engine, false);
+            }
+        }
+        loop {
+            let Some((entry, cursor)) = self.source(&catalog) else { return self.done(engine, false) };
+            let room = engine.limits().page.saturating_sub(self.count);
+            if room == 0 {
+                return self.done(engine, true);
+            }
+            let pages = entry.template.list.is_some_and(|list| list.pages);
+            let kept = if pages { None } else { engine.kept_list(entry.handler, &self.principal, now) };
+            let Some(listed) = kept else { return ask(entry, cursor, room) };
+            if self.take_kept(&listed, room) {
+                return self.done(engine, true);
+            }
+            let text = entry.parsed.as_str();
+            if !self.enter(catalog.list_sources_after(Some(text)).next()) {
+                return self.done(engine, false);
+            }
+        }
+    }
+
+    /// Takes what a callback gave and goes on. Also returns what the author did wrong.
+    pub(super) fn take(
+        &mut self,
+        page: ListPage,
+        engine: &Engine,
+        now: Now,
+    ) -> Result<(Step, Option<String>), ReadError> {
+        let limit = engine.limits().list_source;
+        if page.items.len() > limit {
+            return Err(ReadError::SizeExceeded { limit: limit as u64, size: Some(page.items.len() as u64) });
+        }
+        let catalog = engine.catalog();
+        let Some((entry, _)) = self.source(&catalog) else { return Ok((self.done(engine, false), None)) };
+        let (listed, misuse) = served_by(&catalog, entry, page.items, engine);
+        let text = entry.parsed.as_str();
+        if !entry.template.list.is_some_and(|list| list.pages) {
+            engine.keep_list(entry.handler, &self.principal, Arc::new(sorted(listed)), now);
+            return Ok((self.advance(engine, now), misuse));
+        }
+        for (_, resource) in &listed {
+            self.push(resource);
+        }
+        if let Some(next) = page.next {
+            self.rest.position = Position::Source { template: text.to_owned(), cursor: Some(next) };
+            return Ok((self.done(engine, true), misuse));
+        }
+        let more = self.enter(catalog.list_sources_after(Some(text)).next());
+        Ok((if more { self.advance(engine, now) } else { self.done(engine, false) }, misuse))
+    }
+
+    /// The result.
+    pub(super) fn write(
+        &self,
+        wording: &Wording<'_>,
+        engine: &Engine,
+        next: Option<&str>,
+        out: &mut Vec<u8>,
+    ) {
+        let name = match self.rest.list {
+            ListKind::Resources => "resources",
+            ListKind::Templates => "resourceTemplates",
+        };
+        wording.complete(out, |result| {
+            let array = result.value(name);
+            array.push(b'[');
+            array.extend_from_slice(&self.items);
+            array.push(b']');
+            if let Some(next) = next {
+                result.str("nextCursor", next);
+            }
+            contents::hint(result, wording, engine.options().list_cache);
+        });
+    }
+
+    /// Takes from the catalogue; `true` if more of it is left.
+    fn take_catalog(&mut self, catalog: &Catalog, engine: &Engine) -> bool {
+        let page = Page::new(engine.limits(), self.fields);
+        let after = Some(self.rest.after.as_str()).filter(|after| !after.is_empty());
+        let listed = match self.rest.list {
+            ListKind::Resources => catalog.list_resources(after, page, &mut |_| true, &mut self.items),
+            ListKind::Templates => catalog.list_templates(after, page, &mut |_| true, &mut self.items),
+        };
+        self.count += listed.count;
+        if let Some(last) = listed.last.filter(|_| listed.more) {
+            self.rest.after = last.to_string();
+        }
+        listed.more
+    }
+
+    /// The callback where the rest begins, or the next one if it is gone; with its own cursor.
+    fn source<'c>(&mut self, catalog: &'c Catalog) -> Option<(&'c Arc<TemplateEntry>, Option<String>)> {
+        let Position::Source { template, cursor } = &self.rest.position else { return None };
+        if let Some(entry) = catalog.template_by_text(template).filter(|entry| entry.template.list.is_some())
+        {
+            return Some((entry, cursor.clone()));
+        }
+        let next = catalog.list_sources_after(Some(template)).next()?;
+        self.enter(Some(next));
+        Some((next, None))
+    }
+
+    /// The rest begins with this callback; `false` if there is none.
+    fn enter(&mut self, source: Option<&Arc<TemplateEntry>>) -> bool {
+        let Some(entry) = source else { return false };
+        self.rest.position = Position::Source { template: entry.parsed.as_str().to_owned(), cursor: None };
+        self.rest.after.clear();
+        true
+    }
+
+    /// Takes from what a callback gave earlier; `true` if more of it is left.
+    fn take_kept(&mut self, listed: &Listed, room: usize) -> bool {
+        let from = listed.partition_point(|(uri, _)| **uri <= *self.rest.after);
+        let rest = listed.get(from..).unwrap_or_default();
+        for (_, resource) in rest.iter().take(room) {
+            self.push(resource);
+        }
+        let more = rest.len() > room;
+        if let Some((last, _)) = rest.get(room.wrapping_sub(1)).filter(|_| more) {
+            self.rest.after = last.to_string();
+        }
+        more
+    }
+
+    fn push(&mut self, resource: &Resource) {
+        if self.count > 0 {
+            self.items.push(b',');
+        }
+        encode_item(resource, self.fields, &mut self.items);
+        self.count += 1;
+    }
+
+    fn done(&self, engine: &Engine, more: bool) -> Step {
+        Step::Done { next: more.then(|| engine.seal_cursor(&self.rest)).flatten() }
+    }
+}
+
+fn ask(entry: &TemplateEntry, cursor: Option<String>, limit: usize) -> Step {
+    // The reply puts its own token in.
+    let token = RequestToken { index: u32::MAX, generation: 0 };
+    Step::Ask(ListRequest { token, handler: entry.handler, cursor, limit, caller: None })
+}
+
+/// Keeps the items that a read would take to this very template; what is not well-formed is named to the author.
+fn served_by(
+    catalog: &Catalog,
+    entry: &TemplateEntry,
+    items: Vec<Resource>,
+    engine: &Engine,
+) -> (Listed, Option<String>) {
+    let mut listed = Vec::with_capacity(items.len());
+    let mut misuse = None;
+    for mut resource in items {
+        match check_resource(&mut resource, engine.limits()) {
+            Ok(canonical) => {
+                let route = catalog.route(&canonical);
+                if matches!(route, Route::Template(served, _) if served.handler == entry.handler) {
+                    listed.push((canonical.clone(), resource));
+                }
+            }
+            Err(error) => misuse = Some(error.to_string()),
+        }
+    }
+    (listed, misuse)
+}
+
+fn sorted(mut listed: Listed) -> Listed {
+    listed.sort_by(|(one, _), (other, _)| one.cmp(other));
+    listed.dedup_by(|(one, _), (other, _)| one == other);
+    listed
+}

@@ -1,0 +1,280 @@
+//! The protocol state of one peer: bytes of messages in, bytes of answers and events out.
+//!
+//! Law: no I/O, no clock, no thread. The same calls give the same bytes.
+
+mod answer;
+mod ask;
+mod call;
+mod complete;
+mod contents;
+mod discover;
+mod event;
+mod gather;
+mod inflight;
+mod initialize;
+mod inputs;
+mod ladder;
+mod list;
+mod listen;
+mod listwalk;
+mod logs;
+mod notification;
+mod read;
+mod reply;
+mod request;
+mod schema;
+mod subscribe;
+mod terms;
+mod words;
+
+pub use answer::*;
+pub use ask::AskError;
+pub use event::*;
+pub use gather::Gather;
+pub use reply::{Encoded, Reply};
+
+pub(crate) use listwalk::Listed;
+pub(crate) use words::SERVER_INFO;
+
+use crate::engine::Engine;
+use crate::hub::{ConnectionId, Delivered, Delivery, Ending};
+use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId};
+use crate::now::{Millis, Now};
+use crate::principal::Principal;
+use ask::Asks;
+use inflight::InFlight;
+use reply::Worded;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use terms::Session;
+
+/// What a connection is to its transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// A process at the other end of a pipe: both eras, one message per line.
+    Stdio,
+    /// One legacy HTTP session.
+    Session,
+    /// One modern HTTP request; the connection dies with it.
+    Request,
+    /// A part inside another server (`design` section 12): results without an envelope.
+    Bare,
+}
+
+/// One message, and who sent it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'m> {
+    /// The bytes of one message, without the line end.
+    pub message: &'m [u8],
+    /// Who sent it.
+    pub principal: &'m Arc<Principal>,
+}
+
+/// What became of a call.
+#[derive(Debug)]
+pub struct Outcome<'m> {
+    /// For HTTP: it decides the status code. Stdio ignores it.
+    pub status: Status,
+    /// What the host must do.
+    pub events: Events<'m>,
+    /// What the author did wrong, if an answer was not one that its event can have: for the host's log.
+    pub misuse: Option<String>,
+}
+
+/// Whether a message has been dealt with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// An answer will follow: from the host, or when a subscription ends.
+    Pending,
+    /// The answer is in the buffer.
+    Answered,
+    /// A notification or a response: there is no answer.
+    Accepted,
+    /// Refused; the error is in the buffer.
+    Refused(Refusal),
+}
+
+/// Why a message was refused, as far as a transport cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Not JSON, or not a message.
+    Malformed,
+    /// Required `_meta` members are missing or mistyped.
+    Envelope,
+    /// The revision is not served.
+    Version,
+    /// No such method.
+    Method,
+    /// The client did not declare a capability that is needed.
+    Capability,
+}
+
+/// The protocol state of one peer.
+///
+/// ```text
+///                        initialize                notifications/initialized
+///   no session ─────────────────────▶ negotiated ───────────────────────────▶ operating      (legacy)
+///
+///   any state: a request with the modern `_meta` is served by itself, and changes nothing    (2026-07-28)
+/// ```
+pub struct Connection {
+    engine: Arc<Engine>,
+    peer: Peer,
+    id: ConnectionId,
+    decode: DecodeLimits,
+    session: Option<Session>,
+    inflight: InFlight,
+    /// The ids of open listens. One that the server ended stays until its id comes again.
+    listens: HashSet<OwnedId>,
+    asks: Asks,
+}
+
+impl Connection {
+    pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: Peer) -> Self {
+        let limits = engine.limits();
+        let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch };
+        let (session, inflight, listens, asks) = Default::default();
+        Self { engine, peer, id, decode, session, inflight, listens, asks }
+    }
+
+    /// Takes one message. Appends what can be answered to `out`, each message ended by a newline, and returns what
+    /// cannot.
+    pub fn message<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> Outcome<'m> {
+        ladder::climb(self, arrival, now, out)
+    }
+
+    /// Tells the peer that a line or body was larger than [`Limits::message`](crate::limits::Limits::message); the
+    /// host has thrown it away (R-153).
+    pub fn too_long(&mut self, out: &mut Vec<u8>) -> Outcome<'static> {
+        ladder::too_long(self, out)
+    }
+
+    /// Answers an event at once, inside the host's loop.
+    pub fn respond(
+        &mut self,
+        token: RequestToken,
+        answer: Answer<'_>,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'static> {
+        match self.inflight.take(token) {
+            Some(reply) => {
+                let worded = reply.word(answer, now, out);
+                self.go_on(token, worded)
+            }
+            None => Outcome::new(Status::Accepted),
+        }
+    }
+
+    /// Takes the reply out, to be encoded elsewhere: before a thread or an await. `None` if it was taken already, was
+    /// dropped, or the token names no request; a dropped one is still to be answered, with [`Connection::abandon`].
+    pub fn detach(&mut self, token: RequestToken) -> Option<Reply> {
+        self.inflight.detach(token)
+    }
+
+    /// The reply in place: to report progress from a handler that runs inside the host's loop.
+    pub fn reply(&mut self, token: RequestToken) -> Option<&mut Reply> {
+        self.inflight.get(token)
+    }
+
+    /// Appends an answer that was encoded elsewhere, unless its request was cancelled or timed out. O(1).
+    pub fn finish(&mut self, encoded: Encoded, _now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
+        let Encoded { misuse, token, mut bytes, next, missing_capability } = encoded;
+        if self.inflight.is_wanted(token) {
+            if out.is_empty() {
+                std::mem::swap(out, &mut bytes);
+            } else {
+                out.append(&mut bytes);
+            }
+        }
+        self.go_on(token, Worded { next, misuse, missing_capability })
+    }
+
+    /// The host will give no answer: its handler was cancelled before it could. Frees the slot.
+    pub fn abandon(&mut self, token: RequestToken) {
+        self.inflight.settle(token);
+    }
+
+    /// Words what the hub has marked for this connection, up to about `room` bytes. Call it when woken, and again when
+    /// the stream can take more while it says `More`.
+    pub fn deliver(&mut self, room: usize, _now: Now, out: &mut Vec<u8>) -> Delivered {
+        let ending = if self.peer == Peer::Stdio { Ending::ResultThenCancelled } else { Ending::ResultOnly };
+        let delivery = Delivery { room, server_info: self.engine.server_info(), ending };
+        self.engine.hub().deliver(self.id, delivery, out, &mut |_, _| true)
+    }
+
+    /// This connection's name in the lists of who was woken.
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+
+    /// When [`Connection::tick`] must be called at the latest, on the clock of [`Now::tick`].
+    pub fn deadline(&self) -> Option<Millis> {
+        [self.inflight.deadline(), self.asks.deadline()].into_iter().flatten().min()
+    }
+
+    /// Lets time pass: answers what has run out of time.
+    pub fn tick(&mut self, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
+        let expired = self.inflight.expire(now.tick, out).into_iter().map(Event::Cancelled);
+        let unanswered =
+            self.asks.expire(now.tick).into_iter().map(|ask| Event::Replied { ask, answer: None });
+        Outcome::new(Status::Accepted).with(expired.chain(unanswered).collect::<Vec<_>>())
+    }
+
+    /// How many requests wait for an answer of the host's, cancelled ones included.
+    pub fn in_flight(&self) -> usize {
+        self.inflight.len()
+    }
+
+    /// Cancels what is in flight, without an answer: at the end of input, after the grace (R-150).
+    pub fn cancel_all(&mut self) -> Events<'static> {
+        self.inflight.cancel_all().into_iter().map(Event::Cancelled).collect()
+    }
+
+    /// Ends the connection: frees its subscriptions and cancels what is in flight (R-044, R-084).
+    pub fn close(&mut self, now: Now) -> Events<'static> {
+        let mut events = self.cancel_all();
+        let (hub, id) = (self.engine.hub(), self.id);
+        events.extend(hub.disconnect(id).into_iter().map(|uri| Event::Unwatched { uri }));
+        events.extend(
+            self.asks.expire(Millis::MAX).into_iter().map(|ask| Event::Replied { ask, answer: None }),
+        );
+        self.listens.clear();
+        let _ = now;
+        events
+    }
+
+    /// The engine it belongs to.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    fn envelope(&self) -> Envelope {
+        if self.peer == Peer::Bare { Envelope::Bare } else { Envelope::JsonRpc }
+    }
+
+    /// The answer is worded: frees the slot, or puts back a reply that needs another event and hands the event out.
+    fn go_on<'o>(&mut self, token: RequestToken, worded: Worded) -> Outcome<'o> {
+        let Worded { next, misuse, missing_capability } = worded;
+        let mut outcome = Outcome { misuse, ..Outcome::new(Status::Answered) };
+        match next {
+            Some((reply, list)) if self.inflight.is_wanted(token) => {
+                self.inflight.put_back(token, reply);
+                outcome.status = Status::Pending;
+                outcome.events.push(Event::List(list));
+            }
+            _ => self.inflight.settle(token),
+        }
+        if missing_capability {
+            outcome.status = Status::Refused(Refusal::Capability);
+        }
+        outcome
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("peer", &self.peer).field("id", &self.id).finish_non_exhaustive()
+    }
+}

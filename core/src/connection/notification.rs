@@ -1,0 +1,48 @@
+//! Notifications from the client: never answered.
+
+use super::event::Event;
+use super::ladder::Step;
+use super::{Connection, Outcome, Peer, Status};
+use crate::jsonrpc::{Id, OwnedId, Params};
+use std::borrow::Cow;
+
+impl Connection {
+    pub(super) fn notification<'m>(
+        &mut self,
+        method: Cow<'m, str>,
+        params: &Params<'m>,
+        _step: Step<'m>,
+        _out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let outcome = Outcome::new(Status::Accepted);
+        match &*method {
+            "notifications/initialized" => {
+                // Whoever owns the stream delivers after every message: nobody needs to be woken.
+                self.engine.hub().ready(self.id, &mut Vec::new());
+                outcome
+            }
+            "notifications/cancelled" => outcome.with(self.cancelled(params)),
+            _ => {
+                let params = match params {
+                    Params::Object { raw, .. } => Some(*raw),
+                    _ => None,
+                };
+                outcome.with([Event::Notified { method, params }])
+            }
+        }
+    }
+
+    /// Over HTTP a modern client cancels by closing its stream.
+    fn cancelled<'m>(&mut self, params: &Params<'m>) -> Vec<Event<'m>> {
+        let id = params.get("requestId").and_then(Id::from_json);
+        let Some(id) = id.filter(|_| self.peer != Peer::Request) else { return Vec::new() };
+        if let Some(token) = self.inflight.cancel(id) {
+            return vec![Event::Cancelled(token)];
+        }
+        if !self.listens.remove(&OwnedId::from(id)) {
+            return Vec::new();
+        }
+        let last = self.engine.hub().cancel(self.id, id.raw()).unwrap_or_default();
+        last.into_iter().map(|uri| Event::Unwatched { uri }).collect()
+    }
+}

@@ -1,0 +1,139 @@
+//! `resources/read` (R-061 … R-069).
+
+use super::answer::{Contents, ReadResult};
+use super::contents;
+use super::event::{Event, ReadRequest};
+use super::inputs::{self, Retry};
+use super::reply::{ReadTask, Served, Task};
+use super::request::Request;
+use super::{Connection, Outcome};
+use crate::catalog::{HandlerId, ResourceEntry, Route, Source};
+use crate::error::ReadError;
+use crate::resource::CacheHint;
+use crate::template::Params;
+use crate::uri::{self, InvalidUri};
+use crate::version::INVALID_PARAMS;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Where a read has led.
+enum Found<'u> {
+    Constant(Arc<ResourceEntry>),
+    Handler { served: Served, handler: HandlerId, params: Option<Params<'u>> },
+    Failed(ReadError),
+}
+
+impl Connection {
+    pub(super) fn read<'m>(&mut self, request: Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let Ok(Some(uri)) = request.optional_text("uri") else {
+            return self.refuse(&request, (INVALID_PARAMS, "Invalid params: uri must be a string"), out);
+        };
+        let Ok(normal) = normal(&uri, self.engine.limits().uri) else {
+            return self.fail(&request, &ReadError::InvalidUri, self.echo(&uri), out);
+        };
+        let retry = match self.retry(&request, &normal) {
+            Ok(retry) => retry,
+            Err(message) => return self.refuse(&request, (INVALID_PARAMS, &message), out),
+        };
+        match self.find(&normal) {
+            Found::Constant(entry) => self.constant(&request, &uri, (&entry, retry.retried), out),
+            Found::Handler { served, handler, params } => {
+                let task = Task::Read(ReadTask {
+                    served,
+                    capabilities: request.terms.capabilities,
+                    principal: request.principal.clone(),
+                    retried: retry.retried,
+                });
+                let (timeout, sent) = (self.engine.limits().read_timeout, uri.clone().into_owned());
+                self.wait(request, (task, timeout, Some(sent)), out, |token, caller| {
+                    let Retry { inputs, state, .. } = retry;
+                    Event::Read(ReadRequest { token, handler, uri, params, inputs, state, caller })
+                })
+            }
+            Found::Failed(error) => self.fail(&request, &error, Some(&uri), out),
+        }
+    }
+
+    fn find<'m>(&self, normal: &Cow<'m, str>) -> Found<'m> {
+        let catalog = self.engine.catalog();
+        match normal {
+            Cow::Borrowed(normal) => Found::of(catalog.route(normal)),
+            Cow::Owned(normal) => Found::of(catalog.route(normal)).into_owned(),
+        }
+    }
+
+    /// A constant, answered here.
+    fn constant<'m>(
+        &self,
+        request: &Request<'_>,
+        uri: &str,
+        (entry, retried): (&ResourceEntry, bool),
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let contents = match &entry.source {
+            Source::Text(text) => Contents::text(&**text),
+            Source::Bytes(bytes) => Contents::blob(&**bytes),
+            Source::Handler(_) => return self.fail(request, &ReadError::Failed, Some(uri), out),
+        };
+        let details = &entry.resource.details;
+        let cache = if retried { CacheHint::default() } else { details.cache };
+        let result = ReadResult::from(contents);
+        contents::write(&self.wording(request), out, (uri, details.mime_type.as_deref()), (&result, cache));
+        Outcome::answered()
+    }
+
+    /// What a further round brings; nothing before 2026-07-28.
+    fn retry<'m>(&self, request: &Request<'m>, normal: &str) -> Result<Retry<'m>, String> {
+        let (responses, state) = (request.params.get("inputResponses"), request.params.get("requestState"));
+        if !request.terms.revision.is_modern() || (responses.is_none() && state.is_none()) {
+            return Ok(Retry::default());
+        }
+        inputs::open(&self.engine, (normal, request.principal), (responses, state), request.now)
+    }
+
+    /// A malformed URI is repeated only while it is not longer than a good one may be.
+    pub(super) fn echo<'a>(&self, uri: &'a str) -> Option<&'a str> {
+        (uri.len() <= self.engine.limits().uri).then_some(uri)
+    }
+}
+
+/// The normal form, borrowed from the message where the client spelled it so.
+fn normal<'m>(uri: &Cow<'m, str>, limit: usize) -> Result<Cow<'m, str>, InvalidUri> {
+    match uri {
+        Cow::Borrowed(uri) => uri::normalize(uri, limit),
+        Cow::Owned(uri) => Ok(Cow::Owned(uri::normalize(uri, limit)?.into_owned())),
+    }
+}
+
+impl<'u> Found<'u> {
+    fn of(route: Route<'_, 'u>) -> Self {
+        match route {
+            Route::Resource(entry) => match &entry.source {
+                Source::Handler(handler) => {
+                    Self::Handler { served: Served::Resource(entry.clone()), handler: *handler, params: None }
+                }
+                Source::Text(_) | Source::Bytes(_) => Self::Constant(entry.clone()),
+            },
+            Route::Template(entry, params) => match entry.check(&params) {
+                Ok(()) => Self::Handler {
+                    served: Served::Template(entry.clone()),
+                    handler: entry.handler,
+                    params: Some(params),
+                },
+                Err(error) => Self::Failed(error),
+            },
+            // A value that the policy refuses is told like no match.
+            _ => Self::Failed(ReadError::NotFound),
+        }
+    }
+
+    fn into_owned<'o>(self) -> Found<'o> {
+        match self {
+            Self::Constant(entry) => Found::Constant(entry),
+            Self::Handler { served, handler, params } => {
+                Found::Handler { served, handler, params: params.map(Params::into_owned) }
+            }
+            Self::Failed(error) => Found::Failed(error),
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! All that is needed to word one answer away from the connection.
+
+use super::answer::{Answer, Completion, RawResult, ReadResult};
+use super::contents;
+use super::event::{ListRequest, LogLevel, RequestToken};
+use super::gather::Gather;
+use super::inflight::Ticket;
+use super::inputs::{self, Ask};
+use super::listwalk::{ListWalk, Step};
+use super::logs;
+use super::terms::Capabilities;
+use super::words::{self, Wording};
+use crate::catalog::{ResourceEntry, TemplateEntry};
+use crate::engine::Engine;
+use crate::error::ReadError;
+use crate::now::{Millis, Now};
+use crate::principal::Principal;
+use crate::resource::CacheHint;
+use crate::version;
+use std::sync::Arc;
+
+/// One unanswered request, owned and `Send`: see [`Connection::detach`](super::Connection::detach).
+#[derive(Debug)]
+pub struct Reply {
+    pub(super) token: RequestToken,
+    pub(super) ticket: Arc<Ticket>,
+    pub(super) engine: Arc<Engine>,
+    pub(super) task: Task,
+    pub(super) reports: Reports,
+}
+
+/// What is being answered.
+#[derive(Debug)]
+pub(super) enum Task {
+    Read(ReadTask),
+    Complete,
+    List(Box<ListWalk>),
+    Call,
+}
+
+#[derive(Debug)]
+pub(super) struct ReadTask {
+    pub(super) served: Served,
+    pub(super) capabilities: Capabilities,
+    pub(super) principal: Arc<Principal>,
+    /// The request carried input responses or a state: its result is not to be cached.
+    pub(super) retried: bool,
+}
+
+/// What serves a read.
+#[derive(Clone, Debug)]
+pub(super) enum Served {
+    Resource(Arc<ResourceEntry>),
+    Template(Arc<TemplateEntry>),
+}
+
+/// What a handler may report before its answer.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    /// The progress token as JSON text.
+    pub(super) token: Option<String>,
+    pub(super) last: Option<(f64, Millis)>,
+    /// The least severe level that the client wants; `None` is no log at all.
+    pub(super) level: Option<LogLevel>,
+    pub(super) logged: usize,
+}
+
+/// A worded answer on its way to the stream.
+#[derive(Debug)]
+pub struct Encoded {
+    /// What the author did wrong, if the answer was not one that its event can have: for the host's log.
+    pub misuse: Option<String>,
+    pub(super) token: RequestToken,
+    pub(super) bytes: Vec<u8>,
+    pub(super) next: Option<(Reply, ListRequest<'static>)>,
+    pub(super) missing_capability: bool,
+}
+
+/// What became of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Worded {
+    pub(super) next: Option<(Reply, ListRequest<'static>)>,
+    pub(super) misuse: Option<String>,
+    pub(super) missing_capability: bool,
+}
+
+impl Reply {
+    /// The request it answers.
+    pub fn token(&self) -> RequestToken {
+        self.token
+    }
+
+    /// Words the answer. Takes no lock; touches no connection.
+    pub fn encode(self, answer: Answer<'_>, now: Now) -> Encoded {
+        let (token, mut bytes) = (self.token, Vec::new());
+        let Worded { next, misuse, missing_capability } = self.word(answer, now, &mut bytes);
+        Encoded { misuse, token, bytes, next, missing_capability }
+    }
+
+    /// A progress notification to write before the answer, if the client asked for progress, it grows, and it is due
+    /// (R-124 … R-126).
+    pub fn progress(
+        &mut self,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<&str>,
+        now: Now,
+    ) -> Option<Vec<u8>> {
+        let token = self.reports.token.as_deref()?;
+        let is_last = total.is_some_and(|total| progress >= total);
+        if let Some((last, at)) = self.reports.last {
+            let due = is_last || now.tick >= at + self.engine.limits().progress_interval;
+            if progress <= last || !due {
+                return None;
+            }
+        }
+        if !progress.is_finite() {
+            return None;
+        }
+        let mut out = Vec::new();
+        words::notification(&mut out, "notifications/progress", |params| {
+            params.value("progressToken").extend_from_slice(token.as_bytes());
+            params.f64("progress", progress);
+            if let Some(total) = total.filter(|total| total.is_finite()) {
+                params.f64("total", total);
+            }
+            if let Some(message) = message.filter(|_| self.ticket.revision.has_progress_message()) {
+                params.str("message", message);
+            }
+        });
+        self.reports.last = Some((progress, now.tick));
+        Some(out)
+    }
+
+    /// A log notification to write before the answer, if the server offers logging and the client wants this level
+    /// (R-119 … R-123). `data` is JSON text; what looks like a credential in it is blotted out.
+    pub fn log(&mut self, level: LogLevel, logger: Option<&str>, data: &str) -> Option<Vec<u8>> {
+        let wanted = self.reports.level.is_some_and(|least| level >= least);
+        if !wanted || self.reports.logged >= self.engine.limits().log_messages {
+            return None;
+        }
+        self.reports.logged += 1;
+        Some(logs::message(level, logger, data))
+    }
+
+    /// Starts to gather contents that come in chunks.
+    pub fn gather(&self) -> Gather {
+        Gather::new(self.engine.clone())
+    }
+
+    fn wording(&self) -> Wording<'_> {
+        self.ticket.wording(self.engine.server_info_member())
+    }
+
+    pub(super) fn word(mut self, answer: Answer<'_>, now: Now, out: &mut Vec<u8>) -> Worded {
+        match (&mut self.task, answer) {
+            (_, Answer::Failed(error)) => self.fail(error, out),
+            (Task::Read(_), Answer::Contents(result)) => self.read(&result, out),
+            (Task::Read(_), Answer::Gathered(gather)) => self.gathered(&gather, out),
+            (Task::Read(_), Answer::InputRequired(ask)) => self.input(&ask, now, out),
+            (Task::Complete, Answer::Completion(completion)) => self.complete(&completion, out),
+            (Task::Call, Answer::Raw(result)) => self.raw(&result, out),
+            (Task::List(_), Answer::Listed(page)) => self.listed(page, now, out),
+            _ => self.misuse("the answer is not of the sort that the request needs".into(), out),
+        }
+    }
+
+    /// Goes on with a list, from where its walk stands.
+    pub(super) fn walk(mut self, now: Now, out: &mut Vec<u8>) -> Worded {
+        let Task::List(walk) = &mut self.task else { return Worded::default() };
+        let step = walk.advance(&self.engine, now);
+        self.stepped(step, out)
+    }
+
+    fn listed(mut self, page: super::answer::ListPage, now: Now, out: &mut Vec<u8>) -> Worded {
+        let Task::List(walk) = &mut self.task else { return Worded::default() };
+        match walk.take(page, &self.engine, now) {
+            Ok((step, misuse)) => Worded { misuse, ..self.stepped(step, out) },
+            Err(error) => self.fail(error, out),
+        }
+    }
+
+    fn stepped(self, step: Step, out: &mut Vec<u8>) -> Worded {
+        match step {
+            Step::Ask(mut request) => {
+                request.token = self.token;
+                Worded { next: Some((self, request)), ..Worded::default() }
+            }
+            Step::Done { next } => {
+                if let Task::List(walk) = &self.task {
+                    walk.write(&self.wording(), &self.engine, next.as_deref(), out);
+                }
+                Worded::default()
+            }
+        }
+    }
+
+    fn fail(&self, error: ReadError, out: &mut Vec<u8>) -> Worded {
+        let (error, misuse) = match error {
+            ReadError::AccessDenied if !self.engine.options().explicit_denials => (ReadError::NotFound, None),
+            ReadError::Custom { code, .. } if !version::is_custom_code(code) => {
+                (ReadError::Failed, Some(format!("the error code {code} is reserved")))
+            }
+            other => (other, None),
+        };
+        self.wording().failure(out, &error, self.ticket.uri.as_deref());
+        Worded { misuse, ..Worded::default() }
+    }
+
+    fn misuse(&self, misuse: String, out: &mut Vec<u8>) -> Worded {
+        Worded { misuse: Some(misuse), ..self.fail(ReadError::Failed, out) }
+    }
+
+    fn read(&self, result: &ReadResult<'_>, out: &mut Vec<u8>) -> Worded {
+        let Task::Read(task) = &self.task else { return Worded::default() };
+        if let Err(error) = contents::check(result, self.engine.limits()) {
+            return self.fail(error, out);
+        }
+        let uri = self.ticket.uri.as_deref().unwrap_or_default();
+        contents::write(
+            &self.wording(),
+            out,
+            (uri, task.served.mime_type()),
+            (result, task.cache(result.cache)),
+        );
+        Worded::default()
+    }
+
+    fn gathered(&self, gather: &Gather, out: &mut Vec<u8>) -> Worded {
+        let Task::Read(task) = &self.task else { return Worded::default() };
+        let uri = self.ticket.uri.as_deref().unwrap_or_default();
+        contents::write_gathered(
+            &self.wording(),
+            out,
+            (uri, task.served.mime_type()),
+            (gather, task.cache(gather.cache)),
+        );
+        Worded::default()
+    }
+
+    fn input(&self, ask: &super::answer::InputRequired<'_>, now: Now, out: &mut Vec<u8>) -> Worded {
+        let Task::Read(task) = &self.task else { return Worded::default() };
+        let uri = self.ticket.uri.as_deref().unwrap_or_default();
+        if !self.ticket.revision.is_modern() {
+            return self.fail(ReadError::InputRequired, out);
+        }
+        let prepared = Ask { request: ask, uri, principal: &task.principal, capabilities: task.capabilities };
+        match prepared.seal(&self.engine, now) {
+            Ok(inputs::Asked::Ready { requests, state }) => {
+                inputs::write(&self.wording(), out, &requests, &state);
+                Worded::default()
+            }
+            Ok(inputs::Asked::Missing(required)) => {
+                inputs::write_missing(&self.wording(), out, &required);
+                Worded { missing_capability: true, ..Worded::default() }
+            }
+            Err(misuse) => self.misuse(misuse, out),
+        }
+    }
+
+    fn complete(&self, completion: &Completion<'_>, out: &mut Vec<u8>) -> Worded {
+        super::complete::write(&self.wording(), out, completion, self.engine.limits());
+        Worded::default()
+    }
+
+    fn raw(&self, result: &RawResult<'_>, out: &mut Vec<u8>) -> Worded {
+        let members = words::members_of(&result.members);
+        let meta = words::members_of(result.meta.as_deref().unwrap_or("{}"));
+        let (Some(members), Some(meta)) = (members, meta) else {
+            return self.misuse("the result and its _meta must be JSON objects".into(), out);
+        };
+        let result_type = result.result_type.as_deref().unwrap_or("complete");
+        self.wording().result(out, result_type, &meta, |writer| writer.members(members.as_bytes()));
+        Worded::default()
+    }
+}
+
+impl Served {
+    pub(super) fn mime_type(&self) -> Option<&str> {
+        match self {
+            Self::Resource(entry) => entry.resource.details.mime_type.as_deref(),
+            Self::Template(entry) => entry.template.details.mime_type.as_deref(),
+        }
+    }
+
+    pub(super) fn cache(&self) -> CacheHint {
+        match self {
+            Self::Resource(entry) => entry.resource.details.cache,
+            Self::Template(entry) => entry.template.details.cache,
+        }
+    }
+}
+
+impl ReadTask {
+    /// The hint of one result: its own, else the resource's; none after a round of input.
+    fn cache(&self, own: Option<CacheHint>) -> CacheHint {
+        if self.retried { CacheHint::default() } else { own.unwrap_or_else(|| self.served.cache()) }
+    }
+}

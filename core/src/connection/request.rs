@@ -1,0 +1,152 @@
+//! One request on its way through the ladder, and what every method does with it: refuse, answer, wait.
+
+use super::event::{Caller, Event, RequestToken};
+use super::inflight::Ticket;
+use super::reply::{Reply, Reports, Task};
+use super::terms::Terms;
+use super::words::Wording;
+use super::{Connection, Events, Outcome, Refusal, Status};
+use crate::error::ReadError;
+use crate::jsonrpc::{Id, Json, OwnedId, Params};
+use crate::now::{Millis, Now};
+use crate::principal::Principal;
+use crate::version::{self, INTERNAL_ERROR};
+use std::sync::Arc;
+
+/// A request that is served under known terms.
+#[derive(Debug)]
+pub(super) struct Request<'m> {
+    pub(super) id: Id<'m>,
+    pub(super) params: Params<'m>,
+    pub(super) terms: Terms<'m>,
+    pub(super) principal: &'m Arc<Principal>,
+    pub(super) now: Now,
+}
+
+impl<'m> Outcome<'m> {
+    pub(super) fn new(status: Status) -> Self {
+        Self { status, events: Events::new(), misuse: None }
+    }
+
+    pub(super) fn answered() -> Self {
+        Self::new(Status::Answered)
+    }
+
+    pub(super) fn refused(refusal: Refusal) -> Self {
+        Self::new(Status::Refused(refusal))
+    }
+
+    pub(super) fn with(mut self, events: impl IntoIterator<Item = Event<'m>>) -> Self {
+        self.events.extend(events);
+        self
+    }
+}
+
+impl Connection {
+    pub(super) fn wording<'a>(&'a self, request: &Request<'a>) -> Wording<'a> {
+        let server_info = self.engine.server_info_member();
+        Wording { envelope: self.envelope(), id: request.id, revision: request.terms.revision, server_info }
+    }
+
+    /// An error that is told in-band (DEC-06).
+    pub(super) fn refuse<'m>(
+        &self,
+        request: &Request<'_>,
+        error: (i32, &str),
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        self.wording(request).error(out, error, |_| ());
+        Outcome::answered()
+    }
+
+    /// An error of the domain about a URI.
+    pub(super) fn fail<'m>(
+        &self,
+        request: &Request<'_>,
+        error: &ReadError,
+        uri: Option<&str>,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        self.wording(request).failure(out, error, uri);
+        Outcome::answered()
+    }
+
+    /// Leaves the request in flight and hands an event to the host. The event gets its token and its caller.
+    pub(super) fn wait<'m>(
+        &mut self,
+        request: Request<'m>,
+        (task, timeout, uri): (Task, Millis, Option<String>),
+        out: &mut Vec<u8>,
+        event: impl FnOnce(RequestToken, Caller<'m>) -> Event<'m>,
+    ) -> Outcome<'m> {
+        let Some((token, caller)) = self.enter(&request, task, timeout, uri) else {
+            return self.refuse(&request, (INTERNAL_ERROR, "Too many requests in flight"), out);
+        };
+        Outcome::new(Status::Pending).with([event(token, caller)])
+    }
+
+    /// The same without an event yet. `None` when the table is full.
+    pub(super) fn enter<'m>(
+        &mut self,
+        request: &Request<'m>,
+        task: Task,
+        timeout: Millis,
+        uri: Option<String>,
+    ) -> Option<(RequestToken, Caller<'m>)> {
+        if self.inflight.len() >= self.engine.limits().in_flight {
+            return None;
+        }
+        let terms = &request.terms;
+        let ticket = Arc::new(Ticket {
+            id: OwnedId::from(request.id),
+            envelope: self.envelope(),
+            revision: terms.revision,
+            uri,
+            timeout,
+            deadline: request.now.tick.saturating_add(timeout),
+        });
+        let reports = Reports {
+            token: terms.progress_token.map(|token| token.raw().to_owned()),
+            level: terms.log_level.filter(|_| self.engine.options().logging),
+            ..Reports::default()
+        };
+        let engine = self.engine.clone();
+        let token = self.inflight.insert(|token| Reply { token, ticket, engine, task, reports });
+        Some((token, request.caller()))
+    }
+}
+
+impl<'m> Request<'m> {
+    pub(super) fn caller(&self) -> Caller<'m> {
+        Caller {
+            principal: self.principal,
+            revision: self.terms.revision,
+            client_info: self.terms.client_info.clone(),
+            meta: self.params.get("_meta"),
+        }
+    }
+
+    /// The member `name`, if it is there; `Err` if it is not a string.
+    pub(super) fn optional_text(&self, name: &str) -> Result<Option<std::borrow::Cow<'m, str>>, ()> {
+        match self.params.get(name) {
+            None => Ok(None),
+            Some(json) => json.as_str().map(Some).ok_or(()),
+        }
+    }
+
+    /// Reads the params of a method whose message is not known to be well-formed.
+    pub(super) fn object(&self) -> Option<Json<'m>> {
+        match &self.params {
+            Params::Object { raw, .. } => Some(*raw),
+            _ => None,
+        }
+    }
+}
+
+/// The error for a method that is unknown, or not offered here.
+pub(super) fn unknown_method<'m>(wording: &Wording<'_>, method: &str, out: &mut Vec<u8>) -> Outcome<'m> {
+    let known: String = method.chars().filter(|c| !c.is_control()).take(100).collect();
+    let message = format!("Method not found: {known}");
+    wording.error(out, (version::METHOD_NOT_FOUND, &message), |_| ());
+    Outcome::refused(Refusal::Method)
+}

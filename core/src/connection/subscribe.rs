@@ -1,0 +1,42 @@
+//! `resources/subscribe` and `resources/unsubscribe` (R-081 … R-086).
+
+use super::event::Event;
+use super::request::Request;
+use super::{Connection, Outcome};
+use crate::catalog::Route;
+use crate::error::ReadError;
+use crate::uri;
+use crate::version::{INTERNAL_ERROR, INVALID_PARAMS};
+
+impl Connection {
+    pub(super) fn subscribe<'m>(&mut self, request: &Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let Ok(Some(uri)) = request.optional_text("uri") else {
+            return self.refuse(request, (INVALID_PARAMS, "Invalid params: uri must be a string"), out);
+        };
+        let Ok(normal) = uri::normalize(&uri, self.engine.limits().uri) else {
+            return self.fail(request, &ReadError::InvalidUri, self.echo(&uri), out);
+        };
+        if !matches!(self.engine.catalog().route(&normal), Route::Resource(_) | Route::Template(..)) {
+            return self.fail(request, &ReadError::NotFound, Some(&uri), out);
+        }
+        match self.engine.hub().subscribe(self.id, &normal, &uri) {
+            Ok(first) => {
+                self.wording(request).complete(out, |_| ());
+                Outcome::answered().with(first.map(|uri| Event::Watched { uri }))
+            }
+            Err(limit) => self.refuse(request, (INTERNAL_ERROR, &limit.to_string()), out),
+        }
+    }
+
+    pub(super) fn unsubscribe<'m>(&mut self, request: &Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let Ok(Some(uri)) = request.optional_text("uri") else {
+            return self.refuse(request, (INVALID_PARAMS, "Invalid params: uri must be a string"), out);
+        };
+        let Ok(normal) = uri::normalize(&uri, self.engine.limits().uri) else {
+            return self.fail(request, &ReadError::InvalidUri, self.echo(&uri), out);
+        };
+        let last = self.engine.hub().unsubscribe(self.id, &normal);
+        self.wording(request).complete(out, |_| ());
+        Outcome::answered().with(last.map(|uri| Event::Unwatched { uri }))
+    }
+}

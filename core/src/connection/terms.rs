@@ -1,0 +1,134 @@
+//! Under which terms a request is served: what a modern one says of itself, what the handshake said for a legacy one.
+
+use super::event::{ClientInfo, LogLevel};
+use super::words;
+use crate::jsonrpc::{Json, JsonKind, Params};
+use crate::version::Revision;
+use std::sync::Arc;
+
+/// The terms of one request.
+#[derive(Clone, Debug)]
+pub(super) struct Terms<'m> {
+    pub(super) revision: Revision,
+    pub(super) capabilities: Capabilities,
+    pub(super) client_info: ClientInfo<'m>,
+    pub(super) log_level: Option<LogLevel>,
+    pub(super) progress_token: Option<Json<'m>>,
+}
+
+/// What a client can be asked for (requirements 14.3). An open set: what is unknown is ignored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Capabilities {
+    pub(super) form: bool,
+    pub(super) url: bool,
+    pub(super) sampling: bool,
+    pub(super) sampling_tools: bool,
+    pub(super) roots: bool,
+}
+
+impl Capabilities {
+    pub(super) fn parse(declared: Json<'_>) -> Self {
+        let mut this = Self::default();
+        let Some(members) = declared.object() else { return this };
+        if let Some(elicitation) = members.get("elicitation").and_then(Json::object) {
+            this.url = elicitation.get("url").is_some();
+            this.form = elicitation.get("form").is_some() || !this.url;
+        }
+        if let Some(sampling) = members.get("sampling").and_then(Json::object) {
+            this.sampling = true;
+            this.sampling_tools = sampling.get("tools").is_some();
+        }
+        this.roots = members.get("roots").is_some();
+        this
+    }
+}
+
+/// What a session remembers of its handshake.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    pub(super) revision: Revision,
+    pub(super) capabilities: Capabilities,
+    pub(super) client_info: Arc<str>,
+    pub(super) log_level: LogLevel,
+}
+
+impl Session {
+    pub(super) fn terms<'m>(&self, params: &Params<'m>) -> Result<Terms<'m>, EnvelopeError> {
+        check_meta(params)?;
+        Ok(Terms {
+            revision: self.revision,
+            capabilities: self.capabilities,
+            client_info: ClientInfo::Session(self.client_info.clone()),
+            log_level: Some(self.log_level),
+            progress_token: progress_token(params)?,
+        })
+    }
+}
+
+/// What is wrong with `_meta`: the member, and what it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct EnvelopeError {
+    pub(super) message: String,
+}
+
+impl EnvelopeError {
+    fn new(member: &str, expected: &str) -> Self {
+        Self { message: format!("Invalid _meta: {member} must be {expected}") }
+    }
+}
+
+/// Whether the request claims to be modern (requirements, section 2).
+pub(super) fn has_claim(params: &Params<'_>) -> bool {
+    params.meta(words::PROTOCOL_VERSION).is_some() || params.meta(words::CLIENT_CAPABILITIES).is_some()
+}
+
+/// What a modern request says of itself, before its version is looked at: the version's text, and the rest.
+pub(super) fn modern<'m>(
+    params: &Params<'m>,
+) -> Result<(std::borrow::Cow<'m, str>, Terms<'m>), EnvelopeError> {
+    let version = params.meta(words::PROTOCOL_VERSION).and_then(Json::as_str);
+    let version = version.ok_or_else(|| EnvelopeError::new(words::PROTOCOL_VERSION, "a string"))?;
+    let capabilities = params.meta(words::CLIENT_CAPABILITIES).filter(|json| json.kind() == JsonKind::Object);
+    let capabilities =
+        capabilities.ok_or_else(|| EnvelopeError::new(words::CLIENT_CAPABILITIES, "an object"))?;
+    let client_info = match params.meta(words::CLIENT_INFO) {
+        None => ClientInfo::None,
+        Some(info) if info.kind() == JsonKind::Object => ClientInfo::Request(info.raw()),
+        Some(_) => return Err(EnvelopeError::new(words::CLIENT_INFO, "an object")),
+    };
+    let log_level = match params.meta(words::LOG_LEVEL) {
+        None => None,
+        Some(level) => Some(
+            level
+                .as_str()
+                .and_then(|name| LogLevel::parse(&name))
+                .ok_or_else(|| EnvelopeError::new(words::LOG_LEVEL, "a log level"))?,
+        ),
+    };
+    let terms = Terms {
+        revision: Revision::V2026_07_28,
+        capabilities: Capabilities::parse(capabilities),
+        client_info,
+        log_level,
+        progress_token: progress_token(params)?,
+    };
+    Ok((version, terms))
+}
+
+fn check_meta(params: &Params<'_>) -> Result<(), EnvelopeError> {
+    match params {
+        Params::Object { meta: None, .. } if params.get(words::META).is_some() => {
+            Err(EnvelopeError { message: "Invalid params: _meta must be an object".into() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The token that opts in to progress.
+fn progress_token<'m>(params: &Params<'m>) -> Result<Option<Json<'m>>, EnvelopeError> {
+    match params.meta(words::PROGRESS_TOKEN) {
+        None => Ok(None),
+        Some(token) if crate::jsonrpc::Id::from_json(token).is_some() => Ok(Some(token)),
+        Some(_) => Err(EnvelopeError::new(words::PROGRESS_TOKEN, "a string or an integer")),
+    }
+}

@@ -1,0 +1,124 @@
+//! The words around every answer: keys of `_meta`, results, errors, notifications.
+//!
+//! Every message ends with a newline, except under [`Envelope::Bare`].
+
+use crate::error::ReadError;
+use crate::jsonrpc::{Envelope, ErrorHead, ErrorId, Id, ObjectWriter, end};
+use crate::version::Revision;
+
+pub(super) const META: &str = "_meta";
+pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(super) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(super) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+pub(super) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+pub(super) const PROGRESS_TOKEN: &str = "progressToken";
+const COMPLETE: &str = "complete";
+
+/// How one answer is worded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wording<'a> {
+    pub(super) envelope: Envelope,
+    pub(super) id: Id<'a>,
+    pub(super) revision: Revision,
+    /// The member `"io.modelcontextprotocol/serverInfo":{…}`, or nothing.
+    pub(super) server_info: &'a str,
+}
+
+impl Wording<'_> {
+    /// A result of type `complete`: `body` writes its members (R-006, R-047, R-048).
+    pub(super) fn complete(&self, out: &mut Vec<u8>, body: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.result(out, COMPLETE, "", body);
+    }
+
+    /// A result with members of the author's in `_meta`, encoded and without braces.
+    pub(super) fn result(
+        &self,
+        out: &mut Vec<u8>,
+        result_type: &str,
+        meta: &str,
+        body: impl FnOnce(&mut ObjectWriter<'_>),
+    ) {
+        let modern = self.revision.is_modern();
+        self.envelope.result(out, self.id, |result| {
+            if modern && result_type == COMPLETE {
+                result.members(br#""resultType":"complete""#);
+            } else if modern {
+                result.str("resultType", result_type);
+            }
+            body(result);
+            let server_info = if modern { self.server_info } else { "" };
+            if !(meta.is_empty() && server_info.is_empty()) {
+                result.object(META, |writer| {
+                    writer.members(meta.as_bytes());
+                    writer.members(server_info.as_bytes());
+                });
+            }
+        });
+        self.end(out);
+    }
+
+    /// An error; `data` writes what belongs into `data`.
+    pub(super) fn error(
+        &self,
+        out: &mut Vec<u8>,
+        (code, message): (i32, &str),
+        data: impl FnOnce(&mut ObjectWriter<'_>),
+    ) {
+        self.envelope.error(out, &ErrorHead { id: ErrorId::Of(self.id), code, message }, data);
+        self.end(out);
+    }
+
+    /// An error of the domain, about `uri` if there is one (DEC-13, DEC-20).
+    pub(super) fn failure(&self, out: &mut Vec<u8>, error: &ReadError, uri: Option<&str>) {
+        let message = error.to_string();
+        self.error(out, (self.revision.code(error), &message), |data| write_facts(data, error, uri));
+    }
+
+    fn end(&self, out: &mut Vec<u8>) {
+        if self.envelope == Envelope::JsonRpc {
+            end(out);
+        }
+    }
+}
+
+fn write_facts(data: &mut ObjectWriter<'_>, error: &ReadError, uri: Option<&str>) {
+    if let ReadError::Custom { data: own, .. } = error {
+        if let Some(members) = own.as_deref().and_then(members_of) {
+            data.members(members.as_bytes());
+        }
+        return;
+    }
+    if let Some(uri) = uri {
+        data.str("uri", uri);
+    }
+    if let Some(kind) = error.kind() {
+        data.str("kind", kind);
+    }
+    match error {
+        ReadError::InvalidParameter { parameter, .. } => data.str("parameter", parameter),
+        ReadError::SizeExceeded { limit, size } => {
+            data.u64("limit", *limit);
+            if let Some(size) = size {
+                data.u64("size", *size);
+            }
+        }
+        ReadError::Timeout { after } => data.u64("timeoutMs", *after),
+        ReadError::RateLimited { retry_after } => data.u64("retryAfterMs", *retry_after),
+        _ => {}
+    }
+}
+
+/// What stands between the braces of a JSON object on one line; `None` if `text` is not an object.
+pub(super) fn members_of(text: &str) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    let inner = value.is_object().then(|| value.to_string())?;
+    Some(inner[1..inner.len() - 1].to_owned())
+}
+
+/// A notification on its own line.
+pub(super) fn notification(out: &mut Vec<u8>, method: &str, params: impl FnOnce(&mut ObjectWriter<'_>)) {
+    Envelope::notification(out, method, params);
+    end(out);
+}

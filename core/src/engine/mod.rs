@@ -1,0 +1,322 @@
+//! One engine for one server: the catalogue, the hub, the seal and the limits, shared by all connections and threads.
+
+mod check;
+mod lists;
+mod options;
+mod words;
+
+pub use options::{Extension, Options, ServerInfo};
+
+use crate::catalog::{Catalog, Cursor, CursorScope, Edit, HandlerId, ListKind};
+use crate::connection::{Connection, Listed, Peer};
+use crate::hub::{ConnectionId, Counts, Hub, ListKinds};
+use crate::jsonrpc::ObjectWriter;
+use crate::limits::Limits;
+use crate::now::{Millis, Now};
+use crate::principal::Principal;
+use crate::resource::RegistrationError;
+use crate::seal::Seal;
+use crate::uri;
+use crate::version::{Method, Revision};
+use arc_swap::{ArcSwap, Guard};
+use lists::KeptLists;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use words::Words;
+
+/// See the module. `Send + Sync`; every method may be called from any thread.
+pub struct Engine {
+    options: Options,
+    words: Words,
+    catalog: ArcSwap<Catalog>,
+    /// Held while a new catalogue is made from the old one.
+    edits: Mutex<()>,
+    hub: Hub,
+    state_seal: Option<Seal>,
+    cursor_seal: Seal,
+    handlers: AtomicU32,
+    lists: KeptLists,
+    /// Bytes held by contents that come in chunks.
+    held: AtomicUsize,
+}
+
+impl Engine {
+    /// An engine without resources.
+    ///
+    /// # Errors
+    /// [`RegistrationError`] if the info, an extension or a capability is not well-formed.
+    pub fn new(info: ServerInfo, options: Options) -> Result<Arc<Self>, RegistrationError> {
+        check::options(&options)?;
+        let words = Words::new(info)?;
+        let limits = &options.limits;
+        Ok(Arc::new(Self {
+            catalog: ArcSwap::from_pointee(Catalog::new(limits)),
+            edits: Mutex::new(()),
+            hub: Hub::new(limits),
+            state_seal: state_seal(&options),
+            cursor_seal: cursor_seal(&options, &words),
+            handlers: AtomicU32::new(0),
+            lists: KeptLists::new(limits),
+            held: AtomicUsize::new(0),
+            words,
+            options,
+        }))
+    }
+
+    /// The state of a new peer.
+    pub fn connect(self: &Arc<Self>, peer: Peer) -> Connection {
+        Connection::new(self.clone(), self.hub.connect(), peer)
+    }
+
+    /// The bounds.
+    pub fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    /// What the engine was built with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// A number for a handler; never given twice.
+    pub fn new_handler(&self) -> HandlerId {
+        self.handlers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Changes the catalogue, all or nothing, and announces it: `list_changed`, and `updated` for what was removed
+    /// . `woken` gets the connections that now have something to deliver. Returns warnings for the author.
+    ///
+    /// # Errors
+    /// [`RegistrationError`], and nothing has changed.
+    pub fn publish(
+        &self,
+        edits: Vec<Edit>,
+        now: Now,
+        woken: &mut Vec<ConnectionId>,
+    ) -> Result<Vec<String>, RegistrationError> {
+        let applied = {
+            let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
+            let (catalog, applied) = self.catalog.load().apply(edits)?;
+            self.catalog.store(Arc::new(catalog));
+            applied
+        };
+        if applied.templates_changed {
+            self.lists.clear();
+        }
+        for uri in &applied.removed {
+            self.mark(uri, now, woken);
+        }
+        if applied.resources_changed || applied.templates_changed {
+            self.hub.list_changed(ListKinds::RESOURCES, now.tick, woken);
+        }
+        Ok(applied.warnings)
+    }
+
+    /// The catalogue as it stands.
+    pub fn catalog(&self) -> Guard<Arc<Catalog>> {
+        self.catalog.load()
+    }
+
+    /// Tells that the resource at `uri`, in any spelling, has changed.
+    ///
+    /// # Errors
+    /// [`RegistrationError::InvalidUri`].
+    pub fn updated(
+        &self,
+        uri: &str,
+        now: Now,
+        woken: &mut Vec<ConnectionId>,
+    ) -> Result<(), RegistrationError> {
+        let normal = uri::normalize(uri, self.limits().uri).map_err(|error| {
+            RegistrationError::InvalidUri { uri: uri.to_owned(), reason: error.to_string() }
+        })?;
+        self.mark(&normal, now, woken);
+        Ok(())
+    }
+
+    /// Tells that a list has changed in a way that the catalogue does not show: what `.list` callbacks give, or one
+    /// behind the extension door.
+    pub fn list_changed(&self, lists: ListKinds, now: Now, woken: &mut Vec<ConnectionId>) {
+        if lists.contains(ListKinds::RESOURCES) {
+            self.lists.clear();
+        }
+        self.hub.list_changed(lists.intersection(self.announced_lists()), now.tick, woken);
+    }
+
+    /// When [`Engine::tick`] must be called at the latest.
+    pub fn deadline(&self) -> Option<Millis> {
+        self.hub.deadline()
+    }
+
+    /// Lets time pass: updates that were held back are due.
+    pub fn tick(&self, now: Now, woken: &mut Vec<ConnectionId>) {
+        self.hub.tick(now.tick, woken);
+    }
+
+    /// Ends every listen with its result. Deliver to the woken connections, then close them.
+    pub fn shutdown(&self, woken: &mut Vec<ConnectionId>) {
+        self.hub.shutdown(woken);
+    }
+
+    /// The sizes of the subscription table: for metrics and leak tests.
+    pub fn subscriptions(&self) -> Counts {
+        self.hub.counts()
+    }
+
+    fn mark(&self, normal: &str, now: Now, woken: &mut Vec<ConnectionId>) {
+        let catalog = self.catalog.load();
+        let parents: Vec<&str> = catalog.parents_of(normal).collect();
+        self.hub.updated(normal, &parents, now.tick, woken);
+    }
+}
+
+/// What connections ask of the engine.
+impl Engine {
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    pub(crate) fn serves(&self, revision: Revision) -> bool {
+        self.options.revisions.contains(&revision)
+    }
+
+    /// Whether the method exists under `revision` and its capability is declared.
+    pub(crate) fn offers(&self, method: Method, revision: Revision) -> bool {
+        method.exists_in(revision)
+            && match method {
+                Method::Subscribe | Method::Unsubscribe => self.options.subscribe,
+                Method::Complete => self.completes(),
+                Method::SetLevel => self.options.logging,
+                _ => true,
+            }
+    }
+
+    pub(crate) fn extension(&self, method: &str) -> Option<&Extension> {
+        self.options.extensions.iter().find(|extension| extension.method == method)
+    }
+
+    /// The lists whose changes are announced.
+    pub(crate) fn announced_lists(&self) -> ListKinds {
+        let own = if self.options.list_changed { ListKinds::RESOURCES } else { ListKinds::NONE };
+        self.options
+            .extensions
+            .iter()
+            .filter_map(|extension| extension.list_kind)
+            .fold(own, |all, kind| all | kind)
+    }
+
+    /// The value of `capabilities`, as it is just now.
+    pub(crate) fn write_capabilities(&self, writer: &mut ObjectWriter<'_>, revision: Revision) {
+        writer.object("resources", |resources| {
+            if self.options.subscribe {
+                resources.bool("subscribe", true);
+            }
+            if self.options.list_changed {
+                resources.bool("listChanged", true);
+            }
+        });
+        if self.completes() && revision.has_completions_capability() {
+            writer.object("completions", |_| ());
+        }
+        if self.options.logging {
+            writer.object("logging", |_| ());
+        }
+        for (name, settings) in &self.words.capabilities(&self.options) {
+            writer.value(name).extend_from_slice(settings.as_bytes());
+        }
+        let own = &self.options.extension_capabilities;
+        let name = if revision.is_modern() { "extensions" } else { "experimental" };
+        writer.object_unless_empty(name, |writer| {
+            for (id, settings) in own {
+                writer.value(id).extend_from_slice(settings.as_bytes());
+            }
+        });
+    }
+
+    /// The member of `_meta` that names the server; empty if switched off.
+    pub(crate) fn server_info_member(&self) -> &str {
+        if self.options.server_info_in_results { self.words.member() } else { "" }
+    }
+
+    /// The same as a value.
+    pub(crate) fn server_info(&self) -> Option<&str> {
+        self.options.server_info_in_results.then(|| self.words.full())
+    }
+
+    pub(crate) fn server_info_for(&self, revision: Revision) -> &str {
+        self.words.server_info(revision)
+    }
+
+    pub(crate) fn instructions(&self) -> Option<&str> {
+        self.words.instructions()
+    }
+
+    pub(crate) fn state_seal(&self) -> Option<&Seal> {
+        self.state_seal.as_ref()
+    }
+
+    /// `None` if the cursor of an author's callback is too long: then the list ends here.
+    pub(crate) fn seal_cursor(&self, cursor: &Cursor) -> Option<String> {
+        cursor.seal(&self.cursor_seal, self.cursor_scope()).ok()
+    }
+
+    pub(crate) fn open_cursor(&self, list: ListKind, text: &str) -> Option<Cursor> {
+        let text = Some(text).filter(|text| text.len() <= self.limits().state)?;
+        Cursor::open(text, list, &self.cursor_seal, self.cursor_scope())
+    }
+
+    /// Without a guard every principal has the same lists.
+    fn cursor_scope(&self) -> CursorScope<'_> {
+        CursorScope { server: self.words.name(), principal: None }
+    }
+
+    pub(crate) fn kept_list(
+        &self,
+        handler: HandlerId,
+        principal: &Principal,
+        now: Now,
+    ) -> Option<Arc<Listed>> {
+        self.lists.get(handler, principal, now)
+    }
+
+    pub(crate) fn keep_list(&self, handler: HandlerId, principal: &Principal, listed: Arc<Listed>, now: Now) {
+        self.lists.put(handler, principal, listed, now);
+    }
+
+    /// Takes `bytes` of what all replies together may gather; `false` if there is not so much left.
+    pub(crate) fn hold(&self, bytes: usize) -> bool {
+        let most = self.limits().contents_total;
+        let add = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= most);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+    }
+
+    pub(crate) fn let_go(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn completes(&self) -> bool {
+        self.options.completions.unwrap_or_else(|| self.catalog.load().has_completers())
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("name", &self.words.name()).finish_non_exhaustive()
+    }
+}
+
+fn state_seal(options: &Options) -> Option<Seal> {
+    match options.keys.split_first() {
+        Some((first, older)) => Some(Seal::new(first, older)),
+        None => options.process_key.as_ref().map(|key| Seal::new(key, &[])),
+    }
+}
+
+/// Cursors survive a restart even without a configured key: they hold nothing that is secret then.
+fn cursor_seal(options: &Options, words: &Words) -> Seal {
+    match options.keys.split_first() {
+        Some((first, older)) => Seal::new(first, older),
+        None => Seal::new(&Cursor::derived_key(words.name()), &[]),
+    }
+}

@@ -1,0 +1,97 @@
+//! What an engine is built with.
+
+use crate::catalog::HandlerId;
+use crate::hub::ListKinds;
+use crate::limits::Limits;
+use crate::resource::{CacheHint, Icon};
+use crate::seal::SealKey;
+use crate::version::Revision;
+
+/// How the server presents itself (requirements, section 3).
+#[derive(Clone, Debug, Default)]
+pub struct ServerInfo {
+    /// `name`; required.
+    pub name: String,
+    /// `version`; required.
+    pub version: String,
+    /// `title`, from 2025-06-18.
+    pub title: Option<String>,
+    /// `description`, from 2025-11-25.
+    pub description: Option<String>,
+    /// `websiteUrl`, from 2025-11-25.
+    pub website_url: Option<String>,
+    /// `icons`, from 2025-11-25.
+    pub icons: Vec<Icon>,
+    /// `instructions` for the model.
+    pub instructions: Option<String>,
+}
+
+/// What an engine is built with. Every switch has a default.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The bounds.
+    pub limits: Limits,
+    /// The revisions to serve. Default: all five.
+    pub revisions: Vec<Revision>,
+    /// Whether clients may subscribe to resources. Default `true`.
+    pub subscribe: bool,
+    /// Whether `list_changed` is announced. Default `true`.
+    pub list_changed: bool,
+    /// Whether completion is offered; `None`, the default: when a template has a completer.
+    pub completions: Option<bool>,
+    /// Whether handlers' log messages go to clients (deprecated in 2026-07-28, R-056). Default `false`.
+    pub logging: bool,
+    /// Whether results carry `serverInfo` in `_meta`. Default `true`.
+    pub server_info_in_results: bool,
+    /// Whether a principal is told that it may not see a resource, rather than that there is none (DEC-20). Default `false`.
+    pub explicit_denials: bool,
+    /// Caching hint of the two lists.
+    pub list_cache: CacheHint,
+    /// Caching hint of `server/discover`.
+    pub discover_cache: CacheHint,
+    /// Keys for cursors and request states, shared by all processes of a deployment. The first seals, all open.
+    pub keys: Vec<SealKey>,
+    /// The key for request states when `keys` is empty: random, from the host. Without either a read cannot ask for input.
+    pub process_key: Option<SealKey>,
+    /// Foreign methods that the author answers.
+    pub extensions: Vec<Extension>,
+    /// `capabilities.extensions` (2026-07-28, R-054) and, before, `capabilities.experimental`: id to settings (a JSON object).
+    pub extension_capabilities: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            revisions: Revision::ALL.to_vec(),
+            subscribe: true,
+            list_changed: true,
+            completions: None,
+            logging: false,
+            server_info_in_results: true,
+            explicit_denials: false,
+            list_cache: CacheHint::default(),
+            discover_cache: CacheHint::default(),
+            keys: Vec::new(),
+            process_key: None,
+            extensions: Vec::new(),
+            extension_capabilities: Vec::new(),
+        }
+    }
+}
+
+/// A foreign method that the author answers by hand: the extension door.
+#[derive(Clone, Debug)]
+pub struct Extension {
+    /// The method; not one of ours.
+    pub method: String,
+    /// The author's function.
+    pub handler: HandlerId,
+    /// The member of `params` that the header `Mcp-Name` mirrors, if any.
+    pub name_param: Option<String>,
+    /// A capability to declare: its name and settings (a JSON object), such as `("tools", "{}")`.
+    pub capability: Option<(String, String)>,
+    /// The list of things that this method gives, if clients may listen to its changes.
+    pub list_kind: Option<ListKinds>,
+}

@@ -1,0 +1,98 @@
+//! The words about the server, encoded once.
+
+use super::{Options, ServerInfo};
+use crate::catalog::write_icons;
+use crate::connection::SERVER_INFO;
+use crate::jsonrpc::{ObjectWriter, object};
+use crate::resource::RegistrationError;
+use crate::version::Revision;
+
+/// `serverInfo` as the revisions have it, and the rest of what is said of the server.
+pub(super) struct Words {
+    name: String,
+    instructions: Option<String>,
+    /// Name and version.
+    short: String,
+    /// With the title.
+    titled: String,
+    full: String,
+    member: String,
+}
+
+impl Words {
+    pub(super) fn new(info: ServerInfo) -> Result<Self, RegistrationError> {
+        super::check::info(&info)?;
+        let short = encoded(|writer| write_short(writer, &info));
+        let titled = encoded(|writer| write_titled(writer, &info));
+        let full = encoded(|writer| write_full(writer, &info));
+        let member = format!("\"{SERVER_INFO}\":{full}");
+        Ok(Self { name: info.name, instructions: info.instructions, short, titled, full, member })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
+    }
+
+    pub(super) fn server_info(&self, revision: Revision) -> &str {
+        match revision {
+            revision if revision.has_server_description() => &self.full,
+            revision if revision.has_server_title() => &self.titled,
+            _ => &self.short,
+        }
+    }
+
+    pub(super) fn full(&self) -> &str {
+        &self.full
+    }
+
+    /// As a member of `_meta`.
+    pub(super) fn member(&self) -> &str {
+        &self.member
+    }
+
+    /// The capabilities that extensions declare: each name once, the first settings given for it.
+    pub(super) fn capabilities<'o>(&self, options: &'o Options) -> Vec<(&'o str, &'o str)> {
+        let mut all: Vec<(&str, &str)> = Vec::new();
+        for (name, settings) in
+            options.extensions.iter().filter_map(|extension| extension.capability.as_ref())
+        {
+            if all.iter().all(|(known, _)| known != name) {
+                all.push((name, settings));
+            }
+        }
+        all
+    }
+}
+
+fn encoded(body: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
+    let mut out = Vec::new();
+    object(&mut out, body);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn write_short(writer: &mut ObjectWriter<'_>, info: &ServerInfo) {
+    writer.str("name", &info.name);
+    writer.str("version", &info.version);
+}
+
+fn write_titled(writer: &mut ObjectWriter<'_>, info: &ServerInfo) {
+    write_short(writer, info);
+    if let Some(title) = &info.title {
+        writer.str("title", title);
+    }
+}
+
+fn write_full(writer: &mut ObjectWriter<'_>, info: &ServerInfo) {
+    write_titled(writer, info);
+    if let Some(description) = &info.description {
+        writer.str("description", description);
+    }
+    if let Some(url) = &info.website_url {
+        writer.str("websiteUrl", url);
+    }
+    write_icons(writer, &info.icons);
+}
