@@ -1,6 +1,7 @@
 """Drives the demo's server with the official Python client, in both eras, and prints what happens.
 
-Every line that is printed was checked against what lies on disk; the first difference ends the demo with an error.
+Every line that is printed was checked first, against the files on disk where there are any; what does not
+hold ends the demo with an error.
 """
 
 import asyncio
@@ -62,7 +63,10 @@ async def show_lists(client: Client) -> None:
             break
     resources = [resource for page in pages for resource in page]
     on_disk = {path.name for path in ROOT.glob("*.md")}
-    check({r.name for r in resources if r.uri.startswith("repo://docs/")} == on_disk, "every document is listed once")
+    check(
+        {r.name for r in resources if r.uri.startswith("repo://docs/")} == on_disk,
+        "every document is listed once",
+    )
     check(len(pages) > 1, "the list has several pages")
     sizes = " + ".join(str(len(page)) for page in pages)
     say("list", f"{len(resources)} resources on {len(pages)} pages ({sizes}), among them")
@@ -82,7 +86,10 @@ async def show_reads(client: Client) -> None:
         (text,) = (await client.read_resource(uri)).contents
         assert isinstance(text, types.TextResourceContents)
         check(text.text == path.read_text("utf-8"), f"{uri} is the file on disk")
-        say("read", f"{uri}: {text.mime_type}, {len(text.text):,} characters, begins “{text.text.splitlines()[0]}”")
+        say(
+            "read",
+            f"{uri}: {text.mime_type}, {len(text.text):,} characters, begins “{text.text.splitlines()[0]}”",
+        )
     (blob,) = (await client.read_resource("repo://documents.zip")).contents
     assert isinstance(blob, types.BlobResourceContents)
     data = base64.b64decode(blob.blob, validate=True)
@@ -95,7 +102,10 @@ async def show_completion(client: Client) -> None:
     """What a user may mean who has typed a `C`."""
     template = types.ResourceTemplateReference(uri=DOCUMENTS)
     answer = (await client.complete(template, {"name": "name", "value": "C"})).completion
-    check(answer.values == sorted(path.name for path in ROOT.glob("C*.md")), "the completion has the right names")
+    check(
+        answer.values == sorted(path.name for path in ROOT.glob("C*.md")),
+        "the completion has the right names",
+    )
     say("complete", f"{DOCUMENTS} with “C”: {', '.join(answer.values)}")
 
 

@@ -36,7 +36,8 @@ def read(available: dict[str, Path], name: str) -> str:
 def listed(template: str, variable: str, available: dict[str, Path]) -> list[Resource]:
     expand = UriTemplate(template).expand
     return [
-        Resource(expand(**{variable: name}), name=name, size=path.stat().st_size) for name, path in available.items()
+        Resource(expand(**{variable: name}), name=name, size=path.stat().st_size)
+        for name, path in available.items()
     ]
 
 
@@ -79,7 +80,9 @@ def archive() -> bytes:
     return buffer.getvalue()
 
 
-@server.resource(UPTIME, mime_type="application/json", description="Seconds since this server started", inline=True)
+@server.resource(
+    UPTIME, mime_type="application/json", description="Seconds since this server started", inline=True
+)
 def uptime() -> dict[str, float]:
     return {"seconds": round(time.monotonic() - started, 3)}
 

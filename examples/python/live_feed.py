@@ -16,7 +16,9 @@ server = ResourceServer("metrics", version="1.0.0")
 sample = {"usage": 0.0, "sampled_at": 0.0}
 
 
-@server.resource(URI, mime_type="application/json", description="Load per core, 1.0 is fully busy", inline=True)
+@server.resource(
+    URI, mime_type="application/json", description="Load per core, 1.0 is fully busy", inline=True
+)
 def cpu_usage() -> dict[str, float]:
     return sample
 

@@ -1,4 +1,4 @@
-"""Runs the project's own checks on the tree: `python tests/checks`. With `--self-test` shows that each can fail."""
+"""Runs the project's own checks on the tree. With `--self-test` shows that each can fail."""
 
 import sys
 import unittest

@@ -1,7 +1,7 @@
-"""Below the hosts the core does no I/O: no file, socket, thread, clock, environment, process, randomness or log.
+"""Below the hosts the core has no file, socket, thread, clock, environment, process, randomness or log.
 
-clippy proves the same of what the compiler resolves (`core/clippy.toml`); this reads the text, so a `use` that is
-not yet called is found too.
+clippy proves the same of what the compiler resolves (`core/clippy.toml`); this reads the text, so a `use`
+that is not yet called is found too.
 """
 
 import re

@@ -40,7 +40,9 @@ def spell(name: str) -> str:
 
 class Layering(unittest.TestCase):
     def test_upwards(self) -> None:
-        assert core(layering.check, "uri.rs", "\nuse crate::hub::Hub;") == ["2: `uri` reaches upwards to `hub`"]
+        assert core(layering.check, "uri.rs", "\nuse crate::hub::Hub;") == [
+            "2: `uri` reaches upwards to `hub`"
+        ]
 
     def test_sideways(self) -> None:
         assert core(layering.check, "hub/table.rs", "use crate::{catalog::Item, uri};") == [
@@ -96,7 +98,12 @@ class Vocabulary(unittest.TestCase):
             assert len(found(vocabulary.check, bindings_python__src__lib_rs=wordy)) == 1, wordy
 
     def test_python(self) -> None:
-        for wordy in ("f('resources/read')", "code = -32602", "f('{\"uri\": 1}')", "f('io.modelcontextprotocol/x')"):
+        for wordy in (
+            "f('resources/read')",
+            "code = -32602",
+            "f('{\"uri\": 1}')",
+            "f('io.modelcontextprotocol/x')",
+        ):
             assert len(found(vocabulary.check, bindings_python__python__m__s_py=wordy)) == 1, wordy
 
     def test_typescript(self) -> None:
@@ -104,7 +111,7 @@ class Vocabulary(unittest.TestCase):
 
     def test_comments_and_docstrings_may_explain(self) -> None:
         assert found(vocabulary.check, bindings_python__src__lib_rs="// resources/read is -32602") == []
-        docs = '"""Answers resources/read."""\ndef f():\n    """Fails with -32602."""\n    return -1  # jsonrpc\n'
+        docs = '"""Answers resources/read."""\ndef f():\n    """Is -32602."""\n    return -1  # jsonrpc\n'
         assert found(vocabulary.check, bindings_python__python__m__s_py=docs) == []
         assert found(vocabulary.check, bindings_node__js__index_ts="// resources/read\nf(1)") == []
 
@@ -149,7 +156,8 @@ class Hygiene(unittest.TestCase):
         ):
             assert len(found(hygiene.check, a__b_py=bad)) == 1, bad
         lawful = (
-            'f("file:///ro' + 'ot/x") # todoist\n@pytest.mark.skipif(WINDOWS, reason="no pipes")\n#[ignore = "slow"]'
+            'f("file:///ro'
+            + 'ot/x") # todoist\n@pytest.mark.skipif(WINDOWS, reason="no pipes")\n#[ignore = "slow"]'
         )
         assert found(hygiene.check, a__b_py=lawful) == []
 
@@ -159,7 +167,11 @@ class Links(unittest.TestCase):
         makefile = Tree({"README.md": "[a](gone.md) `make fly`", "Makefile": "test: setup\n\ttrue\n"})
         assert len(list(links.check(makefile))) == 2
         lawful = Tree(
-            {"README.md": "[a](b/c.md#d) [b](b) [w](https://x) `make test`", "b/c.md": "", "Makefile": "test:\n"}
+            {
+                "README.md": "[a](b/c.md#d) [b](b) [w](https://x) `make test`",
+                "b/c.md": "",
+                "Makefile": "test:\n",
+            }
         )
         assert list(links.check(lawful)) == []
 

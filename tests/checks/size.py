@@ -51,7 +51,9 @@ def _bindings(tree: Tree) -> Iterator[Finding]:
         own = code_lines(tree, f"{binding}/src")
         if own > BINDING_SHARE * core:
             limit = round(BINDING_SHARE * core)
-            yield Finding(f"{binding}/src", 1, f"{own} lines of Rust; at most {limit}, a fifth of the core's {core}")
+            yield Finding(
+                f"{binding}/src", 1, f"{own} lines of Rust; at most {limit}, a fifth of the core's {core}"
+            )
 
 
 def code_lines(tree: Tree, folder: str) -> int:
@@ -59,5 +61,7 @@ def code_lines(tree: Tree, folder: str) -> int:
     count = 0
     for path, text in tree.under(folder):
         if not rust_text.is_test_file(path):
-            count += sum(1 for line in rust_text.code(rust_text.without_tests(text)).split("\n") if line.strip())
+            count += sum(
+                1 for line in rust_text.code(rust_text.without_tests(text)).split("\n") if line.strip()
+            )
     return count

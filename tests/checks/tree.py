@@ -77,7 +77,7 @@ def load(root: Path) -> Tree:
 
 
 def module_of(path: str) -> tuple[str, ...]:
-    """The module that a file of core/src is: `core/src/hub/table.rs` is `("hub", "table")`, `lib.rs` is `()`."""
+    """The module that a file is: `core/src/hub/table.rs` is `("hub", "table")`, `lib.rs` is `()`."""
     parts = PurePosixPath(path).relative_to("core/src").with_suffix("").parts
     return parts[:-1] if parts[-1] in ("mod", "lib") else parts
 

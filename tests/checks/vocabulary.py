@@ -1,6 +1,7 @@
 """Bindings move values; the words of the protocol belong to the core.
 
-No method string, no JSON-RPC code and no JSON literal in a binding's code. Comments and docstrings may name them.
+No method string, no JSON-RPC code and no JSON literal in a binding's code. Comments and docstrings may have
+them.
 """
 
 import ast
@@ -37,7 +38,9 @@ def check(tree: Tree) -> Iterator[Finding]:
         yield from _codes(path, bare)
 
 
-def _literals(path: str, text: str, literals: Iterator[tuple[int, str]] | list[tuple[int, str]]) -> Iterator[Finding]:
+def _literals(
+    path: str, text: str, literals: Iterator[tuple[int, str]] | list[tuple[int, str]]
+) -> Iterator[Finding]:
     for offset, literal in literals:
         for what, pattern in (("protocol word", _WORD), ("JSON literal", _JSON), ("JSON-RPC code", _CODE)):
             match = pattern.search(literal)
@@ -65,7 +68,11 @@ def _python_negatives(text: str) -> str:
     """Only the negative numbers, each on its own line."""
     lines = [""] * (text.count("\n") + 1)
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        if (
+            isinstance(node, ast.UnaryOp)
+            and isinstance(node.op, ast.USub)
+            and isinstance(node.operand, ast.Constant)
+        ):
             lines[node.lineno - 1] += f" -{node.operand.value!r}"
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""The examples of each language do what their first lines say, asked by the official client over stdio (S-20, S-31).
+"""The examples do what their first lines say, asked by the official client over stdio (S-20, S-31).
 
 One text for all languages: an example has the same name, the same URIs and the same data in each.
 """
@@ -53,7 +53,9 @@ def command(language: str, example: str, *args: str) -> StdioServerParameters:
     return StdioServerParameters(command=str(target / "debug" / "examples" / example), args=list(args))
 
 
-def converse(server: StdioServerParameters, mode: str, body: Body, on_message: MessageHandlerFnT | None = None) -> None:
+def converse(
+    server: StdioServerParameters, mode: str, body: Body, on_message: MessageHandlerFnT | None = None
+) -> None:
     async def main() -> None:
         async with (
             asyncio.timeout(PATIENCE),
@@ -126,7 +128,9 @@ def test_database_view(language: str, mode: str) -> None:
     uri = "db://analytics/daily_summary"
     database = sqlite3.connect(":memory:")
     database.executescript((DATA / "analytics.sql").read_text("utf-8"))
-    expected = database.execute("SELECT day, count(*), sum(revenue) FROM orders GROUP BY day ORDER BY day").fetchall()
+    expected = database.execute(
+        "SELECT day, count(*), sum(revenue) FROM orders GROUP BY day ORDER BY day"
+    ).fetchall()
 
     async def body(client: Client) -> None:
         rows = json.loads((await read(client, uri)).text)
@@ -181,13 +185,17 @@ def test_http_api(language: str, mode: str) -> None:
 def test_documents(language: str, mode: str) -> None:
     async def body(client: Client) -> None:
         resources = await listed(client)
-        assert {resource.name for resource in resources.values()} == {path.name for path in (DATA / "docs").iterdir()}
+        assert {resource.name for resource in resources.values()} == {
+            path.name for path in (DATA / "docs").iterdir()
+        }
         for path in (DATA / "docs").iterdir():
             uri = f"docs:///{quote(path.name)}"
             assert (await read(client, uri)).text == path.read_text("utf-8")
             assert resources[uri].size == path.stat().st_size
         assert resources[f"docs:///{quote('設計.md')}"].title == "設計の要点"
-        assert (await read(client, "docs:///用語集.md")).text.startswith("# 用語集")  # DEC-29: an IRI is accepted
+        assert (await read(client, "docs:///用語集.md")).text.startswith(
+            "# 用語集"
+        )  # DEC-29: an IRI is accepted
         assert await complete(client, "docs:///{name}", "name", "は") == ["はじめに.md"]
         assert (await refused(client, "docs:///..%2Fapp.json")).code in {NOT_FOUND[mode], INVALID_PARAMS}
 
