@@ -21,16 +21,22 @@ from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVER = StdioServerParameters(command=sys.executable, args=[str(Path(__file__).with_name("server.py"))])
+SERVER = StdioServerParameters(
+    command=sys.executable, args=[str(Path(__file__).with_name("server.py"))]
+)
 DOCUMENTS = "repo://docs/{name}"
 UPTIME = "metrics://server/uptime"
 PATIENCE = 5.0
-BOLD, DIM, PLAIN = ("\033[1m", "\033[2m", "\033[0m") if sys.stdout.isatty() else ("", "", "")
+BOLD, DIM, PLAIN = (
+    ("\033[1m", "\033[2m", "\033[0m") if sys.stdout.isatty() else ("", "", "")
+)
 
 
 async def main() -> None:
     """Both eras, one server process each."""
-    warnings.simplefilter("ignore", MCPDeprecationWarning)  # the client warns of what only the older era has
+    warnings.simplefilter(
+        "ignore", MCPDeprecationWarning
+    )  # the client warns of what only the older era has
     await conversation("handshake, as clients have done since 2024", mode="legacy")
     await conversation("no handshake, every request on its own", mode="2026-07-28")
 
@@ -43,8 +49,12 @@ async def conversation(style: str, mode: str) -> None:
         if isinstance(message, types.ResourceUpdatedNotification):
             updates.put_nowait(message.params.uri)
 
-    async with Client(SERVER, mode=mode, message_handler=on_message, cache=None) as client:
-        print(f"\n{BOLD}Revision {client.protocol_version}{PLAIN} {DIM}({style}){PLAIN}\n")
+    async with Client(
+        SERVER, mode=mode, message_handler=on_message, cache=None
+    ) as client:
+        print(
+            f"\n{BOLD}Revision {client.protocol_version}{PLAIN} {DIM}({style}){PLAIN}\n"
+        )
         await show_lists(client)
         await show_reads(client)
         await show_completion(client)
@@ -69,7 +79,10 @@ async def show_lists(client: Client) -> None:
     )
     check(len(pages) > 1, "the list has several pages")
     sizes = " + ".join(str(len(page)) for page in pages)
-    say("list", f"{len(resources)} resources on {len(pages)} pages ({sizes}), among them")
+    say(
+        "list",
+        f"{len(resources)} resources on {len(pages)} pages ({sizes}), among them",
+    )
     for resource in [r for r in resources if not r.uri.startswith("repo://source/")]:
         size = f"{resource.size:,} bytes" if resource.size is not None else ""
         say("", f"  {resource.uri:<34}{resource.mime_type or '':<18}{size:>14}")
@@ -95,13 +108,18 @@ async def show_reads(client: Client) -> None:
     data = base64.b64decode(blob.blob, validate=True)
     names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     check("README.md" in names, "the archive holds the documents")
-    say("read", f"repo://documents.zip: {blob.mime_type}, {len(data):,} bytes, holds {', '.join(names)}")
+    say(
+        "read",
+        f"repo://documents.zip: {blob.mime_type}, {len(data):,} bytes, holds {', '.join(names)}",
+    )
 
 
 async def show_completion(client: Client) -> None:
     """What a user may mean who has typed a `C`."""
     template = types.ResourceTemplateReference(uri=DOCUMENTS)
-    answer = (await client.complete(template, {"name": "name", "value": "C"})).completion
+    answer = (
+        await client.complete(template, {"name": "name", "value": "C"})
+    ).completion
     check(
         answer.values == sorted(path.name for path in ROOT.glob("C*.md")),
         "the completion has the right names",
@@ -117,8 +135,14 @@ async def show_update(client: Client, updates: asyncio.Queue[str]) -> None:
         uri = await next_update(client, updates)
     waited = round((time.monotonic() - began) * 1000)
     after = await uptime(client)
-    check(uri == UPTIME and after > before, "the update names the resource, and the value is new")
-    say("subscribe", f"{UPTIME}: {before:.3f} s, updated after {waited} ms, read again: {after:.3f} s")
+    check(
+        uri == UPTIME and after > before,
+        "the update names the resource, and the value is new",
+    )
+    say(
+        "subscribe",
+        f"{UPTIME}: {before:.3f} s, updated after {waited} ms, read again: {after:.3f} s",
+    )
 
 
 async def next_update(client: Client, updates: asyncio.Queue[str]) -> str:

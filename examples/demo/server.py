@@ -19,12 +19,15 @@ SOURCES = ROOT / "core" / "src"
 UPTIME = "metrics://server/uptime"
 TICK = 0.2
 
-server = ResourceServer("mcp-resources-demo", version="0.1.0")
+server = ResourceServer("mcp-resources-demo", version="0.1.0", limits={"page": 40})
 started = time.monotonic()
 
 
 def files(folder: Path, pattern: str) -> dict[str, Path]:
-    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob(pattern))}
+    return {
+        path.relative_to(folder).as_posix(): path
+        for path in sorted(folder.glob(pattern))
+    }
 
 
 def read(available: dict[str, Path], name: str) -> str:
@@ -41,8 +44,9 @@ def listed(template: str, variable: str, available: dict[str, Path]) -> list[Res
     ]
 
 
-@server.resource("repo://docs/{name}", mime_type="text/markdown", description="A document of this repository")
+@server.resource("repo://docs/{name}", mime_type="text/markdown")
 def document(name: str) -> str:
+    """A document of this repository."""
     return read(files(ROOT, "*.md"), name)
 
 
@@ -56,8 +60,9 @@ def document_list() -> list[Resource]:
     return listed("repo://docs/{name}", "name", files(ROOT, "*.md"))
 
 
-@server.resource("repo://source/{+path}", mime_type="text/x-rust", description="A source file of the engine")
+@server.resource("repo://source/{+path}", mime_type="text/x-rust")
 def source(path: str) -> str:
+    """A source file of the engine."""
     return read(files(SOURCES, "**/*.rs"), path)
 
 
@@ -71,8 +76,9 @@ def source_list() -> list[Resource]:
     return listed("repo://source/{+path}", "path", files(SOURCES, "**/*.rs"))
 
 
-@server.resource("repo://documents.zip", mime_type="application/zip", description="All documents, zipped")
+@server.resource("repo://documents.zip", mime_type="application/zip")
 def archive() -> bytes:
+    """All documents, zipped."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, path in files(ROOT, "*.md").items():
@@ -81,7 +87,10 @@ def archive() -> bytes:
 
 
 @server.resource(
-    UPTIME, mime_type="application/json", description="Seconds since this server started", inline=True
+    UPTIME,
+    mime_type="application/json",
+    description="Seconds since this server started",
+    inline=True,
 )
 def uptime() -> dict[str, float]:
     return {"seconds": round(time.monotonic() - started, 3)}

@@ -15,13 +15,15 @@ FILE = Path(__file__).resolve().parent.parent / "data" / "app.json"
 server = ResourceServer("config", version="1.0.0")
 
 
-@server.resource("config://app", mime_type="application/json", description="The application's configuration")
+@server.resource("config://app", mime_type="application/json")
 def app() -> dict[str, Any]:
+    """The application's configuration."""
     return dict(json.loads(FILE.read_text("utf-8")))
 
 
-@server.resource("config://app/{section}", mime_type="application/json", description="One section of it")
+@server.resource("config://app/{section}", mime_type="application/json")
 def section(section: str) -> dict[str, Any]:
+    """One section of it."""
     try:
         return dict(app()[section])
     except KeyError:

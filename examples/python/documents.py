@@ -9,7 +9,9 @@ from unicodedata import normalize
 from mcp_resources import Resource, ResourceNotFound, ResourceServer, UriTemplate
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "docs"
-URI = UriTemplate("docs:///{name}")  # `{name}` never matches a slash or `..`: a URI cannot leave the folder
+URI = UriTemplate(
+    "docs:///{name}"
+)  # `{name}` never matches a slash or `..`: a URI cannot leave the folder
 
 server = ResourceServer("documents", version="1.0.0")
 
@@ -19,8 +21,9 @@ def documents() -> dict[str, Path]:
     return {normalize("NFC", path.name): path for path in sorted(FOLDER.glob("*.md"))}
 
 
-@server.resource("docs:///{name}", mime_type="text/markdown", description="A document")
+@server.resource("docs:///{name}", mime_type="text/markdown")
 def document(name: str) -> str:
+    """A document."""
     try:
         return documents()[normalize("NFC", name)].read_text("utf-8")
     except KeyError:
@@ -40,7 +43,11 @@ def listing() -> list[Resource]:
 def describe(name: str, path: Path) -> Resource:
     heading = path.read_text("utf-8").partition("\n")[0].removeprefix("# ")
     return Resource(
-        URI.expand(name=name), name=name, title=heading, mime_type="text/markdown", size=path.stat().st_size
+        URI.expand(name=name),
+        name=name,
+        title=heading,
+        mime_type="text/markdown",
+        size=path.stat().st_size,
     )
 
 

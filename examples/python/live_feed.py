@@ -17,7 +17,10 @@ sample = {"usage": 0.0, "sampled_at": 0.0}
 
 
 @server.resource(
-    URI, mime_type="application/json", description="Load per core, 1.0 is fully busy", inline=True
+    URI,
+    mime_type="application/json",
+    description="Load per core, 1.0 is fully busy",
+    inline=True,
 )
 def cpu_usage() -> dict[str, float]:
     return sample
@@ -26,8 +29,13 @@ def cpu_usage() -> dict[str, float]:
 def watch_cpu() -> None:
     global sample
     while True:
-        sample = {"usage": round(os.getloadavg()[0] / (os.cpu_count() or 1), 3), "sampled_at": time.time()}
-        server.notify_updated(URI)  # from any thread; costs nothing while nobody is subscribed
+        sample = {
+            "usage": round(os.getloadavg()[0] / (os.cpu_count() or 1), 3),
+            "sampled_at": time.time(),
+        }
+        server.notify_updated(
+            URI
+        )  # from any thread; costs nothing while nobody is subscribed
         time.sleep(INTERVAL)
 
 

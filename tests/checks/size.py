@@ -52,7 +52,9 @@ def _bindings(tree: Tree) -> Iterator[Finding]:
         if own > BINDING_SHARE * core:
             limit = round(BINDING_SHARE * core)
             yield Finding(
-                f"{binding}/src", 1, f"{own} lines of Rust; at most {limit}, a fifth of the core's {core}"
+                f"{binding}/src",
+                1,
+                f"{own} lines of Rust; at most {limit}, a fifth of the core's {core}",
             )
 
 
@@ -62,6 +64,8 @@ def code_lines(tree: Tree, folder: str) -> int:
     for path, text in tree.under(folder):
         if not rust_text.is_test_file(path):
             count += sum(
-                1 for line in rust_text.code(rust_text.without_tests(text)).split("\n") if line.strip()
+                1
+                for line in rust_text.code(rust_text.without_tests(text)).split("\n")
+                if line.strip()
             )
     return count

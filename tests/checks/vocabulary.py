@@ -33,7 +33,9 @@ def check(tree: Tree) -> Iterator[Finding]:
         yield from _literals(path, text, _python_strings(text))
         yield from _codes(path, _python_negatives(text))
     for path, text in tree.under(*_SCRIPT, ext=(".ts", ".js")):
-        bare = _SCRIPT_COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment.group()), text)
+        bare = _SCRIPT_COMMENT.sub(
+            lambda comment: re.sub(r"[^\n]", " ", comment.group()), text
+        )
         yield from _literals(path, text, [(0, bare)])
         yield from _codes(path, bare)
 
@@ -42,15 +44,25 @@ def _literals(
     path: str, text: str, literals: Iterator[tuple[int, str]] | list[tuple[int, str]]
 ) -> Iterator[Finding]:
     for offset, literal in literals:
-        for what, pattern in (("protocol word", _WORD), ("JSON literal", _JSON), ("JSON-RPC code", _CODE)):
+        for what, pattern in (
+            ("protocol word", _WORD),
+            ("JSON literal", _JSON),
+            ("JSON-RPC code", _CODE),
+        ):
             match = pattern.search(literal)
             if match:
-                yield Finding(path, line_at(text, offset + match.start()), f"{what} `{match.group()}`")
+                yield Finding(
+                    path,
+                    line_at(text, offset + match.start()),
+                    f"{what} `{match.group()}`",
+                )
 
 
 def _codes(path: str, bare: str) -> Iterator[Finding]:
     for match in _CODE.finditer(bare):
-        yield Finding(path, line_at(bare, match.start()), f"JSON-RPC code `{match.group()}`")
+        yield Finding(
+            path, line_at(bare, match.start()), f"JSON-RPC code `{match.group()}`"
+        )
 
 
 def _python_strings(text: str) -> Iterator[tuple[int, str]]:
@@ -60,7 +72,11 @@ def _python_strings(text: str) -> Iterator[tuple[int, str]]:
         starts.append(starts[-1] + len(line))
     docstrings = {id(doc) for node in ast.walk(module) if (doc := _docstring(node))}
     for node in ast.walk(module):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docstrings
+        ):
             yield starts[node.lineno - 1], node.value
 
 

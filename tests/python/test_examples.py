@@ -30,7 +30,9 @@ NOT_FOUND = {LEGACY: -32002, MODERN: -32602}
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 PATIENCE = 20.0
 
-pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::mcp.shared.exceptions.MCPDeprecationWarning"
+)
 
 Body = Callable[[Client], Awaitable[None]]
 
@@ -50,11 +52,16 @@ def command(language: str, example: str, *args: str) -> StdioServerParameters:
         script = ROOT / "examples" / "python" / f"{example}.py"
         return StdioServerParameters(command=sys.executable, args=[str(script), *args])
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return StdioServerParameters(command=str(target / "debug" / "examples" / example), args=list(args))
+    return StdioServerParameters(
+        command=str(target / "debug" / "examples" / example), args=list(args)
+    )
 
 
 def converse(
-    server: StdioServerParameters, mode: str, body: Body, on_message: MessageHandlerFnT | None = None
+    server: StdioServerParameters,
+    mode: str,
+    body: Body,
+    on_message: MessageHandlerFnT | None = None,
 ) -> None:
     async def main() -> None:
         async with (
@@ -80,20 +87,31 @@ async def refused(client: Client, uri: str) -> types.ErrorData:
 
 async def complete(client: Client, template: str, name: str, value: str) -> list[str]:
     reference = types.ResourceTemplateReference(uri=template)
-    return (await client.complete(reference, {"name": name, "value": value})).completion.values
+    return (
+        await client.complete(reference, {"name": name, "value": value})
+    ).completion.values
 
 
 async def listed(client: Client) -> dict[str, types.Resource]:
-    return {resource.uri: resource for resource in (await client.list_resources()).resources}
+    return {
+        resource.uri: resource for resource in (await client.list_resources()).resources
+    }
 
 
 def test_config_file(language: str, mode: str) -> None:
     async def body(client: Client) -> None:
         whole = await read(client, "config://app")
-        assert json.loads(whole.text) == json.loads((DATA / "app.json").read_text("utf-8"))
+        assert json.loads(whole.text) == json.loads(
+            (DATA / "app.json").read_text("utf-8")
+        )
         assert whole.mime_type == "application/json"
-        assert json.loads((await read(client, "config://app/theme")).text)["name"] == "dark"
-        assert await complete(client, "config://app/{section}", "section", "s") == ["server"]
+        assert (
+            json.loads((await read(client, "config://app/theme")).text)["name"]
+            == "dark"
+        )
+        assert await complete(client, "config://app/{section}", "section", "s") == [
+            "server"
+        ]
         error = await refused(client, "config://app/none")
         assert (error.code, error.data["uri"]) == (NOT_FOUND[mode], "config://app/none")
         assert "config://app" in await listed(client)
@@ -134,12 +152,18 @@ def test_database_view(language: str, mode: str) -> None:
 
     async def body(client: Client) -> None:
         rows = json.loads((await read(client, uri)).text)
-        assert [(row["day"], row["orders"]) for row in rows] == [row[:2] for row in expected]
-        assert [row["revenue"] for row in rows] == pytest.approx([row[2] for row in expected])
+        assert [(row["day"], row["orders"]) for row in rows] == [
+            row[:2] for row in expected
+        ]
+        assert [row["revenue"] for row in rows] == pytest.approx(
+            [row[2] for row in expected]
+        )
         assert json.loads((await read(client, f"{uri}/2026-07-02")).text)["orders"] == 2
         assert (await refused(client, f"{uri}/1999-01-01")).code == NOT_FOUND[mode]
         assert f"{uri}/2026-07-03" in await listed(client)
-        assert await complete(client, uri + "/{day}", "day", "2026-07-01") == ["2026-07-01"]
+        assert await complete(client, uri + "/{day}", "day", "2026-07-01") == [
+            "2026-07-01"
+        ]
 
     converse(command(language, "database_view"), mode, body)
 
@@ -148,8 +172,13 @@ class Upstream(BaseHTTPRequestHandler):
     """The API behind the example: two users, and a fault."""
 
     def do_GET(self) -> None:  # the name that http.server calls
-        users = {"/users/1": b'{"id":1,"name":"Ada"}', "/users/2": '{"id":2,"name":"花子"}'.encode()}
-        status = 200 if self.path in users else 500 if self.path == "/users/500" else 404
+        users = {
+            "/users/1": b'{"id":1,"name":"Ada"}',
+            "/users/2": '{"id":2,"name":"花子"}'.encode(),
+        }
+        status = (
+            200 if self.path in users else 500 if self.path == "/users/500" else 404
+        )
         body = users.get(self.path, b"secret-detail")
         self.send_response(status)
         self.send_header("content-length", str(len(body)))
@@ -171,7 +200,10 @@ def upstream() -> Iterator[str]:
 def test_http_api(language: str, mode: str) -> None:
     async def body(client: Client) -> None:
         content = await read(client, "api://users/2")
-        assert (json.loads(content.text)["name"], content.mime_type) == ("花子", "application/json")
+        assert (json.loads(content.text)["name"], content.mime_type) == (
+            "花子",
+            "application/json",
+        )
         assert (await refused(client, "api://users/3")).code == NOT_FOUND[mode]
         assert (await refused(client, "api://users/ada")).code == INVALID_PARAMS
         fault = await refused(client, "api://users/500")
@@ -197,13 +229,20 @@ def test_documents(language: str, mode: str) -> None:
             "# 用語集"
         )  # DEC-29: an IRI is accepted
         assert await complete(client, "docs:///{name}", "name", "は") == ["はじめに.md"]
-        assert (await refused(client, "docs:///..%2Fapp.json")).code in {NOT_FOUND[mode], INVALID_PARAMS}
+        assert (await refused(client, "docs:///..%2Fapp.json")).code in {
+            NOT_FOUND[mode],
+            INVALID_PARAMS,
+        }
 
     converse(command(language, "documents"), mode, body)
 
 
 def test_every_example_is_tested_and_listed(language: str) -> None:
-    names = {path.stem for path in (ROOT / "examples" / language).iterdir() if path.suffix in {".py", ".rs"}}
+    names = {
+        path.stem
+        for path in (ROOT / "examples" / language).iterdir()
+        if path.suffix in {".py", ".rs"}
+    }
     readme = (ROOT / "examples" / "README.md").read_text("utf-8")
     for name in names:
         assert f"test_{name}" in globals(), name
