@@ -11,9 +11,6 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
-# The pinned requirements of the `dev` extra, one to a line.
-DEV_REQUIREMENTS := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"], sep="\n")
-
 step = @printf '\n== %s\n' "$(1)"
 
 .DEFAULT_GOAL := help
@@ -25,13 +22,12 @@ help: ## list these commands
 
 setup: $(VENV)/.package ## .venv with the package, built from this tree
 
-$(VENV)/.requirements: pyproject.toml
+$(VENV)/.requirements: tests/requirements.txt
 	$(call step,Python environment in $(VENV))
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or newer is needed; try: make PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -c '$(DEV_REQUIREMENTS)' > $@.txt
-	@$(BIN)/python -m pip install --quiet --requirement $@.txt
+	@$(BIN)/python -m pip install --quiet --requirement $<
 	@touch $@
 
 $(VENV)/.package: $(VENV)/.requirements $(PACKAGE_SOURCES)
@@ -67,7 +63,6 @@ check-python: setup
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
-	$(BIN)/mypy examples/python examples/demo tests/checks
 	$(BIN)/python -m mypy.stubtest --concise mcp_resources
 	$(call step,The project's own checks)
 	$(BIN)/python tests/checks --self-test

@@ -21,22 +21,16 @@ from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVER = StdioServerParameters(
-    command=sys.executable, args=[str(Path(__file__).with_name("server.py"))]
-)
+SERVER = StdioServerParameters(command=sys.executable, args=[str(Path(__file__).with_name("server.py"))])
 DOCUMENTS = "repo://docs/{name}"
 UPTIME = "metrics://server/uptime"
 PATIENCE = 5.0
-BOLD, DIM, PLAIN = (
-    ("\033[1m", "\033[2m", "\033[0m") if sys.stdout.isatty() else ("", "", "")
-)
+BOLD, DIM, PLAIN = ("\033[1m", "\033[2m", "\033[0m") if sys.stdout.isatty() else ("", "", "")
 
 
 async def main() -> None:
     """Both eras, one server process each."""
-    warnings.simplefilter(
-        "ignore", MCPDeprecationWarning
-    )  # the client warns of what only the older era has
+    warnings.simplefilter("ignore", MCPDeprecationWarning)  # the client warns of what only the older era has
     await conversation("handshake, as clients have done since 2024", mode="legacy")
     await conversation("no handshake, every request on its own", mode="2026-07-28")
 
@@ -49,12 +43,8 @@ async def conversation(style: str, mode: str) -> None:
         if isinstance(message, types.ResourceUpdatedNotification):
             updates.put_nowait(message.params.uri)
 
-    async with Client(
-        SERVER, mode=mode, message_handler=on_message, cache=None
-    ) as client:
-        print(
-            f"\n{BOLD}Revision {client.protocol_version}{PLAIN} {DIM}({style}){PLAIN}\n"
-        )
+    async with Client(SERVER, mode=mode, message_handler=on_message, cache=None) as client:
+        print(f"\n{BOLD}Revision {client.protocol_version}{PLAIN} {DIM}({style}){PLAIN}\n")
         await show_lists(client)
         await show_reads(client)
         await show_completion(client)
@@ -117,9 +107,7 @@ async def show_reads(client: Client) -> None:
 async def show_completion(client: Client) -> None:
     """What a user may mean who has typed a `C`."""
     template = types.ResourceTemplateReference(uri=DOCUMENTS)
-    answer = (
-        await client.complete(template, {"name": "name", "value": "C"})
-    ).completion
+    answer = (await client.complete(template, {"name": "name", "value": "C"})).completion
     check(
         answer.values == sorted(path.name for path in ROOT.glob("C*.md")),
         "the completion has the right names",

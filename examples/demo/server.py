@@ -24,10 +24,7 @@ started = time.monotonic()
 
 
 def files(folder: Path, pattern: str) -> dict[str, Path]:
-    return {
-        path.relative_to(folder).as_posix(): path
-        for path in sorted(folder.glob(pattern))
-    }
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob(pattern))}
 
 
 def read(available: dict[str, Path], name: str) -> str:
@@ -39,8 +36,7 @@ def read(available: dict[str, Path], name: str) -> str:
 def listed(template: str, variable: str, available: dict[str, Path]) -> list[Resource]:
     expand = UriTemplate(template).expand
     return [
-        Resource(expand(**{variable: name}), name=name, size=path.stat().st_size)
-        for name, path in available.items()
+        Resource(expand(**{variable: name}), name=name, size=path.stat().st_size) for name, path in available.items()
     ]
 
 

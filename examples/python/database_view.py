@@ -11,15 +11,11 @@ from typing import Any
 from mcp_resources import Resource, ResourceNotFound, ResourceServer
 
 SCRIPT = Path(__file__).resolve().parent.parent / "data" / "analytics.sql"
-SUMMARY = (
-    "SELECT day, count(*) AS orders, round(sum(revenue), 2) AS revenue FROM orders"
-)
+SUMMARY = "SELECT day, count(*) AS orders, round(sum(revenue), 2) AS revenue FROM orders"
 URI = "db://analytics/daily_summary"
 
 server = ResourceServer("analytics", version="1.0.0")
-database = sqlite3.connect(
-    ":memory:", check_same_thread=False
-)  # handlers run on worker threads
+database = sqlite3.connect(":memory:", check_same_thread=False)  # handlers run on worker threads
 database.row_factory = sqlite3.Row
 database.executescript(SCRIPT.read_text("utf-8"))
 
@@ -27,9 +23,7 @@ database.executescript(SCRIPT.read_text("utf-8"))
 @server.resource(URI, mime_type="application/json")
 def daily_summary() -> list[dict[str, Any]]:
     """Orders and revenue of each day."""
-    return [
-        dict(row) for row in database.execute(f"{SUMMARY} GROUP BY day ORDER BY day")
-    ]
+    return [dict(row) for row in database.execute(f"{SUMMARY} GROUP BY day ORDER BY day")]
 
 
 @server.resource(URI + "/{day}", mime_type="application/json")

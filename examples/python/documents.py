@@ -9,9 +9,7 @@ from unicodedata import normalize
 from mcp_resources import Resource, ResourceNotFound, ResourceServer, UriTemplate
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "docs"
-URI = UriTemplate(
-    "docs:///{name}"
-)  # `{name}` never matches a slash or `..`: a URI cannot leave the folder
+URI = UriTemplate("docs:///{name}")  # `{name}` never matches a slash or `..`: a URI cannot leave the folder
 
 server = ResourceServer("documents", version="1.0.0")
 

@@ -12,11 +12,7 @@ from urllib.request import urlopen
 
 from mcp_resources import ResourceNotFound, ResourceServer
 
-BASE = (
-    sys.argv[1]
-    if len(sys.argv) > 1
-    else os.environ.get("API_BASE_URL", "http://127.0.0.1:8080")
-)
+BASE = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("API_BASE_URL", "http://127.0.0.1:8080")
 
 server = ResourceServer("api", version="1.0.0")
 

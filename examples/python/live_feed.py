@@ -33,9 +33,7 @@ def watch_cpu() -> None:
             "usage": round(os.getloadavg()[0] / (os.cpu_count() or 1), 3),
             "sampled_at": time.time(),
         }
-        server.notify_updated(
-            URI
-        )  # from any thread; costs nothing while nobody is subscribed
+        server.notify_updated(URI)  # from any thread; costs nothing while nobody is subscribed
         time.sleep(INTERVAL)
 
 

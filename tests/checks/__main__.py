@@ -30,9 +30,7 @@ def main() -> int:
     tree = load(Path(__file__).resolve().parents[2])
     total = 0
     for name, check in CHECKS.items():
-        findings = sorted(
-            set(check(tree)), key=lambda finding: (finding.path, finding.line)
-        )
+        findings = sorted(set(check(tree)), key=lambda finding: (finding.path, finding.line))
         total += len(findings)
         print(f"{name:<12}{'ok' if not findings else f'{len(findings)} found'}")
         for finding in findings:

@@ -35,12 +35,8 @@ _OPEN_WORK = re.compile(
         ]
     )
 )
-_MACHINE_PATH = re.compile(
-    r"(?<![\w/:.])/(?:work|farm|root|home/\w+|Users/\w+|tmp/wt)/"
-)
-_SKIP = re.compile(
-    r"#\[ignore\]|pytest\.mark\.skip(?!(?:if)?\([^)]*reason=)|pytest\.mark\.xfail(?!\([^)]*reason=)"
-)
+_MACHINE_PATH = re.compile(r"(?<![\w/:.])/(?:work|farm|root|home/\w+|Users/\w+|tmp/wt)/")
+_SKIP = re.compile(r"#\[ignore\]|pytest\.mark\.skip(?!(?:if)?\([^)]*reason=)|pytest\.mark\.xfail(?!\([^)]*reason=)")
 
 
 def check(tree: Tree) -> Iterator[Finding]:
@@ -49,13 +45,9 @@ def check(tree: Tree) -> Iterator[Finding]:
         yield from _rust(path, text)
     for path, text in tree.under(ext=_SOURCE):
         if not path.startswith("tests/fixtures/"):
-            yield from _find(
-                path, text, _OPEN_WORK, "open work: do it, or write it down as an issue"
-            )
+            yield from _find(path, text, _OPEN_WORK, "open work: do it, or write it down as an issue")
             yield from _find(path, text, _MACHINE_PATH, "a path of one machine")
-            yield from _find(
-                path, text, _SKIP, "a test that is skipped without a reason"
-            )
+            yield from _find(path, text, _SKIP, "a test that is skipped without a reason")
     yield from _panics(tree)
 
 
@@ -68,23 +60,15 @@ def _rust(path: str, text: str) -> Iterator[Finding]:
             re.compile(r"\bunsafe\s*(?:\{|fn|impl|trait|extern)"),
             "unsafe code",
         )
-    yield from _find(
-        path, bare, re.compile(r"#!?\[allow\("), "use `#[expect(…, reason = …)]`"
-    )
+    yield from _find(path, bare, re.compile(r"#!?\[allow\("), "use `#[expect(…, reason = …)]`")
     for match in re.finditer(r"#!?\[expect\(([^]]*)\)\]", bare):
         if "reason" not in match[1]:
-            yield Finding(
-                path, line_at(bare, match.start()), "an `expect` without a reason"
-            )
+            yield Finding(path, line_at(bare, match.start()), "an `expect` without a reason")
 
 
-def _find(
-    path: str, text: str, pattern: re.Pattern[str], message: str
-) -> Iterator[Finding]:
+def _find(path: str, text: str, pattern: re.Pattern[str], message: str) -> Iterator[Finding]:
     for match in pattern.finditer(text):
-        yield Finding(
-            path, line_at(text, match.start()), f"{message}: `{match.group().strip()}`"
-        )
+        yield Finding(path, line_at(text, match.start()), f"{message}: `{match.group().strip()}`")
 
 
 def _panics(tree: Tree) -> Iterator[Finding]:
@@ -95,9 +79,7 @@ def _panics(tree: Tree) -> Iterator[Finding]:
             continue
         bare = rust_text.code(rust_text.without_tests(text))
         lines += bare.count("\n")
-        found += [
-            (path, line_at(bare, match.start())) for match in _PANIC.finditer(bare)
-        ]
+        found += [(path, line_at(bare, match.start())) for match in _PANIC.finditer(bare)]
     if len(found) > PANICS_PER_1000_LINES * lines / 1000:
         for path, line in found:
             yield Finding(

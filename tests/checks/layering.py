@@ -6,18 +6,12 @@ from collections.abc import Iterator
 import rust_text
 from tree import Finding, Tree, line_at, module_of
 
-_PATH = re.compile(
-    r"\bcrate::(?P<first>\w+|\{)|\b(?P<supers>(?:super::)+)(?P<name>\w+|\{)"
-)
+_PATH = re.compile(r"\bcrate::(?P<first>\w+|\{)|\b(?P<supers>(?:super::)+)(?P<name>\w+|\{)")
 
 
 def check(tree: Tree) -> Iterator[Finding]:
     """Looks at every `crate::…` and `super::…` outside tests."""
-    level_of = {
-        module: height
-        for height, level in enumerate(tree.levels)
-        for module in level.modules
-    }
+    level_of = {module: height for height, level in enumerate(tree.levels) for module in level.modules}
     families = [set(level.modules) for level in tree.levels if level.together]
     for path, text in tree.under("core/src"):
         here = module_of(path)
@@ -41,11 +35,7 @@ def _used(bare: str, here: tuple[str, ...]) -> Iterator[tuple[int, str]]:
     """The top-level modules that the text names."""
     for match in _PATH.finditer(bare):
         name = match["first"] or match["name"]
-        above = (
-            here[: len(here) - match["supers"].count("super")]
-            if match["supers"]
-            else ()
-        )
+        above = here[: len(here) - match["supers"].count("super")] if match["supers"] else ()
         if above:
             yield match.start(), above[0]
         elif name == "{":

@@ -18,9 +18,7 @@ def check(tree: Tree) -> Iterator[Finding]:
     for path, text in tree.under(ext=(".md",)):
         for link in _LINK.finditer(text):
             goal = normpath(join(dirname(path), link[1]))
-            if goal not in tree.files and not any(
-                f"{folder}/".startswith(f"{goal}/") for folder in folders
-            ):
+            if goal not in tree.files and not any(f"{folder}/".startswith(f"{goal}/") for folder in folders):
                 yield Finding(
                     path,
                     line_at(text, link.start()),

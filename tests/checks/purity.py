@@ -33,11 +33,7 @@ def check(tree: Tree) -> Iterator[Finding]:
             continue
         bare = rust_text.code(rust_text.without_tests(text))
         for match in _IMPURE.finditer(bare):
-            yield Finding(
-                path, line_at(bare, match.start()), f"not pure: `{match.group()}`"
-            )
+            yield Finding(path, line_at(bare, match.start()), f"not pure: `{match.group()}`")
         for group in _GROUP.finditer(bare):
             for module in _MODULES.finditer(group[1]):
-                yield Finding(
-                    path, line_at(bare, group.start()), f"not pure: `std::{module[1]}`"
-                )
+                yield Finding(path, line_at(bare, group.start()), f"not pure: `std::{module[1]}`")

@@ -31,9 +31,7 @@ class Function:
 
 def code(text: str) -> str:
     """The text with comments and the insides of strings blanked."""
-    return _TOKEN.sub(
-        lambda token: _blank(token.group(), keep_ends=token["comment"] is None), text
-    )
+    return _TOKEN.sub(lambda token: _blank(token.group(), keep_ends=token["comment"] is None), text)
 
 
 def strings(text: str) -> Iterator[tuple[int, str]]:

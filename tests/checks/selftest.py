@@ -40,24 +40,15 @@ def spell(name: str) -> str:
 
 class Layering(unittest.TestCase):
     def test_upwards(self) -> None:
-        assert core(layering.check, "uri.rs", "\nuse crate::hub::Hub;") == [
-            "2: `uri` reaches upwards to `hub`"
-        ]
+        assert core(layering.check, "uri.rs", "\nuse crate::hub::Hub;") == ["2: `uri` reaches upwards to `hub`"]
 
     def test_sideways(self) -> None:
-        assert core(
-            layering.check, "hub/table.rs", "use crate::{catalog::Item, uri};"
-        ) == ["1: `hub` reaches sideways to `catalog`"]
+        assert core(layering.check, "hub/table.rs", "use crate::{catalog::Item, uri};") == [
+            "1: `hub` reaches sideways to `catalog`"
+        ]
 
     def test_through_super(self) -> None:
-        assert (
-            len(
-                core(
-                    layering.check, "hub/table.rs", "use super::super::engine::Engine;"
-                )
-            )
-            == 1
-        )
+        assert len(core(layering.check, "hub/table.rs", "use super::super::engine::Engine;")) == 1
         assert len(core(layering.check, "uri.rs", "use super::hub;")) == 1
 
     def test_a_path_without_use(self) -> None:
@@ -109,9 +100,7 @@ class Vocabulary(unittest.TestCase):
             'f(r#"{"a":1}"#)',
             'f("jsonrpc")',
         ):
-            assert (
-                len(found(vocabulary.check, bindings_python__src__lib_rs=wordy)) == 1
-            ), wordy
+            assert len(found(vocabulary.check, bindings_python__src__lib_rs=wordy)) == 1, wordy
 
     def test_python(self) -> None:
         for wordy in (
@@ -120,20 +109,10 @@ class Vocabulary(unittest.TestCase):
             "f('{\"uri\": 1}')",
             "f('io.modelcontextprotocol/x')",
         ):
-            assert (
-                len(found(vocabulary.check, bindings_python__python__m__s_py=wordy))
-                == 1
-            ), wordy
+            assert len(found(vocabulary.check, bindings_python__python__m__s_py=wordy)) == 1, wordy
 
     def test_typescript(self) -> None:
-        assert (
-            len(
-                found(
-                    vocabulary.check, bindings_node__js__index_ts="f('resources/read')"
-                )
-            )
-            == 1
-        )
+        assert len(found(vocabulary.check, bindings_node__js__index_ts="f('resources/read')")) == 1
 
     def test_comments_and_docstrings_may_explain(self) -> None:
         assert (
@@ -145,12 +124,7 @@ class Vocabulary(unittest.TestCase):
         )
         docs = '"""Answers resources/read."""\ndef f():\n    """Is -32602."""\n    return -1  # jsonrpc\n'
         assert found(vocabulary.check, bindings_python__python__m__s_py=docs) == []
-        assert (
-            found(
-                vocabulary.check, bindings_node__js__index_ts="// resources/read\nf(1)"
-            )
-            == []
-        )
+        assert found(vocabulary.check, bindings_node__js__index_ts="// resources/read\nf(1)") == []
 
 
 class Size(unittest.TestCase):
@@ -230,8 +204,7 @@ class Hygiene(unittest.TestCase):
         ):
             assert len(found(hygiene.check, a__b_py=bad)) == 1, bad
         lawful = (
-            'f("file:///ro'
-            + 'ot/x") # todoist\n@pytest.mark.skipif(WINDOWS, reason="no pipes")\n#[ignore = "slow"]'
+            'f("file:///ro' + 'ot/x") # todoist\n@pytest.mark.skipif(WINDOWS, reason="no pipes")\n#[ignore = "slow"]'
         )
         assert found(hygiene.check, a__b_py=lawful) == []
 

@@ -63,9 +63,5 @@ def code_lines(tree: Tree, folder: str) -> int:
     count = 0
     for path, text in tree.under(folder):
         if not rust_text.is_test_file(path):
-            count += sum(
-                1
-                for line in rust_text.code(rust_text.without_tests(text)).split("\n")
-                if line.strip()
-            )
+            count += sum(1 for line in rust_text.code(rust_text.without_tests(text)).split("\n") if line.strip())
     return count

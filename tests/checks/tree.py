@@ -39,18 +39,12 @@ class Tree:
     """File texts by path (relative to the root, with slashes), and the table of layers."""
 
     files: dict[str, str]
-    levels: tuple[Level, ...] = field(
-        default_factory=lambda: read_levels(LAYERS.read_text("utf-8"))
-    )
+    levels: tuple[Level, ...] = field(default_factory=lambda: read_levels(LAYERS.read_text("utf-8")))
 
-    def under(
-        self, *folders: str, ext: tuple[str, ...] = (".rs",)
-    ) -> Iterator[tuple[str, str]]:
+    def under(self, *folders: str, ext: tuple[str, ...] = (".rs",)) -> Iterator[tuple[str, str]]:
         """The files below any of `folders` (all when none is named) that end in one of `ext`."""
         for path, text in sorted(self.files.items()):
-            inside = not folders or any(
-                path.startswith(folder + "/") for folder in folders
-            )
+            inside = not folders or any(path.startswith(folder + "/") for folder in folders)
             if inside and path.endswith(ext):
                 yield path, text
 

@@ -33,16 +33,12 @@ def check(tree: Tree) -> Iterator[Finding]:
         yield from _literals(path, text, _python_strings(text))
         yield from _codes(path, _python_negatives(text))
     for path, text in tree.under(*_SCRIPT, ext=(".ts", ".js")):
-        bare = _SCRIPT_COMMENT.sub(
-            lambda comment: re.sub(r"[^\n]", " ", comment.group()), text
-        )
+        bare = _SCRIPT_COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment.group()), text)
         yield from _literals(path, text, [(0, bare)])
         yield from _codes(path, bare)
 
 
-def _literals(
-    path: str, text: str, literals: Iterator[tuple[int, str]] | list[tuple[int, str]]
-) -> Iterator[Finding]:
+def _literals(path: str, text: str, literals: Iterator[tuple[int, str]] | list[tuple[int, str]]) -> Iterator[Finding]:
     for offset, literal in literals:
         for what, pattern in (
             ("protocol word", _WORD),
@@ -60,9 +56,7 @@ def _literals(
 
 def _codes(path: str, bare: str) -> Iterator[Finding]:
     for match in _CODE.finditer(bare):
-        yield Finding(
-            path, line_at(bare, match.start()), f"JSON-RPC code `{match.group()}`"
-        )
+        yield Finding(path, line_at(bare, match.start()), f"JSON-RPC code `{match.group()}`")
 
 
 def _python_strings(text: str) -> Iterator[tuple[int, str]]:
@@ -72,11 +66,7 @@ def _python_strings(text: str) -> Iterator[tuple[int, str]]:
         starts.append(starts[-1] + len(line))
     docstrings = {id(doc) for node in ast.walk(module) if (doc := _docstring(node))}
     for node in ast.walk(module):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in docstrings
-        ):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield starts[node.lineno - 1], node.value
 
 
@@ -84,11 +74,7 @@ def _python_negatives(text: str) -> str:
     """Only the negative numbers, each on its own line."""
     lines = [""] * (text.count("\n") + 1)
     for node in ast.walk(ast.parse(text)):
-        if (
-            isinstance(node, ast.UnaryOp)
-            and isinstance(node.op, ast.USub)
-            and isinstance(node.operand, ast.Constant)
-        ):
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
             lines[node.lineno - 1] += f" -{node.operand.value!r}"
     return "\n".join(lines)
 

@@ -30,9 +30,7 @@ NOT_FOUND = {LEGACY: -32002, MODERN: -32602}
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 PATIENCE = 20.0
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::mcp.shared.exceptions.MCPDeprecationWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
 Body = Callable[[Client], Awaitable[None]]
 
@@ -52,9 +50,7 @@ def command(language: str, example: str, *args: str) -> StdioServerParameters:
         script = ROOT / "examples" / "python" / f"{example}.py"
         return StdioServerParameters(command=sys.executable, args=[str(script), *args])
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return StdioServerParameters(
-        command=str(target / "debug" / "examples" / example), args=list(args)
-    )
+    return StdioServerParameters(command=str(target / "debug" / "examples" / example), args=list(args))
 
 
 def converse(
@@ -87,31 +83,20 @@ async def refused(client: Client, uri: str) -> types.ErrorData:
 
 async def complete(client: Client, template: str, name: str, value: str) -> list[str]:
     reference = types.ResourceTemplateReference(uri=template)
-    return (
-        await client.complete(reference, {"name": name, "value": value})
-    ).completion.values
+    return (await client.complete(reference, {"name": name, "value": value})).completion.values
 
 
 async def listed(client: Client) -> dict[str, types.Resource]:
-    return {
-        resource.uri: resource for resource in (await client.list_resources()).resources
-    }
+    return {resource.uri: resource for resource in (await client.list_resources()).resources}
 
 
 def test_config_file(language: str, mode: str) -> None:
     async def body(client: Client) -> None:
         whole = await read(client, "config://app")
-        assert json.loads(whole.text) == json.loads(
-            (DATA / "app.json").read_text("utf-8")
-        )
+        assert json.loads(whole.text) == json.loads((DATA / "app.json").read_text("utf-8"))
         assert whole.mime_type == "application/json"
-        assert (
-            json.loads((await read(client, "config://app/theme")).text)["name"]
-            == "dark"
-        )
-        assert await complete(client, "config://app/{section}", "section", "s") == [
-            "server"
-        ]
+        assert json.loads((await read(client, "config://app/theme")).text)["name"] == "dark"
+        assert await complete(client, "config://app/{section}", "section", "s") == ["server"]
         error = await refused(client, "config://app/none")
         assert (error.code, error.data["uri"]) == (NOT_FOUND[mode], "config://app/none")
         assert "config://app" in await listed(client)
@@ -146,24 +131,16 @@ def test_database_view(language: str, mode: str) -> None:
     uri = "db://analytics/daily_summary"
     database = sqlite3.connect(":memory:")
     database.executescript((DATA / "analytics.sql").read_text("utf-8"))
-    expected = database.execute(
-        "SELECT day, count(*), sum(revenue) FROM orders GROUP BY day ORDER BY day"
-    ).fetchall()
+    expected = database.execute("SELECT day, count(*), sum(revenue) FROM orders GROUP BY day ORDER BY day").fetchall()
 
     async def body(client: Client) -> None:
         rows = json.loads((await read(client, uri)).text)
-        assert [(row["day"], row["orders"]) for row in rows] == [
-            row[:2] for row in expected
-        ]
-        assert [row["revenue"] for row in rows] == pytest.approx(
-            [row[2] for row in expected]
-        )
+        assert [(row["day"], row["orders"]) for row in rows] == [row[:2] for row in expected]
+        assert [row["revenue"] for row in rows] == pytest.approx([row[2] for row in expected])
         assert json.loads((await read(client, f"{uri}/2026-07-02")).text)["orders"] == 2
         assert (await refused(client, f"{uri}/1999-01-01")).code == NOT_FOUND[mode]
         assert f"{uri}/2026-07-03" in await listed(client)
-        assert await complete(client, uri + "/{day}", "day", "2026-07-01") == [
-            "2026-07-01"
-        ]
+        assert await complete(client, uri + "/{day}", "day", "2026-07-01") == ["2026-07-01"]
 
     converse(command(language, "database_view"), mode, body)
 
@@ -176,9 +153,7 @@ class Upstream(BaseHTTPRequestHandler):
             "/users/1": b'{"id":1,"name":"Ada"}',
             "/users/2": '{"id":2,"name":"花子"}'.encode(),
         }
-        status = (
-            200 if self.path in users else 500 if self.path == "/users/500" else 404
-        )
+        status = 200 if self.path in users else 500 if self.path == "/users/500" else 404
         body = users.get(self.path, b"secret-detail")
         self.send_response(status)
         self.send_header("content-length", str(len(body)))
@@ -217,17 +192,13 @@ def test_http_api(language: str, mode: str) -> None:
 def test_documents(language: str, mode: str) -> None:
     async def body(client: Client) -> None:
         resources = await listed(client)
-        assert {resource.name for resource in resources.values()} == {
-            path.name for path in (DATA / "docs").iterdir()
-        }
+        assert {resource.name for resource in resources.values()} == {path.name for path in (DATA / "docs").iterdir()}
         for path in (DATA / "docs").iterdir():
             uri = f"docs:///{quote(path.name)}"
             assert (await read(client, uri)).text == path.read_text("utf-8")
             assert resources[uri].size == path.stat().st_size
         assert resources[f"docs:///{quote('設計.md')}"].title == "設計の要点"
-        assert (await read(client, "docs:///用語集.md")).text.startswith(
-            "# 用語集"
-        )  # DEC-29: an IRI is accepted
+        assert (await read(client, "docs:///用語集.md")).text.startswith("# 用語集")  # DEC-29: an IRI is accepted
         assert await complete(client, "docs:///{name}", "name", "は") == ["はじめに.md"]
         assert (await refused(client, "docs:///..%2Fapp.json")).code in {
             NOT_FOUND[mode],
@@ -238,11 +209,7 @@ def test_documents(language: str, mode: str) -> None:
 
 
 def test_every_example_is_tested_and_listed(language: str) -> None:
-    names = {
-        path.stem
-        for path in (ROOT / "examples" / language).iterdir()
-        if path.suffix in {".py", ".rs"}
-    }
+    names = {path.stem for path in (ROOT / "examples" / language).iterdir() if path.suffix in {".py", ".rs"}}
     readme = (ROOT / "examples" / "README.md").read_text("utf-8")
     for name in names:
         assert f"test_{name}" in globals(), name

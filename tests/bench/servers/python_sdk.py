@@ -45,9 +45,7 @@ def listed(number: int) -> None:
 
 
 def template(number: int) -> None:
-    @server.resource(
-        f"bench://t{number}/{{a}}/{{b}}", name=f"t-{number}", mime_type="text/plain"
-    )
+    @server.resource(f"bench://t{number}/{{a}}/{{b}}", name=f"t-{number}", mime_type="text/plain")
     def pair(a: str, b: str) -> str:
         return f"{a} {b}"
 
