@@ -10,6 +10,7 @@
 //!
 //! A slot is free again only when the host has answered, so a client that cancels in a loop cannot pile up work.
 
+use super::batch::BatchId;
 use super::event::RequestToken;
 use super::reply::Reply;
 use super::words::Wording;
@@ -52,6 +53,8 @@ pub(super) struct Ticket {
     pub(super) uri: Option<String>,
     pub(super) timeout: Millis,
     pub(super) deadline: Millis,
+    /// The array that its answer belongs to.
+    pub(super) batch: Option<BatchId>,
 }
 
 impl InFlight {
@@ -62,7 +65,7 @@ impl InFlight {
 
     /// Whether an unanswered request has this id (DEC-02). A cancelled one no longer counts.
     pub(super) fn contains(&self, id: Id<'_>) -> bool {
-        self.position(id).is_some()
+        self.slots.iter().any(|slot| slot.state.ticket().is_some_and(|ticket| ticket.id.as_id() == id))
     }
 
     /// Takes a slot for what `reply` makes of the token.
@@ -113,9 +116,9 @@ impl InFlight {
         }
     }
 
-    /// Whether the client still wants the answer.
-    pub(super) fn is_wanted(&mut self, token: RequestToken) -> bool {
-        self.slot(token).is_some_and(|slot| !matches!(slot.state, State::Dropped))
+    /// The ticket of a request that the client still wants answered.
+    pub(super) fn wanted(&mut self, token: RequestToken) -> Option<&Arc<Ticket>> {
+        self.slot(token)?.state.ticket()
     }
 
     /// The host answered: frees the slot.
@@ -124,27 +127,18 @@ impl InFlight {
     }
 
     /// Drops the request with this id.
-    pub(super) fn cancel(&mut self, id: Id<'_>) -> Option<RequestToken> {
-        let index = self.position(id)?;
-        let slot = self.slots.get_mut(index)?;
-        slot.state = State::Dropped;
-        Some(RequestToken { index: u32::try_from(index).ok()?, generation: slot.generation })
+    pub(super) fn cancel(&mut self, id: Id<'_>) -> Option<(RequestToken, Arc<Ticket>)> {
+        self.drop_where(|ticket| ticket.id.as_id() == id).pop()
     }
 
     /// Drops everything.
-    pub(super) fn cancel_all(&mut self) -> Vec<RequestToken> {
+    pub(super) fn cancel_all(&mut self) -> Vec<(RequestToken, Arc<Ticket>)> {
         self.drop_where(|_| true)
     }
 
-    /// Drops what has run out of time and says so in `out`.
-    pub(super) fn expire(&mut self, now: Millis, out: &mut Vec<u8>) -> Vec<RequestToken> {
-        self.drop_where(|ticket| {
-            let expired = ticket.deadline <= now;
-            if expired {
-                ticket.say_expired(out);
-            }
-            expired
-        })
+    /// Drops what has run out of time.
+    pub(super) fn expire(&mut self, now: Millis) -> Vec<(RequestToken, Arc<Ticket>)> {
+        self.drop_where(|ticket| ticket.deadline <= now)
     }
 
     /// When the first of them runs out of time.
@@ -152,12 +146,12 @@ impl InFlight {
         self.slots.iter().filter_map(|slot| Some(slot.state.ticket()?.deadline)).min()
     }
 
-    fn drop_where(&mut self, mut condition: impl FnMut(&Ticket) -> bool) -> Vec<RequestToken> {
+    fn drop_where(&mut self, condition: impl Fn(&Ticket) -> bool) -> Vec<(RequestToken, Arc<Ticket>)> {
         let mut dropped = Vec::new();
         for (index, slot) in (0_u32..).zip(&mut self.slots) {
-            if slot.state.ticket().is_some_and(&mut condition) {
+            if let Some(ticket) = slot.state.ticket().filter(|ticket| condition(ticket)).cloned() {
                 slot.state = State::Dropped;
-                dropped.push(RequestToken { index, generation: slot.generation });
+                dropped.push((RequestToken { index, generation: slot.generation }, ticket));
             }
         }
         dropped
@@ -175,15 +169,11 @@ impl InFlight {
             self.free.push(token.index);
         }
     }
-
-    fn position(&self, id: Id<'_>) -> Option<usize> {
-        self.slots.iter().position(|slot| slot.state.ticket().is_some_and(|ticket| ticket.id.as_id() == id))
-    }
 }
 
 impl State {
     /// The ticket of a request that is still wanted.
-    fn ticket(&self) -> Option<&Ticket> {
+    fn ticket(&self) -> Option<&Arc<Ticket>> {
         match self {
             Self::Waiting(reply) => Some(&reply.ticket),
             Self::Detached(ticket) => Some(ticket),
@@ -197,7 +187,7 @@ impl Ticket {
         Wording { envelope: self.envelope, id: self.id.as_id(), revision: self.revision, server_info }
     }
 
-    fn say_expired(&self, out: &mut Vec<u8>) {
+    pub(super) fn say_expired(&self, out: &mut Vec<u8>) {
         self.wording("").failure(out, &ReadError::Timeout { after: self.timeout }, self.uri.as_deref());
     }
 }

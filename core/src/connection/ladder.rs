@@ -1,10 +1,11 @@
 //! From the bytes of one message to the method that serves it: era, terms, method, in the order of requirements §2.
 
+use super::batch::BatchId;
 use super::initialize;
 use super::request::{Request, unknown_method};
 use super::terms::{self, Terms};
 use super::words::{self, Wording};
-use super::{Arrival, Connection, Event, Outcome, Refusal, Status};
+use super::{Arrival, Connection, Event, Events, Outcome, Peer, Refusal, Status};
 use crate::catalog::ListKind;
 use crate::jsonrpc::{Decoded, Envelope, ErrorHead, ErrorId, Id, Malformed, Message, Params, decode, end};
 use crate::now::Now;
@@ -23,8 +24,8 @@ pub(super) struct Raw<'m> {
 pub(super) struct Step<'m> {
     pub(super) arrival: Arrival<'m>,
     pub(super) now: Now,
-    /// Inside a batch: no `initialize`, no modern request.
-    pub(super) batched: bool,
+    /// The batch it stands in: no `initialize`, no modern request there.
+    pub(super) batch: Option<BatchId>,
 }
 
 pub(super) fn climb<'m>(
@@ -33,7 +34,7 @@ pub(super) fn climb<'m>(
     now: Now,
     out: &mut Vec<u8>,
 ) -> Outcome<'m> {
-    let step = Step { arrival, now, batched: false };
+    let step = Step { arrival, now, batch: None };
     match decode(arrival.message, &connection.decode) {
         Decoded::Message(message) => connection.one(message, step, out),
         Decoded::Malformed(malformed) => connection.malformed(malformed, out),
@@ -49,7 +50,7 @@ impl Connection {
     fn one<'m>(&mut self, message: Message<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         match message {
             Message::Request { id, method, params } => self.request(Raw { id, method, params }, step, out),
-            Message::Notification { method, params } => self.notification(method, &params, step, out),
+            Message::Notification { method, params } => self.notification(method, &params, out),
             Message::Response { id, result } => match id.and_then(|id| self.asks.settle(id)) {
                 Some(ask) => {
                     Outcome::new(Status::Accepted).with([Event::Replied { ask, answer: Some(result) }])
@@ -60,37 +61,42 @@ impl Connection {
         }
     }
 
-    /// one answer for each request, each a message of its own.
+    ///
     fn batch<'m>(
         &mut self,
         messages: Vec<Result<Message<'m>, Malformed<'m>>>,
         step: Step<'m>,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
-        let allowed = self.session.as_ref().is_some_and(|session| session.revision.has_batches());
-        if !allowed || messages.is_empty() {
-            let why = if allowed {
-                "Invalid Request: empty batch"
-            } else {
-                "Invalid Request: batches are not supported"
-            };
-            return self.unreadable(None, (INVALID_REQUEST, why), out);
+        let has_batches = self.session.as_ref().is_some_and(|session| session.revision.has_batches());
+        if !has_batches || self.peer == Peer::Bare {
+            return self.unreadable(
+                None,
+                (INVALID_REQUEST, "Invalid Request: batches are not supported"),
+                out,
+            );
         }
-        let step = Step { batched: true, ..step };
-        let mut all = Outcome::new(Status::Accepted);
+        if messages.is_empty() {
+            return self.unreadable(None, (INVALID_REQUEST, "Invalid Request: empty batch"), out);
+        }
+        let id = self.batches.name();
+        let step = Step { batch: Some(id), ..step };
+        let (mut events, mut lines, mut waiting) = (Events::new(), Vec::new(), 0);
         for message in messages {
             let outcome = match message {
-                Ok(message) => self.one(message, step, out),
-                Err(malformed) => self.malformed(malformed, out),
+                Ok(message) => self.one(message, step, &mut lines),
+                Err(malformed) => self.malformed(malformed, &mut lines),
             };
-            all.events.extend(outcome.events);
-            all.status = match (all.status, outcome.status) {
-                (Status::Pending, _) | (_, Status::Pending) => Status::Pending,
-                (before, Status::Accepted) => before,
-                _ => Status::Answered,
-            };
+            events.extend(outcome.events);
+            waiting += usize::from(outcome.status == Status::Pending);
         }
-        all
+        let status = match (waiting, lines.is_empty()) {
+            (0, true) => Status::Accepted,
+            (0, false) => Status::Answered,
+            _ => Status::Pending,
+        };
+        self.batches.open(id, (lines, waiting), out);
+        Outcome { events, ..Outcome::new(status) }
     }
 
     fn malformed<'m>(&self, malformed: Malformed<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
@@ -120,7 +126,7 @@ impl Connection {
             return self.reject(&raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
         }
         let modern = terms::has_claim(&raw.params);
-        if step.batched && (modern || Method::parse(&raw.method) == Some(Method::Initialize)) {
+        if step.batch.is_some() && (modern || Method::parse(&raw.method) == Some(Method::Initialize)) {
             let why = "Invalid Request: not allowed in a batch";
             return self.reject(&raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
         }
@@ -264,6 +270,16 @@ impl Connection {
 impl<'m> Raw<'m> {
     fn under(self, terms: Terms<'m>, step: Step<'m>) -> (Request<'m>, Cow<'m, str>) {
         let Self { id, method, params } = self;
-        (Request { id, params, terms, principal: step.arrival.principal, now: step.now }, method)
+        (
+            Request {
+                id,
+                params,
+                terms,
+                principal: step.arrival.principal,
+                now: step.now,
+                batch: step.batch,
+            },
+            method,
+        )
     }
 }

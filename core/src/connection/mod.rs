@@ -4,6 +4,7 @@
 
 mod answer;
 mod ask;
+mod batch;
 mod call;
 mod complete;
 mod contents;
@@ -42,12 +43,16 @@ use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use ask::Asks;
+use batch::Batches;
 use inflight::InFlight;
 use reply::Worded;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use terms::Session;
+
+#[cfg(test)]
+mod tests;
 
 /// What a connection is to its transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,14 +133,15 @@ pub struct Connection {
     /// The ids of open listens. One that the server ended stays until its id comes again.
     listens: HashSet<OwnedId>,
     asks: Asks,
+    batches: Batches,
 }
 
 impl Connection {
     pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: Peer) -> Self {
         let limits = engine.limits();
         let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch };
-        let (session, inflight, listens, asks) = Default::default();
-        Self { engine, peer, id, decode, session, inflight, listens, asks }
+        let (session, inflight, listens, asks, batches) = Default::default();
+        Self { engine, peer, id, decode, session, inflight, listens, asks, batches }
     }
 
     /// Takes one message. Appends what can be answered to `out`, each message ended by a newline, and returns what
@@ -159,6 +165,10 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Outcome<'static> {
         match self.inflight.take(token) {
+            Some(reply) if reply.ticket.batch.is_some() => {
+                let encoded = reply.encode(answer, now);
+                self.finish(encoded, now, out)
+            }
             Some(reply) => {
                 let worded = reply.word(answer, now, out);
                 self.go_on(token, worded)
@@ -181,18 +191,20 @@ impl Connection {
     /// Appends an answer that was encoded elsewhere, unless its request was cancelled or timed out. O(1).
     pub fn finish(&mut self, encoded: Encoded, _now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
         let Encoded { misuse, token, mut bytes, next, missing_capability } = encoded;
-        if self.inflight.is_wanted(token) {
-            if out.is_empty() {
-                std::mem::swap(out, &mut bytes);
-            } else {
-                out.append(&mut bytes);
-            }
+        match self.inflight.wanted(token).map(|ticket| ticket.batch) {
+            Some(Some(batch)) if next.is_none() => self.batches.settle(batch, &bytes, out),
+            Some(_) if out.is_empty() => std::mem::swap(out, &mut bytes),
+            Some(_) => out.append(&mut bytes),
+            None => {}
         }
         self.go_on(token, Worded { next, misuse, missing_capability })
     }
 
     /// The host will give no answer: its handler was cancelled before it could. Frees the slot.
-    pub fn abandon(&mut self, token: RequestToken) {
+    pub fn abandon(&mut self, token: RequestToken, out: &mut Vec<u8>) {
+        if let Some(batch) = self.inflight.wanted(token).and_then(|ticket| ticket.batch) {
+            self.batches.settle(batch, b"", out);
+        }
         self.inflight.settle(token);
     }
 
@@ -216,10 +228,19 @@ impl Connection {
 
     /// Lets time pass: answers what has run out of time.
     pub fn tick(&mut self, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
-        let expired = self.inflight.expire(now.tick, out).into_iter().map(Event::Cancelled);
+        let mut expired = Vec::new();
+        for (token, ticket) in self.inflight.expire(now.tick) {
+            let mut line = Vec::new();
+            ticket.say_expired(&mut line);
+            match ticket.batch {
+                Some(batch) => self.batches.settle(batch, &line, out),
+                None => out.append(&mut line),
+            }
+            expired.push(Event::Cancelled(token));
+        }
         let unanswered =
             self.asks.expire(now.tick).into_iter().map(|ask| Event::Replied { ask, answer: None });
-        Outcome::new(Status::Accepted).with(expired.chain(unanswered).collect::<Vec<_>>())
+        Outcome::new(Status::Accepted).with(expired.into_iter().chain(unanswered).collect::<Vec<_>>())
     }
 
     /// How many requests wait for an answer of the host's, cancelled ones included.
@@ -229,7 +250,7 @@ impl Connection {
 
     /// Cancels what is in flight, without an answer: at the end of input, after the grace.
     pub fn cancel_all(&mut self) -> Events<'static> {
-        self.inflight.cancel_all().into_iter().map(Event::Cancelled).collect()
+        self.inflight.cancel_all().into_iter().map(|(token, _)| Event::Cancelled(token)).collect()
     }
 
     /// Ends the connection: frees its subscriptions and cancels what is in flight.
@@ -259,7 +280,7 @@ impl Connection {
         let Worded { next, misuse, missing_capability } = worded;
         let mut outcome = Outcome { misuse, ..Outcome::new(Status::Answered) };
         match next {
-            Some((reply, list)) if self.inflight.is_wanted(token) => {
+            Some((reply, list)) if self.inflight.wanted(token).is_some() => {
                 self.inflight.put_back(token, reply);
                 outcome.status = Status::Pending;
                 outcome.events.push(Event::List(list));

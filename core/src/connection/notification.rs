@@ -1,7 +1,6 @@
 //! Notifications from the client: never answered.
 
 use super::event::Event;
-use super::ladder::Step;
 use super::{Connection, Outcome, Peer, Status};
 use crate::jsonrpc::{Id, OwnedId, Params};
 use std::borrow::Cow;
@@ -11,8 +10,7 @@ impl Connection {
         &mut self,
         method: Cow<'m, str>,
         params: &Params<'m>,
-        _step: Step<'m>,
-        _out: &mut Vec<u8>,
+        out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         let outcome = Outcome::new(Status::Accepted);
         match &*method {
@@ -21,7 +19,7 @@ impl Connection {
                 self.engine.hub().ready(self.id, &mut Vec::new());
                 outcome
             }
-            "notifications/cancelled" => outcome.with(self.cancelled(params)),
+            "notifications/cancelled" => outcome.with(self.cancelled(params, out)),
             _ => {
                 let params = match params {
                     Params::Object { raw, .. } => Some(*raw),
@@ -33,10 +31,13 @@ impl Connection {
     }
 
     /// Over HTTP a modern client cancels by closing its stream.
-    fn cancelled<'m>(&mut self, params: &Params<'m>) -> Vec<Event<'m>> {
+    fn cancelled<'m>(&mut self, params: &Params<'m>, out: &mut Vec<u8>) -> Vec<Event<'m>> {
         let id = params.get("requestId").and_then(Id::from_json);
         let Some(id) = id.filter(|_| self.peer != Peer::Request) else { return Vec::new() };
-        if let Some(token) = self.inflight.cancel(id) {
+        if let Some((token, ticket)) = self.inflight.cancel(id) {
+            if let Some(batch) = ticket.batch {
+                self.batches.settle(batch, b"", out);
+            }
             return vec![Event::Cancelled(token)];
         }
         if !self.listens.remove(&OwnedId::from(id)) {

@@ -1,5 +1,6 @@
 //! One request on its way through the ladder, and what every method does with it: refuse, answer, wait.
 
+use super::batch::BatchId;
 use super::event::{Caller, Event, RequestToken};
 use super::inflight::Ticket;
 use super::reply::{Reply, Reports, Task};
@@ -21,6 +22,7 @@ pub(super) struct Request<'m> {
     pub(super) terms: Terms<'m>,
     pub(super) principal: &'m Arc<Principal>,
     pub(super) now: Now,
+    pub(super) batch: Option<BatchId>,
 }
 
 impl<'m> Outcome<'m> {
@@ -104,6 +106,7 @@ impl Connection {
             uri,
             timeout,
             deadline: request.now.tick.saturating_add(timeout),
+            batch: request.batch,
         });
         let reports = Reports {
             token: terms.progress_token.map(|token| token.raw().to_owned()),
