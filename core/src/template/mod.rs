@@ -1,28 +1,87 @@
 //! URI templates (RFC 6570): parsing, expansion, and matching of URIs against one template or many.
-#![expect(dead_code, reason = "skeleton")]
+//!
+//! A template is parsed strictly ([`UriTemplate::parse`]), normalised like a URI, cut into path, query and fragment,
+//! and compiled: what leaves no choice at the beginning of its path into the edges of a trie ([`TemplateIndex`]), the
+//! rest into programs that read the URI from right to left. Both take time linear in the URI, whatever the template.
+//!
+//! Values are split first, then decoded, once. A value that breaks its variable's [`Policy`] is a [`Rejection`],
+//! which to a client is the same as no match (R-069).
 
+mod capture;
+mod class;
+mod compile;
 mod error;
+mod expand;
+mod gaps;
+mod gate;
+mod index;
+mod lint;
+mod literal;
+mod matching;
 mod options;
+mod order;
+mod parse;
+mod pattern;
 mod policy;
+mod program;
+mod query;
+mod remainder;
+mod reversible;
+mod sample;
+mod search;
+mod section;
+mod set;
+mod slot;
+mod subject;
+#[cfg(test)]
+mod tests;
+mod trie;
 mod value;
 
 pub use error::{ExpandError, InvalidTemplate, TemplateConflict};
+pub use expand::expand;
+pub use index::{Lookup, TemplateIndex};
+pub use lint::{Lint, LintKind};
 pub use options::{Chars, ExtraQuery, Kind, Policy, TemplateOptions, UnknownWord, Variable, VariableOptions};
 pub use policy::Rejection;
+pub use set::TemplateSet;
 pub use value::{Params, Value, Values};
 
-use crate::uri::InvalidUri;
+use crate::limits::Limits;
+use crate::uri::{InvalidUri, normalize};
+use capture::{Captured, Refused};
+use compile::Compiled;
+use program::Meter;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
+use subject::Subject;
 
-/// A parsed and compiled URI template. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct UriTemplate(Arc<()>);
+/// A URI template, parsed and compiled. It never changes and is cheap to clone.
+#[derive(Clone)]
+pub struct UriTemplate(Arc<Compiled>);
 
 impl UriTemplate {
+    /// Longest template, in bytes.
+    pub const MAX_BYTES: usize = parse::MAX_BYTES;
+    /// Most variables of one template, repetitions included.
+    pub const MAX_VARIABLES: usize = parse::MAX_VARIABLES;
+
     /// Parses a template with the default options.
     ///
     /// # Errors
-    /// [`InvalidTemplate`].
+    /// [`InvalidTemplate`] if `text` is not in the grammar of RFC 6570, exceeds a limit, can expand to no URI, or has
+    /// variables with nothing fixed between them.
+    ///
+    /// # Examples
+    /// ```
+    /// use mcp_resources::template::UriTemplate;
+    /// let template = UriTemplate::parse("weather://{city}/forecast{?days}")?;
+    /// assert_eq!(template.variables().len(), 2);
+    /// assert_eq!(UriTemplate::parse("x://{a}{b}").unwrap_err().offset, 8);
+    /// # Ok::<(), mcp_resources::template::InvalidTemplate>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, InvalidTemplate> {
         Self::with_options(text, &TemplateOptions::default())
     }
@@ -30,125 +89,92 @@ impl UriTemplate {
     /// Parses a template.
     ///
     /// # Errors
-    /// [`InvalidTemplate`].
-    pub fn with_options(_text: &str, _options: &TemplateOptions) -> Result<Self, InvalidTemplate> {
-        unimplemented!("skeleton")
+    /// [`InvalidTemplate`], as for [`parse`](Self::parse); also if an option does not fit its variable.
+    pub fn with_options(text: &str, options: &TemplateOptions) -> Result<Self, InvalidTemplate> {
+        match Compiled::new(text, options) {
+            Ok(compiled) => Ok(Self(Arc::new(compiled))),
+            Err(fault) => Err(fault.of(text)),
+        }
     }
 
     /// The template, as given.
     pub fn as_str(&self) -> &str {
-        unimplemented!("skeleton")
+        &self.0.text
     }
 
     /// The variables, in template order, each name once.
     pub fn variables(&self) -> &[Variable] {
-        unimplemented!("skeleton")
+        &self.0.variables
     }
 
-    /// What the author should know about this template.
+    /// What the author should know about this template by itself; see [`TemplateIndex::lints_of`] for the rest.
     pub fn lints(&self) -> Vec<Lint> {
-        unimplemented!("skeleton")
+        lint::of_template(&self.0)
     }
 
-    /// Whether matching undoes expansion for all values.
+    /// Whether matching undoes expansion, whatever the values: `match(expand(values))` gives the values again, as
+    /// long as they keep to the policies, no `{x}` is empty, expressions are filled from the left, and no value of a
+    /// `{+x}` or `{#x}` holds a percent-triplet, or of a `{+x}` a `?` or `#`.
     pub fn is_reversible(&self) -> bool {
-        unimplemented!("skeleton")
+        reversible::is_reversible(&self.0.parts)
     }
 
-    /// Expands the template with `values`.
+    /// Expands the template. Variables without a value are undefined, and extra values are ignored (RFC 6570, 3).
+    ///
+    /// Takes some hundred microseconds: for tests, lists and links, not for the path of a read.
     ///
     /// # Errors
-    /// [`ExpandError`].
-    pub fn expand(&self, _values: &Values<'_>) -> Result<String, ExpandError> {
-        unimplemented!("skeleton")
+    /// [`ExpandError::PrefixOnComposite`] if a variable with a prefix has a list or map.
+    pub fn expand(&self, values: &Values<'_>) -> Result<String, ExpandError> {
+        expand::parts(&self.0.parts, values)
     }
 
     /// Matches `uri`, in any spelling, against this template alone; its index is 0.
     ///
-    /// # Errors
-    /// [`InvalidUri`].
-    pub fn match_uri<'u>(&self, _uri: &'u str) -> Result<Lookup<'u>, InvalidUri> {
-        unimplemented!("skeleton")
-    }
-}
-
-/// What a registered template may do that its author did not expect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lint {
-    /// The template.
-    pub template: String,
-    /// One sentence that names the remedy.
-    pub message: String,
-}
-
-/// What became of one URI.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lookup<'u> {
-    /// A template matched.
-    Match {
-        /// Its position in the slice that the index was built from.
-        index: usize,
-        /// The values of its variables.
-        params: Params<'u>,
-    },
-    /// No template matched.
-    None {
-        /// The step budget was spent before the search ended: worth a log line.
-        exhausted: bool,
-    },
-    /// The winning template refuses a value. Final; to a client the same as no match.
-    Rejected {
-        /// Its position in the slice that the index was built from.
-        index: usize,
-        /// The variable whose value was refused.
-        variable: Arc<str>,
-        /// Why.
-        why: Rejection,
-    },
-}
-
-/// An immutable snapshot over N templates.
-#[derive(Clone, Debug)]
-pub struct TemplateIndex(());
-
-impl TemplateIndex {
-    /// Builds the index. Each template keeps its position in `templates`.
+    /// Never backtracks: time is linear in the length of `uri`. Values are percent-decoded once; `{x}` never crosses a
+    /// `/`, `{+x}` may. No match is not an error.
     ///
     /// # Errors
-    /// [`TemplateConflict`].
-    pub fn build(_templates: &[UriTemplate]) -> Result<Self, TemplateConflict> {
-        unimplemented!("skeleton")
+    /// [`InvalidUri`] if `uri` is longer than the default of [`Limits::uri`] or not a URI.
+    ///
+    /// # Examples
+    /// ```
+    /// use mcp_resources::template::{Lookup, UriTemplate};
+    /// let template = UriTemplate::parse("note://{id}").unwrap();
+    /// let Lookup::Match { params, .. } = template.match_uri("note://7")? else { panic!("no match") };
+    /// assert_eq!(params.text("id"), Some("7"));
+    /// # Ok::<(), mcp_resources::uri::InvalidUri>(())
+    /// ```
+    pub fn match_uri<'u>(&self, uri: &'u str) -> Result<Lookup<'u>, InvalidUri> {
+        Ok(match normalize(uri, Limits::default().uri)? {
+            Cow::Borrowed(normal) => self.lookup(normal),
+            Cow::Owned(normal) => self.lookup(&normal).into_owned(),
+        })
     }
 
-    /// Finds the template for a URI in normal form.
-    pub fn lookup<'u>(&self, _normal: &'u str) -> Lookup<'u> {
-        unimplemented!("skeleton")
-    }
-
-    /// Templates that others shadow, and what else the authors should know.
-    pub fn lints(&self) -> Vec<Lint> {
-        unimplemented!("skeleton")
+    fn lookup<'u>(&self, normal: &'u str) -> Lookup<'u> {
+        let subject = Subject::new(normal);
+        let mut spans = SmallVec::new();
+        match self.0.matches(&subject, &mut spans, &mut Meter::new(TemplateIndex::STEP_BUDGET)) {
+            Ok(true) => {}
+            Ok(false) => return Lookup::None { exhausted: false },
+            Err(_) => return Lookup::None { exhausted: true },
+        }
+        match (Captured { template: &self.0, uri: normal, spans: &spans }).params() {
+            Ok(params) => Lookup::Match { index: 0, params },
+            Err(Refused { variable, why }) => Lookup::Rejected { index: 0, variable, why },
+        }
     }
 }
 
-/// Several templates, matched against URIs in any spelling.
-#[derive(Clone, Debug)]
-pub struct TemplateSet(());
-
-impl TemplateSet {
-    /// Builds the set.
-    ///
-    /// # Errors
-    /// [`TemplateConflict`].
-    pub fn new(_templates: impl IntoIterator<Item = UriTemplate>) -> Result<Self, TemplateConflict> {
-        unimplemented!("skeleton")
+impl fmt::Debug for UriTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("UriTemplate").field(&self.as_str()).finish()
     }
+}
 
-    /// Finds the template for `uri`.
-    ///
-    /// # Errors
-    /// [`InvalidUri`].
-    pub fn match_uri<'u>(&self, _uri: &'u str) -> Result<Lookup<'u>, InvalidUri> {
-        unimplemented!("skeleton")
+impl fmt::Display for UriTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

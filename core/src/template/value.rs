@@ -1,7 +1,6 @@
 //! Values of variables: what a match yields and what an expansion takes.
 
 use super::options::Variable;
-use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,23 +70,29 @@ impl<'u, K: Into<Cow<'u, str>>, V: Into<Cow<'u, str>>> FromIterator<(K, V)> for 
 #[derive(Clone, Debug)]
 pub struct Params<'u> {
     variables: Arc<[Variable]>,
-    values: SmallVec<[(u16, Value<'u>); 4]>,
+    // Not a `SmallVec`, which would make the lifetime invariant.
+    first: [Option<(u16, Value<'u>)>; 4],
+    more: Vec<(u16, Value<'u>)>,
 }
 
 impl<'u> Params<'u> {
     /// No values yet, for the variables of one template.
     pub(super) fn new(variables: Arc<[Variable]>) -> Self {
-        Self { variables, values: SmallVec::new() }
+        Self { variables, first: [const { None }; 4], more: Vec::new() }
     }
 
     /// Adds the value of the variable at `position`; the caller adds in template order.
     pub(super) fn push(&mut self, position: u16, value: Value<'u>) {
-        self.values.push((position, value));
+        match self.first.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some((position, value)),
+            None => self.more.push((position, value)),
+        }
     }
 
     /// The value at `position`, if it was added already.
     pub(super) fn at_mut(&mut self, position: u16) -> Option<&mut Value<'u>> {
-        self.values.iter_mut().find(|(at, _)| *at == position).map(|(_, value)| value)
+        let values = self.first.iter_mut().flatten().chain(&mut self.more);
+        values.into_iter().find(|(at, _)| *at == position).map(|(_, value)| value)
     }
 
     /// The value of the variable `name`; `None` if the URI leaves it undefined or the template has no such variable.
@@ -101,18 +106,19 @@ impl<'u> Params<'u> {
     }
 
     /// The defined variables with their values, in template order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value<'u>)> {
-        self.values.iter().map(|(position, value)| (&*self.variables[usize::from(*position)].name, value))
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value<'u>)> {
+        let values = self.first.iter().flatten().chain(&self.more);
+        values.map(|(position, value)| (&*self.variables[usize::from(*position)].name, value))
     }
 
     /// How many variables are defined.
     pub fn len(&self) -> usize {
-        self.values.len()
+        self.first.iter().flatten().count() + self.more.len()
     }
 
     /// Whether no variable is defined.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.first[0].is_none()
     }
 
     /// All variables of the template, defined or not, in template order.
@@ -121,16 +127,19 @@ impl<'u> Params<'u> {
     }
 
     /// The same values, borrowing nothing.
-    pub fn into_owned<'o>(self) -> Params<'o> {
-        let values =
-            self.values.into_iter().map(|(position, value)| (position, value.into_owned())).collect();
-        Params { variables: self.variables, values }
+    pub fn into_owned(self) -> Params<'static> {
+        let owned = |(position, value): (u16, Value<'u>)| (position, value.into_owned());
+        Params {
+            variables: self.variables,
+            first: self.first.map(|place| place.map(owned)),
+            more: self.more.into_iter().map(owned).collect(),
+        }
     }
 }
 
 impl PartialEq for Params<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.iter().eq(other.iter())
+        self.iter().eq(other.iter())
     }
 }
 

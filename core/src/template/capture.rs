@@ -1,0 +1,174 @@
+//! From captured text to values: first what decides whether the template matches at all, then decoding and policy.
+
+use super::compile::{Compiled, Query};
+use super::options::{Kind, Policy};
+use super::parse::{Modifier, Operator};
+use super::policy::{Rejection, check};
+use super::program::Span;
+use super::slot::Slot;
+use super::value::{Params, Value};
+use crate::uri::decode;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A template and what it captured of a URI.
+pub(super) struct Captured<'c, 'u> {
+    pub template: &'c Compiled,
+    pub uri: &'u str,
+    pub spans: &'c [Span],
+}
+
+/// The winning template refuses a value.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub variable: Arc<str>,
+    pub why: Rejection,
+}
+
+impl<'u> Captured<'_, 'u> {
+    /// Whether the values have the structure that the template asks for: a prefix is not too long, a repeated
+    /// variable agrees with itself, a map has pairs with distinct keys.
+    ///
+    /// Text that is not UTF-8 passes here; it is refused when it is decoded.
+    pub(super) fn pass_filters(&self) -> bool {
+        self.defined().all(|(_, slot, raw)| {
+            let fits = match (slot.kind, slot.modifier) {
+                (Kind::Scalar, Modifier::Prefix(length)) => {
+                    decode(raw).is_none_or(|text| is_within(&text, length))
+                }
+                (Kind::Map, _) => self.is_map(slot, raw),
+                _ => true,
+            };
+            fits && (!slot.repeats || self.agrees(slot.variable))
+        })
+    }
+
+    /// The decoded values, unless one breaks its policy. Slots are judged in template order.
+    pub(super) fn params(&self) -> Result<Params<'u>, Refused> {
+        let mut params = Params::new(self.template.variables.clone());
+        for (number, slot, raw) in self.defined() {
+            let value = self.value(number, slot, raw).map_err(|why| {
+                let variable = &self.template.variables[usize::from(slot.variable)];
+                Refused { variable: variable.name.clone(), why }
+            })?;
+            match if slot.repeats { params.at_mut(slot.variable) } else { None } {
+                Some(earlier) => keep_longer(earlier, value),
+                None => params.push(slot.variable, value),
+            }
+        }
+        Ok(params)
+    }
+
+    /// The slots that are set: number, slot and captured text.
+    fn defined(&self) -> impl Iterator<Item = (u16, &Slot, &'u str)> {
+        let slots = (0..).zip(self.template.slots.iter().zip(self.spans));
+        slots.filter(|(_, (_, span))| span.is_set()).map(|(number, (slot, span))| {
+            (number, slot, self.uri.get(span.start as usize..span.end as usize).unwrap_or_default())
+        })
+    }
+
+    /// Whether every occurrence of a variable is the longest one, or as much of it as its prefix allows.
+    fn agrees(&self, variable: u16) -> bool {
+        let own = || self.defined().filter(|(_, slot, _)| slot.variable == variable);
+        let Some(texts) =
+            own().map(|(_, slot, raw)| Some((slot.modifier, decode(raw)?))).collect::<Option<Vec<_>>>()
+        else {
+            return true;
+        };
+        let whole = texts.iter().find(|(modifier, _)| *modifier == Modifier::None);
+        let Some((_, whole)) = whole.or_else(|| texts.iter().max_by_key(|(_, text)| text.len())) else {
+            return true;
+        };
+        texts.iter().all(|(modifier, text)| match modifier {
+            Modifier::Prefix(length) => **text == *prefix(whole, *length),
+            _ => text == whole,
+        })
+    }
+
+    fn is_map(&self, slot: &Slot, raw: &'u str) -> bool {
+        let Some(pairs) = self.pairs(slot, raw) else { return false };
+        let Some(mut keys) = pairs.iter().map(|(key, _)| decode(key)).collect::<Option<Vec<_>>>() else {
+            return true;
+        };
+        keys.sort_unstable();
+        keys.windows(2).all(|neighbours| neighbours[0] != neighbours[1])
+    }
+
+    fn value(&self, number: u16, slot: &Slot, raw: &'u str) -> Result<Value<'u>, Rejection> {
+        match slot.kind {
+            Kind::Scalar => Ok(Value::Scalar(checked(slot.policy, raw)?)),
+            Kind::List => self.list(number, slot, raw).map(Value::List),
+            Kind::Map => {
+                let pairs = self.pairs(slot, raw).unwrap_or_default();
+                let decoded = pairs.into_iter().map(|(key, value)| {
+                    Ok((decode(key).ok_or(Rejection::Utf8)?, checked(slot.policy, value)?))
+                });
+                decoded.collect::<Result<_, _>>().map(Value::Map)
+            }
+        }
+    }
+
+    fn list(&self, number: u16, slot: &Slot, raw: &'u str) -> Result<Vec<Cow<'u, str>>, Rejection> {
+        let checked = |item| checked(slot.policy, item);
+        let items: Vec<_> = match &self.template.query {
+            Query::Pairs(pairs) if slot.is_pair_list() => {
+                pairs.list(number, raw).map(checked).collect::<Result<_, _>>()?
+            }
+            _ if slot.is_named_list() => named_items(slot, raw).map(checked).collect::<Result<_, _>>()?,
+            _ => raw.split(slot.separator()).map(checked).collect::<Result<_, _>>()?,
+        };
+        let [inner @ .., _] = &items[..] else { return Ok(items) };
+        let are_segments = slot.operator == Operator::Path && slot.policy == Policy::Segment;
+        if are_segments && inner.iter().any(|item| item.is_empty()) {
+            Err(Rejection::EmptySegment)
+        } else {
+            Ok(items)
+        }
+    }
+
+    /// The pairs of a map, undecoded; `None` if it has none.
+    fn pairs(&self, slot: &Slot, raw: &'u str) -> Option<Vec<(&'u str, &'u str)>> {
+        if slot.modifier != Modifier::Explode {
+            let mut items = raw.split(',');
+            let mut pairs = Vec::new();
+            while let Some(key) = items.next() {
+                pairs.push((key, items.next()?));
+            }
+            return Some(pairs);
+        }
+        if let (Query::Pairs(pairs), true) = (&self.template.query, slot.in_pairs) {
+            return Some(pairs.map(raw).collect());
+        }
+        let pair = |item: &'u str| item.split_once('=').or(slot.operator.is_named().then_some((item, "")));
+        raw.split(slot.separator()).map(pair).collect()
+    }
+}
+
+/// The items of `;x=1;x=2`, without their name.
+fn named_items<'u>(slot: &Slot, raw: &'u str) -> impl Iterator<Item = &'u str> + use<'u> {
+    let items = raw.split(slot.separator()).skip(1);
+    items.map(|item| item.split_once('=').map_or("", |(_, value)| value))
+}
+
+fn checked(policy: Policy, raw: &str) -> Result<Cow<'_, str>, Rejection> {
+    let value = decode(raw).ok_or(Rejection::Utf8)?;
+    check(policy, &value)?;
+    Ok(value)
+}
+
+/// Occurrences of a variable agree, so the longer one is the whole value.
+fn keep_longer<'u>(earlier: &mut Value<'u>, value: Value<'u>) {
+    let length = |value: &Value<'_>| value.as_str().map_or(0, str::len);
+    if length(&value) > length(earlier) {
+        *earlier = value;
+    }
+}
+
+fn is_within(text: &str, length: u16) -> bool {
+    prefix(text, length).len() == text.len()
+}
+
+/// The first `length` characters of `text`, or all of it.
+pub(super) fn prefix(text: &str, length: u16) -> &str {
+    text.char_indices().nth(length.into()).map_or(text, |(end, _)| &text[..end])
+}

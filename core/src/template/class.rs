@@ -1,0 +1,101 @@
+//! The sets of characters that captures may hold, by operator and section. The table is normative (2.5 of the
+//! matching rules in ARCHITECTURE.md); percent-triplets are units, and their `%` stands for them here.
+
+use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in};
+
+/// A set of characters of a URI in normal form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Class {
+    /// What one path segment may hold (`pchar` of RFC 3986).
+    Segment,
+    /// The same without `,`: several scalars in one `{x,y}`.
+    SegmentNoComma,
+    /// The same without `;`: the path has a `{;x}` too.
+    SegmentNoSemicolon,
+    /// The same without both.
+    SegmentNoCommaSemicolon,
+    /// The same without `&`: `{&x}` outside a query.
+    SegmentNoAmpersand,
+    /// The same with `/`: `{/x*}`.
+    Segments,
+    /// The same with `/` and without `;`.
+    SegmentsNoSemicolon,
+    /// What a value may hold in a query that is matched by position.
+    QueryValue,
+    /// `{+x}`: all but `?` and `#`.
+    Reserved,
+    /// `{#x}`, and `{+x}` in a query: all but `#`.
+    Fragment,
+    /// `{+x}` of which the author said that it may hold all.
+    All,
+}
+
+impl Class {
+    /// Whether `byte` is in the class.
+    #[inline(always)]
+    pub(super) fn has(self, byte: u8) -> bool {
+        Classes(1 << self as u8).has(byte)
+    }
+
+    /// Whether all of `bytes` are in the class.
+    pub(super) fn has_all(self, bytes: &[u8]) -> bool {
+        bytes.iter().all(|&byte| self.has(byte))
+    }
+}
+
+/// A union of classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Classes(u16);
+
+impl Classes {
+    pub(super) fn with(self, class: Class) -> Self {
+        Self(self.0 | 1 << class as u8)
+    }
+
+    pub(super) fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether `byte` is in one of the classes.
+    #[inline(always)]
+    pub(super) fn has(self, byte: u8) -> bool {
+        TABLE[usize::from(byte)] & self.0 != 0
+    }
+}
+
+/// The classes that each byte is in.
+static TABLE: [u16; 256] = {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        table[at] = classes(at as u8);
+        at += 1;
+    }
+    table
+};
+
+const fn classes(byte: u8) -> u16 {
+    let segment = is_in(byte, UNRESERVED | SUB_DELIM) || matches!(byte, b'%' | b':' | b'@');
+    let uri = segment || is_in(byte, GEN_DELIM);
+    let slash = byte == b'/';
+    bit(Class::Segment, segment)
+        | bit(Class::SegmentNoComma, segment && byte != b',')
+        | bit(Class::SegmentNoSemicolon, segment && byte != b';')
+        | bit(Class::SegmentNoCommaSemicolon, segment && byte != b',' && byte != b';')
+        | bit(Class::SegmentNoAmpersand, segment && byte != b'&')
+        | bit(Class::Segments, segment || slash)
+        | bit(Class::SegmentsNoSemicolon, (segment || slash) && byte != b';')
+        | bit(Class::QueryValue, segment && byte != b'&' || slash || byte == b'?')
+        | bit(Class::Reserved, uri && byte != b'?' && byte != b'#')
+        | bit(Class::Fragment, uri && byte != b'#')
+        | bit(Class::All, uri)
+}
+
+const fn bit(class: Class, is_member: bool) -> u16 {
+    (is_member as u16) << class as u8
+}

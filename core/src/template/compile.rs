@@ -1,0 +1,176 @@
+//! A template compiled for matching.
+
+use super::class::Class;
+use super::gaps;
+use super::literal;
+use super::options::{TemplateOptions, Variable};
+use super::order::{Key, Order};
+use super::parse::{Fault, Modifier, Operator, Part, parse};
+use super::pattern::{self, Pattern, flatten, is_delimited};
+use super::query::Pairs;
+use super::remainder::Remainder;
+use super::section::Sections;
+use super::slot::{Section, Slot, Slots};
+use std::sync::Arc;
+
+/// A template, ready to be matched, ordered and expanded.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub text: Box<str>,
+    /// As written, but for the normal form of literals.
+    pub parts: Box<[Part]>,
+    pub variables: Arc<[Variable]>,
+    /// In template order; those of the head come first.
+    pub slots: Box<[Slot]>,
+    pub head: Box<[Token]>,
+    /// What follows the head in the path.
+    pub tail: Remainder,
+    /// The longest text that the tail cannot do without; empty if there is none.
+    pub needle: Box<[u8]>,
+    pub query: Query,
+    /// With its `#`.
+    pub fragment: Option<Remainder>,
+    /// The tail takes query and fragment too.
+    pub is_whole: bool,
+    /// A structural match may still fail because of the values.
+    pub has_filters: bool,
+    pub order: Order,
+}
+
+/// One piece of the head: where a piece ends is decided by itself, so a trie can hold it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Literal(Box<[u8]>),
+    /// One or more characters of [`Class::Segment`], all that there are.
+    Capture,
+}
+
+/// What a template says of the query.
+#[derive(Debug)]
+pub(super) enum Query {
+    /// There must be none.
+    None,
+    Pairs(Pairs),
+    /// Matched by position.
+    Text(Remainder),
+}
+
+impl Compiled {
+    pub(super) fn new(text: &str, options: &TemplateOptions) -> Result<Self, Fault> {
+        let mut parts = parse(text)?;
+        literal::normalize(&mut parts)?;
+        let sections = Sections::new(&parts, options)?;
+        let mut slots = Slots::new(options);
+        let mut key = Key::new(options);
+        let path = path(&sections, &mut slots, options)?;
+        key.path(&sections.path);
+        let query = query(&sections, &mut slots, options)?;
+        key.query(&query, sections.query.as_deref().unwrap_or_default());
+        let fragment = fragment(&sections, &mut slots, options)?;
+        key.fragment(sections.fragment.as_deref());
+        let (head, tail) = path.split_at(head_len(&path, sections.is_whole));
+        Ok(Self {
+            text: text.into(),
+            head: head.iter().map(Token::new).collect(),
+            tail: Remainder::new(tail),
+            needle: needle(tail).into(),
+            query,
+            fragment,
+            is_whole: sections.is_whole,
+            has_filters: slots.slots.iter().any(Slot::is_filtered),
+            order: key.finish(),
+            variables: slots.variables.into(),
+            slots: slots.slots.into(),
+            parts: parts.into(),
+        })
+    }
+
+    /// The longest prefix modifier, in characters; 0 if there is none.
+    pub(super) fn longest_prefix(&self) -> u16 {
+        let prefix = |slot: &Slot| if let Modifier::Prefix(length) = slot.modifier { length } else { 0 };
+        self.slots.iter().map(prefix).max().unwrap_or_default()
+    }
+
+    /// The one URI that the template stands for, in normal form, if it has no variables.
+    pub(super) fn exact(&self) -> Option<String> {
+        let literal = |part: &Part| match part {
+            Part::Literal(literal) => Some(literal.text.clone()),
+            Part::Expression(_) => None,
+        };
+        self.parts.iter().map(literal).collect()
+    }
+}
+
+impl Token {
+    fn new(pattern: &Pattern) -> Self {
+        match pattern {
+            Pattern::Literal(text) => Self::Literal(text.clone().into()),
+            _ => Self::Capture,
+        }
+    }
+}
+
+fn path(
+    sections: &Sections,
+    slots: &mut Slots<'_>,
+    options: &TemplateOptions,
+) -> Result<Vec<Pattern>, Fault> {
+    let is_parameter =
+        |part: &Part| matches!(part, Part::Expression(part) if part.operator == Operator::Parameter);
+    let section = Section::Path { has_parameters: sections.path.iter().any(is_parameter) };
+    let patterns = pattern::section(&sections.path, section, slots)?;
+    gaps::check(&patterns, slots, options.captures)?;
+    Ok(patterns)
+}
+
+fn query(sections: &Sections, slots: &mut Slots<'_>, options: &TemplateOptions) -> Result<Query, Fault> {
+    let Some(parts) = &sections.query else { return Ok(Query::None) };
+    if let Some(pairs) = Pairs::new(parts, options.extra_query, slots)? {
+        return Ok(Query::Pairs(pairs));
+    }
+    let patterns = pattern::section(parts, Section::Query, slots)?;
+    gaps::check(&patterns, slots, options.captures)?;
+    Ok(Query::Text(Remainder::new(&patterns)))
+}
+
+fn fragment(
+    sections: &Sections,
+    slots: &mut Slots<'_>,
+    options: &TemplateOptions,
+) -> Result<Option<Remainder>, Fault> {
+    let Some(parts) = &sections.fragment else { return Ok(None) };
+    let mut patterns = Vec::new();
+    if !is_optional_fragment(parts) {
+        flatten(Pattern::Literal(b"#".to_vec()), &mut patterns);
+    }
+    for pattern in pattern::section(parts, Section::Fragment, slots)? {
+        flatten(pattern, &mut patterns);
+    }
+    gaps::check(&patterns, slots, options.captures)?;
+    Ok(Some(Remainder::new(&patterns)))
+}
+
+/// Whether a fragment begins with `{#x}`, which brings its own `#`.
+pub(super) fn is_optional_fragment(parts: &[Part]) -> bool {
+    matches!(parts.first(), Some(Part::Expression(first)) if first.operator == Operator::Fragment)
+}
+
+/// How many patterns at the beginning leave no choice.
+fn head_len(path: &[Pattern], is_whole: bool) -> usize {
+    let is_decided = |(at, pattern): (usize, &Pattern)| match pattern {
+        Pattern::Literal(_) => true,
+        Pattern::Capture { class: Class::Segment, may_be_empty: false, .. } if !is_whole => {
+            is_delimited(&path[at + 1..], Class::Segment)
+        }
+        _ => false,
+    };
+    path.iter().enumerate().take_while(|&item| is_decided(item)).count()
+}
+
+fn needle(tail: &[Pattern]) -> &[u8] {
+    let literals = tail.iter().filter_map(|pattern| match pattern {
+        Pattern::Literal(text) => Some(&text[..]),
+        _ => None,
+    });
+    literals.max_by_key(|text| text.len()).unwrap_or_default()
+}

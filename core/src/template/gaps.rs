@@ -1,0 +1,85 @@
+//! Checks on what stands between the captures of a section.
+//!
+//! Two captures with nothing fixed between them have no meaning, and many captures that can trade characters with
+//! each other make matching expensive: both are refused when the template is parsed.
+
+use super::class::{Class, Classes};
+use super::parse::Fault;
+use super::pattern::Pattern;
+use super::slot::Slots;
+
+/// Checks the patterns of one section.
+pub(super) fn check(patterns: &[Pattern], slots: &Slots<'_>, limit: usize) -> Result<(), Fault> {
+    let checker = Checker { slots, limit };
+    let mut state = State::default();
+    for pattern in patterns {
+        checker.walk(pattern, &mut state, None)?;
+    }
+    Ok(())
+}
+
+struct Checker<'a> {
+    slots: &'a Slots<'a>,
+    limit: usize,
+}
+
+/// What is to the left of a pattern.
+#[derive(Clone, Default)]
+struct State {
+    /// What the nearest captures to the left may hold; empty if there are none.
+    left: Classes,
+    /// The fixed text since then, in every alternative.
+    gap: Vec<u8>,
+    /// How many captures can trade characters with the nearest one, itself included.
+    run: usize,
+}
+
+impl State {
+    /// What is to the left if either alternative may have been taken.
+    fn or(self, other: Self) -> Self {
+        let gap = if self.gap.len() <= other.gap.len() { self.gap } else { other.gap };
+        Self { left: self.left.union(other.left), gap, run: self.run.max(other.run) }
+    }
+}
+
+impl Checker<'_> {
+    fn walk(&self, pattern: &Pattern, state: &mut State, span: Option<u16>) -> Result<(), Fault> {
+        match pattern {
+            Pattern::Literal(text) => state.gap.extend(text),
+            Pattern::Empty(_) => {}
+            Pattern::Capture { slot, class, .. } => self.capture(*slot, *class, state)?,
+            Pattern::Run(class) => self.capture(span.unwrap_or_default(), *class, state)?,
+            Pattern::Sequence(items) => items.iter().try_for_each(|item| self.walk(item, state, span))?,
+            Pattern::Optional(inner) => {
+                let mut present = state.clone();
+                self.walk(inner, &mut present, span)?;
+                *state = present.or(std::mem::take(state));
+            }
+            Pattern::Choice(items) => {
+                let mut other = state.clone();
+                self.walk(&items[0], state, span)?;
+                self.walk(&items[1], &mut other, span)?;
+                *state = std::mem::take(state).or(other);
+            }
+            Pattern::Repeat(inner) => self.walk(inner, state, span)?,
+            Pattern::Span(slot, inner) => self.walk(inner, state, Some(*slot))?,
+        }
+        Ok(())
+    }
+
+    fn capture(&self, slot: u16, class: Class, state: &mut State) -> Result<(), Fault> {
+        let offset = self.slots.slots[usize::from(slot)].offset;
+        if !state.left.is_empty() && state.gap.is_empty() {
+            return Err(Fault::new(offset, "nothing fixed separates this variable from the one before it"));
+        }
+        let is_hard = |&byte: &u8| !state.left.has(byte) || !class.has(byte);
+        state.run = if state.gap.iter().any(is_hard) { 1 } else { state.run + 1 };
+        if state.run > self.limit {
+            let limit = self.limit;
+            return Err(Fault::new(offset, format!("more than {limit} variables share one segment")));
+        }
+        state.left = Classes::default().with(class);
+        state.gap.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,217 @@
+//! Many templates, found by URI: a snapshot that never changes.
+
+use super::UriTemplate;
+use super::capture::{Captured, Refused};
+use super::compile::{Compiled, Query};
+use super::error::TemplateConflict;
+use super::gate::Gate;
+use super::lint::{self, Lint};
+use super::policy::Rejection;
+use super::program::Meter;
+use super::remainder::Remainder;
+use super::search::{Best, Search};
+use super::subject::Subject;
+use super::trie::{Builder, Trie, index};
+use super::value::Params;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+
+/// What became of one URI.
+///
+/// Borrows from the URI that was looked up, which has to be in normal form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lookup<'u> {
+    /// A template matched.
+    Match {
+        /// Its position in the slice that the index was built from.
+        index: usize,
+        /// The values of its variables.
+        params: Params<'u>,
+    },
+    /// No template matched.
+    None {
+        /// The step budget was spent before the search ended, which is worth a line in the author's log.
+        exhausted: bool,
+    },
+    /// The winning template refuses a value. Final: no other template is tried. To a client the same as no match.
+    Rejected {
+        /// The position of the template in the slice that the index was built from.
+        index: usize,
+        /// The variable whose value was refused.
+        variable: Arc<str>,
+        /// Why.
+        why: Rejection,
+    },
+}
+
+impl Lookup<'_> {
+    /// The same outcome, borrowing nothing.
+    pub fn into_owned(self) -> Lookup<'static> {
+        match self {
+            Self::Match { index, params } => Lookup::Match { index, params: params.into_owned() },
+            Self::None { exhausted } => Lookup::None { exhausted },
+            Self::Rejected { index, variable, why } => Lookup::Rejected { index, variable, why },
+        }
+    }
+}
+
+/// An index over templates. It never changes and is cheap to clone: to add a template, build a new one.
+///
+/// Which of several templates wins is decided by how specific they are, not by their order: an exact URI (a template
+/// without variables) comes first; then paths are compared from left to right, where literal text comes before
+/// `{/x}` and its kin, `{x:3}`, `{x}`, a list, and `{+x}`; then more required query names come first.
+#[derive(Clone, Debug)]
+pub struct TemplateIndex(Arc<Indexed>);
+
+/// The templates of an index. They are known by their rank: the lower one wins.
+#[derive(Debug)]
+pub(super) struct Indexed {
+    templates: Box<[UriTemplate]>,
+    /// By rank, the position in the slice that the index was built from.
+    positions: Box<[u32]>,
+    /// By position, the rank.
+    ranks: Box<[u32]>,
+    /// The positions of templates without variables, by normal form. Its keys are the author's, not a peer's, so the
+    /// hash needs no secret.
+    exact: HashMap<Box<str>, u32, BuildHasherDefault<DefaultHasher>>,
+    pub trie: Trie,
+    /// The longest prefix modifier of any template.
+    pub longest_prefix: u16,
+}
+
+impl Indexed {
+    pub(super) fn template(&self, rank: u32) -> &Compiled {
+        &self.own_template(rank).0
+    }
+
+    pub(super) fn own_template(&self, rank: u32) -> &UriTemplate {
+        &self.templates[rank as usize]
+    }
+
+    /// The rank of the template at `position`.
+    pub(super) fn rank(&self, position: usize) -> u32 {
+        self.ranks.get(position).copied().unwrap_or(u32::MAX)
+    }
+}
+
+impl TemplateIndex {
+    /// The most steps that one lookup may take, about 20 ms. Whether it suffices depends on the templates and the URI
+    /// alone. A single template never comes near it.
+    pub const STEP_BUDGET: u64 = 8_000_000;
+
+    /// Builds the index over `templates`. Each is known by its position in the slice from then on.
+    ///
+    /// # Errors
+    /// [`TemplateConflict`] if two templates differ in nothing but the names of path variables or of optional query
+    /// variables: the first such pair in registration order.
+    pub fn build(templates: &[UriTemplate]) -> Result<Self, TemplateConflict> {
+        check_conflicts(templates)?;
+        let mut ranked: Vec<usize> = (0..templates.len()).collect();
+        ranked.sort_by(|&one, &other| {
+            let (one, other) = (&templates[one].0, &templates[other].0);
+            one.order.compare(&one.text, &other.order, &other.text)
+        });
+        let mut exact = HashMap::default();
+        let mut builder = Builder::new();
+        for (rank, &position) in ranked.iter().enumerate() {
+            let template = &templates[position].0;
+            if let Some(uri) = template.exact() {
+                exact.insert(uri.into(), index(position));
+                if !matches!(template.query, Query::Pairs(_)) {
+                    continue;
+                }
+            }
+            builder.insert(&template.head, index(rank));
+        }
+        let needle = |rank: u32| {
+            let template = &*templates[ranked[rank as usize]].0;
+            if matches!(template.tail, Remainder::Program(_)) { &template.needle[..] } else { &[] }
+        };
+        let trie = builder.build(|entries| Gate::new(entries, needle));
+        let mut ranks = vec![0; ranked.len()];
+        ranked.iter().zip(0..).for_each(|(&position, rank)| ranks[position] = rank);
+        Ok(Self(Arc::new(Indexed {
+            templates: ranked.iter().map(|&position| templates[position].clone()).collect(),
+            positions: ranked.iter().copied().map(index).collect(),
+            ranks: ranks.into(),
+            exact,
+            trie,
+            longest_prefix: templates
+                .iter()
+                .map(|template| template.0.longest_prefix())
+                .max()
+                .unwrap_or_default(),
+        })))
+    }
+
+    /// How many templates there are.
+    pub fn len(&self) -> usize {
+        self.0.templates.len()
+    }
+
+    /// Whether there is no template.
+    pub fn is_empty(&self) -> bool {
+        self.0.templates.is_empty()
+    }
+
+    /// Finds the template for a URI in normal form ([`normalize`](crate::uri::normalize)).
+    ///
+    /// Takes time linear in `normal`, whatever the templates, and at most [`Self::STEP_BUDGET`] steps.
+    pub fn lookup<'u>(&self, normal: &'u str) -> Lookup<'u> {
+        self.lookup_within(normal, Self::STEP_BUDGET).0
+    }
+
+    /// The same as [`lookup`](Self::lookup) with another budget; also tells how many steps were taken.
+    pub fn lookup_within<'u>(&self, normal: &'u str, budget: u64) -> (Lookup<'u>, u64) {
+        if let Some(&position) = self.0.exact.get(normal) {
+            let index = position as usize;
+            let template = self.0.template(self.0.rank(index));
+            return (Lookup::Match { index, params: Params::new(template.variables.clone()) }, 0);
+        }
+        let mut meter = Meter::new(budget);
+        let subject = Subject::new(normal);
+        let outcome = match Search::run(&self.0, &subject, &mut meter) {
+            Ok(Some(best)) => self.outcome(&best, &subject),
+            Ok(None) => Lookup::None { exhausted: false },
+            Err(_) => Lookup::None { exhausted: true },
+        };
+        (outcome, budget - meter.left())
+    }
+
+    /// What the authors of the templates should know: the lints of each, and which ones others shadow.
+    pub fn lints(&self) -> Vec<Lint> {
+        (0..self.len()).flat_map(|index| self.lints_of(index)).collect()
+    }
+
+    /// The lints of the template at `index` of the slice that the index was built from; none if there is no such
+    /// template. It is shadowed if more specific templates take some dozen URIs that it expands to: a good guess, no
+    /// proof.
+    pub fn lints_of(&self, index: usize) -> Vec<Lint> {
+        if index < self.len() { lint::of_indexed(&self.0, self, self.0.rank(index)) } else { Vec::new() }
+    }
+
+    fn outcome<'u>(&self, best: &Best, subject: &Subject<'u>) -> Lookup<'u> {
+        let template = self.0.template(best.rank);
+        let index = self.0.positions[best.rank as usize] as usize;
+        match (Captured { template, uri: subject.uri, spans: &best.spans }).params() {
+            Ok(params) => Lookup::Match { index, params },
+            Err(Refused { variable, why }) => Lookup::Rejected { index, variable, why },
+        }
+    }
+}
+
+fn check_conflicts(templates: &[UriTemplate]) -> Result<(), TemplateConflict> {
+    let mut shapes = HashMap::with_capacity(templates.len());
+    for (index, template) in templates.iter().enumerate() {
+        if let Some(with_index) = shapes.insert(&template.0.order.shape, index) {
+            return Err(TemplateConflict {
+                template: template.as_str().to_owned(),
+                index,
+                with: templates[with_index].as_str().to_owned(),
+                with_index,
+            });
+        }
+    }
+    Ok(())
+}

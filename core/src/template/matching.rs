@@ -1,0 +1,104 @@
+//! Matches one template, from the end of its head on, or alone.
+
+use super::capture::Captured;
+use super::class::Class;
+use super::compile::{Compiled, Query, Token};
+use super::program::{Exhausted, Meter, Span};
+use super::subject::Subject;
+use smallvec::SmallVec;
+
+/// The spans of a template's slots.
+pub(super) type Spans = SmallVec<[Span; 8]>;
+
+impl Compiled {
+    /// Matches what follows the head, which ends at `low` and has captured `head`.
+    ///
+    /// `Ok(true)` leaves the captures in `spans`. It means that the template wins, unless a value breaks its policy.
+    pub(super) fn finish(
+        &self,
+        subject: &Subject<'_>,
+        (low, head): (usize, &[Span]),
+        spans: &mut Spans,
+        meter: &mut Meter,
+    ) -> Result<bool, Exhausted> {
+        if !self.admits_sections(subject) {
+            return Ok(false);
+        }
+        spans.clear();
+        spans.extend_from_slice(head);
+        spans.resize(self.slots.len(), Span::UNSET);
+        let end = if self.is_whole { subject.uri.len() } else { subject.path_end };
+        let matches = self.tail.matches(&subject.bytes()[..end], low, spans, meter)?
+            && self.query(subject, spans, meter)?
+            && self.fragment(subject, spans, meter)?;
+        if !matches || !self.has_filters {
+            return Ok(matches);
+        }
+        meter.scan(subject.uri.len())?;
+        Ok(Captured { template: self, uri: subject.uri, spans }.pass_filters())
+    }
+
+    /// Matches the whole of `subject` without an index.
+    pub(super) fn matches(
+        &self,
+        subject: &Subject<'_>,
+        spans: &mut Spans,
+        meter: &mut Meter,
+    ) -> Result<bool, Exhausted> {
+        let mut head: Spans = SmallVec::new();
+        let mut low = 0;
+        meter.scan(subject.uri.len())?;
+        for token in &self.head {
+            let rest = &subject.bytes()[low..];
+            let length = match token {
+                Token::Literal(text) if rest.starts_with(text) => text.len(),
+                Token::Capture => segment_len(rest),
+                Token::Literal(_) => 0,
+            };
+            if length == 0 {
+                return Ok(false);
+            }
+            if *token == Token::Capture {
+                head.push(Span::new(low, low + length));
+            }
+            low += length;
+        }
+        self.finish(subject, (low, &head), spans, meter)
+    }
+
+    /// Whether the template allows for the sections that the URI has.
+    fn admits_sections(&self, subject: &Subject<'_>) -> bool {
+        subject.is_path()
+            || self.is_whole
+            || (subject.query.is_none() || !matches!(self.query, Query::None))
+                && (subject.fragment.is_none() || self.fragment.is_some())
+    }
+
+    fn query(&self, subject: &Subject<'_>, spans: &mut Spans, meter: &mut Meter) -> Result<bool, Exhausted> {
+        match (&self.query, &subject.query) {
+            (Query::None, _) => Ok(true),
+            (Query::Pairs(pairs), _) => pairs.matches(subject, spans, meter),
+            (Query::Text(text), Some(query)) => {
+                text.matches(&subject.bytes()[..query.end], query.start, spans, meter)
+            }
+            (Query::Text(_), None) => Ok(false),
+        }
+    }
+
+    fn fragment(
+        &self,
+        subject: &Subject<'_>,
+        spans: &mut Spans,
+        meter: &mut Meter,
+    ) -> Result<bool, Exhausted> {
+        let Some(fragment) = &self.fragment else { return Ok(true) };
+        let start = subject.fragment.unwrap_or(subject.uri.len());
+        fragment.matches(subject.bytes(), start, spans, meter)
+    }
+}
+
+/// The length of the segment text that `bytes` begins with.
+#[inline]
+pub(super) fn segment_len(bytes: &[u8]) -> usize {
+    bytes.iter().position(|&byte| !Class::Segment.has(byte)).unwrap_or(bytes.len())
+}

@@ -1,0 +1,152 @@
+//! What a section of a template matches, as a tree: literals, captures, and choices in order of preference.
+
+use super::class::Class;
+use super::literal::normal_name;
+use super::options::Kind;
+use super::parse::{Expression, Fault, Modifier, Operator, Part};
+use super::slot::{Section, Site, Slots};
+
+/// A node of the tree. Choices prefer their first alternative, options their presence.
+#[derive(Clone, Debug)]
+pub(super) enum Pattern {
+    Literal(Vec<u8>),
+    /// As few characters as the choices to the right of it leave.
+    Capture {
+        slot: u16,
+        class: Class,
+        may_be_empty: bool,
+    },
+    /// Sets the slot to the empty text.
+    Empty(u16),
+    /// Any number of characters, uncaptured.
+    Run(Class),
+    Sequence(Vec<Pattern>),
+    Optional(Box<Pattern>),
+    Choice(Box<[Pattern; 2]>),
+    /// Once or more.
+    Repeat(Box<Pattern>),
+    /// Sets the slot to all that the inner pattern matches.
+    Span(u16, Box<Pattern>),
+}
+
+/// The patterns of a section's parts, without nested sequences and with neighbouring literals joined.
+pub(super) fn section(
+    parts: &[Part],
+    section: Section,
+    slots: &mut Slots<'_>,
+) -> Result<Vec<Pattern>, Fault> {
+    let mut flat = Vec::new();
+    for part in parts {
+        let pattern = match part {
+            Part::Literal(literal) => Pattern::Literal(literal.text.clone().into_bytes()),
+            Part::Expression(part) => expression(part, section, slots)?,
+        };
+        flatten(pattern, &mut flat);
+    }
+    Ok(flat)
+}
+
+/// Appends `pattern` to a flat list.
+pub(super) fn flatten(pattern: Pattern, flat: &mut Vec<Pattern>) {
+    match (pattern, flat.last_mut()) {
+        (Pattern::Sequence(items), _) => items.into_iter().for_each(|item| flatten(item, flat)),
+        (Pattern::Literal(text), Some(Pattern::Literal(last))) => last.extend(text),
+        (Pattern::Literal(text), _) if text.is_empty() => {}
+        (pattern, _) => flat.push(pattern),
+    }
+}
+
+fn expression(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> Result<Pattern, Fault> {
+    if expression.operator.is_named() {
+        named(expression, section, slots)
+    } else {
+        joined(expression, section, slots)
+    }
+}
+
+/// `{x,y}` and its kin: filled from left to right, so each variable is nested in the one before it.
+fn joined(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> Result<Pattern, Fault> {
+    let Expression { operator, variables, .. } = expression;
+    let mut captures = Vec::with_capacity(variables.len());
+    for (at, spec) in variables.iter().enumerate() {
+        let is_required = at == 0 && !operator.is_optional();
+        let slot = slots.add(spec, Site { section, operator: *operator, is_required, in_pairs: false })?;
+        let class = slots.class(slot, spec, section, variables.len());
+        let may_be_empty = operator.is_optional() || slots.options(&spec.name).empty;
+        captures.push(Pattern::Capture { slot, class, may_be_empty });
+    }
+    let mut nested = None;
+    for (at, capture) in captures.into_iter().enumerate().rev() {
+        let before = if at == 0 { operator.prefix() } else { operator.separator() };
+        let sequence = [Some(literal(before)), Some(capture), nested].into_iter().flatten().collect();
+        let sequence = Pattern::Sequence(sequence);
+        let is_required = at == 0 && !operator.is_optional();
+        nested = Some(if is_required { sequence } else { Pattern::Optional(Box::new(sequence)) });
+    }
+    Ok(nested.unwrap_or(Pattern::Sequence(Vec::new())))
+}
+
+/// `{;x,y}`, and `{&x,y}` matched by position: each variable is optional by itself.
+fn named(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> Result<Pattern, Fault> {
+    let operator = expression.operator;
+    let mut options = Vec::with_capacity(expression.variables.len());
+    for (at, spec) in expression.variables.iter().enumerate() {
+        let slot = slots.add(spec, Site { section, operator, is_required: false, in_pairs: false })?;
+        let class = slots.class(slot, spec, section, 1);
+        let before = if at == 0 { operator.prefix() } else { operator.separator() };
+        let name = before.to_owned() + &normal_name(&spec.name);
+        let with_value = |value| Pattern::Sequence(vec![literal(&(name.clone() + "=")), value]);
+        let exploded_map = slots.slots[usize::from(slot)].kind == Kind::Map;
+        let option = match spec.modifier {
+            Modifier::Explode if exploded_map => {
+                let pairs = if operator == Operator::Parameter { Class::Segment } else { Class::Fragment };
+                let pairs = Pattern::Span(slot, Box::new(Pattern::Run(pairs)));
+                Pattern::Sequence(vec![literal(operator.separator()), pairs])
+            }
+            Modifier::Explode => {
+                let item = Pattern::Choice(Box::new([with_value(Pattern::Run(class)), literal(&name)]));
+                Pattern::Span(slot, Box::new(Pattern::Repeat(Box::new(item))))
+            }
+            _ => {
+                let value = with_value(Pattern::Capture { slot, class, may_be_empty: true });
+                let empty = Pattern::Sequence(vec![literal(&name), Pattern::Empty(slot)]);
+                match operator {
+                    Operator::Parameter => Pattern::Choice(Box::new([value, empty])),
+                    _ => value,
+                }
+            }
+        };
+        options.push(Pattern::Optional(Box::new(option)));
+    }
+    Ok(Pattern::Sequence(options))
+}
+
+fn literal(text: &str) -> Pattern {
+    Pattern::Literal(text.as_bytes().to_vec())
+}
+
+/// Whether everything that may stand after a capture of `class` begins with a byte outside it: then where the capture
+/// ends is decided by itself, without looking at the rest.
+pub(super) fn is_delimited(after: &[Pattern], class: Class) -> bool {
+    for pattern in after {
+        if !begins_outside(pattern, class) {
+            return false;
+        }
+        if !matches!(pattern, Pattern::Optional(_)) {
+            break;
+        }
+    }
+    true
+}
+
+fn begins_outside(pattern: &Pattern, class: Class) -> bool {
+    match pattern {
+        Pattern::Literal(text) => text.first().is_some_and(|&byte| !class.has(byte)),
+        Pattern::Capture { .. } | Pattern::Empty(_) | Pattern::Run(_) => false,
+        Pattern::Sequence(items) => items.first().is_some_and(|first| begins_outside(first, class)),
+        Pattern::Choice(items) => items.iter().all(|item| begins_outside(item, class)),
+        Pattern::Optional(inner) | Pattern::Repeat(inner) | Pattern::Span(_, inner) => {
+            begins_outside(inner, class)
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Programs that match text from right to left, with choices in order of preference.
+//!
+//! Reading from the right makes the rightmost separators win and gives the surplus to the left variable, which is the
+//! choice rule. A set of (split, position) pairs that were tried keeps any run within `instructions x (length + 1)`
+//! steps, whatever the text.
+
+use super::class::Class;
+use super::pattern::Pattern;
+use smallvec::SmallVec;
+
+/// A compiled pattern.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    code: Box<[Instruction]>,
+    splits: usize,
+}
+
+/// A part of the text, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    /// Of a slot whose variable is undefined.
+    pub(super) const UNSET: Self = Self { start: u32::MAX, end: 0 };
+
+    pub(super) fn new(start: usize, end: usize) -> Self {
+        let offset = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        Self { start: offset(start), end: offset(end) }
+    }
+
+    pub(super) fn is_set(self) -> bool {
+        self.start != u32::MAX
+    }
+}
+
+/// The steps that are left of a lookup's budget.
+#[derive(Debug)]
+pub(super) struct Meter(u64);
+
+impl Meter {
+    pub(super) fn new(budget: u64) -> Self {
+        Self(budget)
+    }
+
+    pub(super) fn left(&self) -> u64 {
+        self.0
+    }
+
+    /// Takes `steps` from the budget.
+    #[inline]
+    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
+        match self.0.checked_sub(steps as u64) {
+            Some(left) => {
+                self.0 = left;
+                Ok(())
+            }
+            None => {
+                self.0 = 0;
+                Err(Exhausted)
+            }
+        }
+    }
+
+    /// Takes the steps for looking at each of `bytes` once, which is much cheaper than an instruction.
+    #[inline]
+    pub(super) fn scan(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        self.spend(1 + bytes / 8)
+    }
+}
+
+/// The budget of a lookup is spent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Exhausted;
+
+#[derive(Clone, Debug)]
+enum Instruction {
+    /// The text to the left is this.
+    Literal(Box<[u8]>),
+    /// One character of the class, a percent-triplet being one character.
+    Step(Class),
+    /// The slot ends here.
+    End(u16),
+    /// The slot starts here.
+    Start(u16),
+    Jump(u32),
+    /// Try `first`, then `second`. `number` tells splits apart; `guard` tells early that `first` cannot work.
+    Split {
+        number: u32,
+        first: u32,
+        second: u32,
+        guard: Guard,
+    },
+    /// Succeeds at the beginning of the text.
+    Match,
+}
+
+/// What has to be to the left for an alternative to work.
+#[derive(Clone, Copy, Debug)]
+enum Guard {
+    Anything,
+    Byte(u8),
+    Nothing,
+}
+
+impl Program {
+    /// Compiles a sequence of patterns.
+    pub(super) fn new(patterns: &[Pattern]) -> Self {
+        let mut compiler = Compiler { code: Vec::new(), splits: 0 };
+        patterns.iter().rev().for_each(|pattern| compiler.pattern(pattern));
+        compiler.code.push(Instruction::Match);
+        compiler.set_guards();
+        Self { code: compiler.code.into(), splits: compiler.splits }
+    }
+
+    /// Matches all of `text` from `low` on, and fills the slots with offsets into `text`.
+    pub(super) fn run(
+        &self,
+        text: &[u8],
+        low: usize,
+        slots: &mut [Span],
+        meter: &mut Meter,
+    ) -> Result<bool, Exhausted> {
+        let positions = text.len() - low + 1;
+        let tried = (self.splits * positions).div_ceil(64);
+        meter.scan(tried)?;
+        let tried = SmallVec::from_elem(0, tried);
+        let mut run = Run { code: &self.code, text, low, positions, slots, tried, stack: SmallVec::new() };
+        run.stack.push(Frame::Try { at: 0, position: text.len() });
+        while let Some(frame) = run.stack.pop() {
+            match frame {
+                Frame::Restore { slot, span } => run.slots[usize::from(slot)] = span,
+                Frame::Try { at, position } => {
+                    if run.follow(at, position, meter)? {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// One run of a program.
+struct Run<'r> {
+    code: &'r [Instruction],
+    text: &'r [u8],
+    low: usize,
+    positions: usize,
+    slots: &'r mut [Span],
+    /// One bit for each (split, position).
+    tried: SmallVec<[u64; 32]>,
+    stack: SmallVec<[Frame; 32]>,
+}
+
+enum Frame {
+    /// An alternative that is left.
+    Try { at: u32, position: usize },
+    /// What a slot held before it was set.
+    Restore { slot: u16, span: Span },
+}
+
+impl Run<'_> {
+    /// Follows one alternative to success or failure; leaves the other ones on the stack.
+    fn follow(&mut self, mut at: u32, mut position: usize, meter: &mut Meter) -> Result<bool, Exhausted> {
+        loop {
+            meter.spend(1)?;
+            let before = &self.text[self.low..position];
+            match &self.code[at as usize] {
+                Instruction::Literal(text) if before.ends_with(text) => position -= text.len(),
+                Instruction::Step(class) => match step(before, *class) {
+                    0 => return Ok(false),
+                    length => position -= length,
+                },
+                Instruction::End(slot) => {
+                    self.set(*slot, |_| Span { start: u32::MAX, ..Span::new(0, position) })
+                }
+                Instruction::Start(slot) => {
+                    self.set(*slot, |span| Span { end: span.end, ..Span::new(position, 0) })
+                }
+                Instruction::Jump(target) => {
+                    at = *target;
+                    continue;
+                }
+                Instruction::Split { number, first, second, guard } => {
+                    let bit = *number as usize * self.positions + before.len();
+                    let (word, mask) = (&mut self.tried[bit / 64], 1_u64 << (bit % 64));
+                    if *word & mask != 0 {
+                        return Ok(false);
+                    }
+                    *word |= mask;
+                    at = if guard.admits(before) {
+                        self.stack.push(Frame::Try { at: *second, position });
+                        *first
+                    } else {
+                        *second
+                    };
+                    continue;
+                }
+                Instruction::Match => return Ok(before.is_empty()),
+                Instruction::Literal(_) => return Ok(false),
+            }
+            at += 1;
+        }
+    }
+
+    fn set(&mut self, slot: u16, change: impl FnOnce(Span) -> Span) {
+        let span = &mut self.slots[usize::from(slot)];
+        self.stack.push(Frame::Restore { slot, span: *span });
+        *span = change(*span);
+    }
+}
+
+/// The length of the character at the end of `before`, or 0 if it is not in `class`.
+#[inline]
+fn step(before: &[u8], class: Class) -> usize {
+    match before {
+        [.., b'%', _, _] if class.has(b'%') => 3,
+        // The last byte belongs to a triplet that a literal has cut.
+        [.., b'%', _, _] | [.., b'%', _] | [.., b'%'] => 0,
+        [.., byte] if class.has(*byte) => 1,
+        _ => 0,
+    }
+}
+
+impl Guard {
+    #[inline]
+    fn admits(self, before: &[u8]) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Byte(byte) => before.last() == Some(&byte),
+            Self::Nothing => before.is_empty(),
+        }
+    }
+}
+
+struct Compiler {
+    code: Vec<Instruction>,
+    splits: usize,
+}
+
+impl Compiler {
+    fn pattern(&mut self, pattern: &Pattern) {
+        match pattern {
+            Pattern::Literal(text) if text.is_empty() => {}
+            Pattern::Literal(text) => self.code.push(Instruction::Literal(text.clone().into())),
+            Pattern::Capture { slot, class, may_be_empty } => self.within(*slot, |compiler| {
+                if !may_be_empty {
+                    compiler.code.push(Instruction::Step(*class));
+                }
+                compiler.run(*class);
+            }),
+            Pattern::Empty(slot) => self.within(*slot, |_| {}),
+            Pattern::Run(class) => self.run(*class),
+            Pattern::Sequence(items) => items.iter().rev().for_each(|item| self.pattern(item)),
+            Pattern::Optional(inner) => {
+                let split = self.split();
+                self.pattern(inner);
+                self.aim(split, split + 1, self.code.len());
+            }
+            Pattern::Choice(items) => {
+                let split = self.split();
+                self.pattern(&items[0]);
+                let jump = self.code.len();
+                self.code.push(Instruction::Jump(0));
+                self.pattern(&items[1]);
+                self.aim(split, split + 1, jump + 1);
+                self.code[jump] = Instruction::Jump(target(self.code.len()));
+            }
+            Pattern::Repeat(inner) => {
+                let start = self.code.len();
+                self.pattern(inner);
+                let split = self.split();
+                self.aim(split, start, split + 1);
+            }
+            Pattern::Span(slot, inner) => self.within(*slot, |compiler| compiler.pattern(inner)),
+        }
+    }
+
+    fn within(&mut self, slot: u16, inner: impl FnOnce(&mut Self)) {
+        self.code.push(Instruction::End(slot));
+        inner(self);
+        self.code.push(Instruction::Start(slot));
+    }
+
+    /// As few characters as possible.
+    fn run(&mut self, class: Class) {
+        let split = self.split();
+        self.code.push(Instruction::Step(class));
+        self.code.push(Instruction::Jump(target(split)));
+        self.aim(split, self.code.len(), split + 1);
+    }
+
+    fn split(&mut self) -> usize {
+        let number = target(self.splits);
+        self.splits += 1;
+        self.code.push(Instruction::Split { number, first: 0, second: 0, guard: Guard::Anything });
+        self.code.len() - 1
+    }
+
+    fn aim(&mut self, split: usize, to_first: usize, to_second: usize) {
+        if let Instruction::Split { first, second, .. } = &mut self.code[split] {
+            (*first, *second) = (target(to_first), target(to_second));
+        }
+    }
+
+    /// Notes at each split what its first alternative needs at once.
+    fn set_guards(&mut self) {
+        for at in 0..self.code.len() {
+            let Instruction::Split { first, .. } = self.code[at] else { continue };
+            let needed = self.guard(first as usize);
+            if let Instruction::Split { guard, .. } = &mut self.code[at] {
+                *guard = needed;
+            }
+        }
+    }
+
+    fn guard(&self, mut at: usize) -> Guard {
+        loop {
+            at = match &self.code[at] {
+                Instruction::Start(_) | Instruction::End(_) => at + 1,
+                Instruction::Jump(target) => *target as usize,
+                Instruction::Literal(text) => {
+                    return text.last().map_or(Guard::Anything, |&byte| Guard::Byte(byte));
+                }
+                Instruction::Match => return Guard::Nothing,
+                Instruction::Step(_) | Instruction::Split { .. } => return Guard::Anything,
+            }
+        }
+    }
+}
+
+/// A template is far shorter than 4 GiB, and so is its program.
+fn target(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,90 @@
+//! How the rest of a section is matched: cheaply where there is no choice, else by a program.
+
+use super::class::Class;
+use super::pattern::Pattern;
+use super::program::{Exhausted, Meter, Program, Span};
+
+/// What a section, or what is left of it, has to be.
+#[derive(Clone, Debug)]
+pub(super) enum Remainder {
+    /// Nothing.
+    End,
+    /// One capture to the end.
+    Capture(Capture),
+    Program(Program),
+}
+
+/// One capture to the end of a section.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Capture {
+    slot: u16,
+    class: Class,
+    may_be_empty: bool,
+    /// What stands before it if it is there; if `None` it has to be there.
+    prefix: Option<u8>,
+}
+
+impl Remainder {
+    pub(super) fn new(patterns: &[Pattern]) -> Self {
+        match patterns {
+            [] => Self::End,
+            [only] => capture(only).map_or_else(|| Self::Program(Program::new(patterns)), Self::Capture),
+            _ => Self::Program(Program::new(patterns)),
+        }
+    }
+
+    /// Matches all of `text` from `low` on, and fills the slots with offsets into `text`.
+    pub(super) fn matches(
+        &self,
+        text: &[u8],
+        low: usize,
+        slots: &mut [Span],
+        meter: &mut Meter,
+    ) -> Result<bool, Exhausted> {
+        match self {
+            Self::End => Ok(low == text.len()),
+            Self::Capture(capture) => {
+                meter.scan(text.len() - low)?;
+                Ok(capture.matches(text, low, slots))
+            }
+            Self::Program(program) => program.run(text, low, slots, meter),
+        }
+    }
+}
+
+/// The pattern as one capture, if it is one, or an optional one with its prefix.
+fn capture(pattern: &Pattern) -> Option<Capture> {
+    match pattern {
+        Pattern::Capture { slot, class, may_be_empty } => {
+            Some(Capture { slot: *slot, class: *class, may_be_empty: *may_be_empty, prefix: None })
+        }
+        Pattern::Optional(inner) => match &**inner {
+            Pattern::Sequence(items) => match &items[..] {
+                [Pattern::Literal(text), only] => match text[..] {
+                    [byte] => capture(only).map(|inner| Capture { prefix: Some(byte), ..inner }),
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+impl Capture {
+    fn matches(self, text: &[u8], low: usize, slots: &mut [Span]) -> bool {
+        let start = match (self.prefix, &text[low..]) {
+            (Some(_), []) => return true,
+            (Some(prefix), [first, ..]) if *first == prefix => low + 1,
+            (Some(_), _) => return false,
+            (None, _) => low,
+        };
+        let value = &text[start..];
+        let matches = self.class.has_all(value) && (self.may_be_empty || !value.is_empty());
+        if matches {
+            slots[usize::from(self.slot)] = Span::new(start, text.len());
+        }
+        matches
+    }
+}

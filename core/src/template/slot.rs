@@ -1,0 +1,168 @@
+//! The captures of a template: one slot for each place where a variable stands.
+
+use super::class::Class;
+use super::options::{Chars, Kind, Policy, TemplateOptions, Variable, VariableOptions};
+use super::parse::{Fault, Modifier, Operator, VarSpec};
+use std::sync::Arc;
+
+/// One place where a variable stands.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    /// Its position among the variables of the template.
+    pub variable: u16,
+    pub operator: Operator,
+    pub modifier: Modifier,
+    pub kind: Kind,
+    pub policy: Policy,
+    /// The variable stood in an earlier slot already.
+    pub repeats: bool,
+    /// It is one of the pairs of a query that is read as a set.
+    pub in_pairs: bool,
+    pub offset: usize,
+}
+
+impl Slot {
+    /// Whether a value may fail the structure of the template, so that another template has its turn.
+    pub(super) fn is_filtered(&self) -> bool {
+        self.repeats || self.kind == Kind::Map || matches!(self.modifier, Modifier::Prefix(_))
+    }
+
+    /// Whether it is a list whose items are pairs of a query that is read as a set.
+    pub(super) fn is_pair_list(&self) -> bool {
+        self.in_pairs && self.modifier == Modifier::Explode
+    }
+
+    /// Whether it is a list whose items carry its name: `;x=1;x=2`.
+    pub(super) fn is_named_list(&self) -> bool {
+        self.operator.is_named() && self.modifier == Modifier::Explode
+    }
+
+    /// What separates the items of a list or map.
+    pub(super) fn separator(&self) -> &'static str {
+        if self.modifier == Modifier::Explode { self.operator.separator() } else { "," }
+    }
+}
+
+/// Which section is being compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Section {
+    /// Semicolons separate parameters if the path has any `{;x}`.
+    Path {
+        has_parameters: bool,
+    },
+    Query,
+    Fragment,
+}
+
+/// Collects the slots of a template, in template order.
+pub(super) struct Slots<'o> {
+    options: &'o TemplateOptions,
+    pub slots: Vec<Slot>,
+    pub variables: Vec<Variable>,
+}
+
+impl<'o> Slots<'o> {
+    pub(super) fn new(options: &'o TemplateOptions) -> Self {
+        Self { options, slots: Vec::new(), variables: Vec::new() }
+    }
+
+    /// What the author said about a variable.
+    pub(super) fn options(&self, name: &str) -> VariableOptions {
+        self.options.variables.get(name).copied().unwrap_or_default()
+    }
+
+    /// Adds the slot of one variable and gives its number.
+    pub(super) fn add(&mut self, spec: &VarSpec, site: Site) -> Result<u16, Fault> {
+        let options = self.options(&spec.name);
+        let exploded = spec.modifier == Modifier::Explode;
+        let kind = options.kind.unwrap_or(if exploded { Kind::List } else { Kind::Scalar });
+        match (spec.modifier, kind) {
+            (Modifier::Explode, Kind::Scalar) => {
+                return Err(Fault::new(spec.offset, "an exploded variable cannot be of kind scalar"));
+            }
+            (Modifier::Prefix(_), Kind::List | Kind::Map) => {
+                return Err(Fault::new(spec.offset, "a variable with a prefix must be of kind scalar"));
+            }
+            _ => {}
+        }
+        let policy = options.policy.unwrap_or(match (site.section, site.operator) {
+            (Section::Path { .. }, Operator::Reserved) => Policy::Path,
+            (Section::Path { .. }, _) => Policy::Segment,
+            (Section::Query | Section::Fragment, _) => Policy::Text,
+        });
+        let earlier = self.variables.iter().position(|variable| *variable.name == *spec.name);
+        if earlier.is_some() && kind != Kind::Scalar {
+            return Err(Fault::new(spec.offset, "a list or map may stand only once in a template"));
+        }
+        let variable = earlier.unwrap_or(self.variables.len());
+        if earlier.is_none() {
+            self.variables.push(Variable { name: Arc::from(&*spec.name), kind, policy, required: false });
+        }
+        self.variables[variable].required |= site.is_required;
+        self.slots.push(Slot {
+            variable: number(variable),
+            operator: site.operator,
+            modifier: spec.modifier,
+            kind,
+            policy,
+            repeats: earlier.is_some(),
+            in_pairs: site.in_pairs,
+            offset: spec.offset,
+        });
+        Ok(number(self.slots.len() - 1))
+    }
+
+    /// Forgets the slots, and the variables, that were added since `mark`.
+    pub(super) fn rewind(&mut self, mark: Mark) {
+        self.slots.truncate(mark.slots);
+        self.variables = mark.variables;
+    }
+
+    /// A point to [`rewind`](Self::rewind) to.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { slots: self.slots.len(), variables: self.variables.clone() }
+    }
+
+    /// The characters that the value in a slot may hold; `among` is how many variables the expression has.
+    pub(super) fn class(&self, slot: u16, spec: &VarSpec, section: Section, among: usize) -> Class {
+        let Slot { operator, kind, modifier, .. } = self.slots[usize::from(slot)];
+        let has_parameters = match section {
+            _ if operator == Operator::Parameter => return Class::SegmentNoSemicolon,
+            Section::Query if operator.keeps_reserved() => return Class::Fragment,
+            Section::Query => return Class::QueryValue,
+            _ if operator == Operator::QueryMore => return Class::SegmentNoAmpersand,
+            Section::Fragment => return Class::Fragment,
+            Section::Path { has_parameters } => has_parameters,
+        };
+        let bounded = match (operator, modifier) {
+            (Operator::Reserved, _) if self.options(&spec.name).chars == Chars::Any => return Class::All,
+            (Operator::Reserved, _) => return Class::Reserved,
+            (Operator::Path, Modifier::Explode) => [Class::Segments, Class::SegmentsNoSemicolon],
+            (Operator::Simple, _) if among > 1 && kind == Kind::Scalar => {
+                [Class::SegmentNoComma, Class::SegmentNoCommaSemicolon]
+            }
+            _ => [Class::Segment, Class::SegmentNoSemicolon],
+        };
+        bounded[usize::from(has_parameters)]
+    }
+}
+
+/// Where a slot is.
+#[derive(Clone, Copy)]
+pub(super) struct Site {
+    pub section: Section,
+    pub operator: Operator,
+    pub is_required: bool,
+    pub in_pairs: bool,
+}
+
+/// A state of [`Slots`].
+pub(super) struct Mark {
+    slots: usize,
+    variables: Vec<Variable>,
+}
+
+/// Slots, variables and instructions are few: the length of a template bounds them.
+pub(super) fn number(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}

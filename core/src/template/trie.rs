@@ -1,0 +1,224 @@
+//! A trie over the heads of templates: edges are literals or captures.
+//!
+//! A head leaves no choice, so a URI reaches each node at one position at most. Nodes lie in the order of a
+//! depth-first walk, so that the way to a template is mostly one run of memory.
+
+use super::compile::Token;
+use super::gate::Gate;
+
+/// An immutable trie. Templates are known by their rank: the lower one wins.
+#[derive(Debug)]
+pub(super) struct Trie {
+    nodes: Box<[Node]>,
+    /// The first byte of each node's edge, by node: the literal children of a node are neighbours, in byte order.
+    first_bytes: Box<[u8]>,
+    edges: Box<[u8]>,
+    entries: Box<[u32]>,
+    gates: Box<[Gate]>,
+}
+
+/// A node of the trie.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Node {
+    edge: Range,
+    /// The literal children, followed by the capture child if there is one.
+    children: Range,
+    entries: Range,
+    /// The best rank here and below.
+    pub best: u32,
+    gate: u32,
+    has_capture: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Range {
+    start: u32,
+    len: u32,
+}
+
+/// The root.
+pub(super) const ROOT: u32 = 0;
+
+const NO_GATE: u32 = u32::MAX;
+
+impl Trie {
+    pub(super) fn node(&self, node: u32) -> &Node {
+        &self.nodes[node as usize]
+    }
+
+    /// The literal child of `node` on the way of `rest`, and the length of its edge.
+    #[inline]
+    pub(super) fn literal_child(&self, node: &Node, rest: &[u8]) -> Option<(u32, usize)> {
+        let first = *rest.first()?;
+        let literals = Range { len: node.children.len - u32::from(node.has_capture), ..node.children };
+        let at = memchr::memchr(first, of(&self.first_bytes, literals))?;
+        let child = node.children.start + index(at);
+        let edge = of(&self.edges, self.node(child).edge);
+        rest.starts_with(edge).then_some((child, edge.len()))
+    }
+
+    /// The child behind a capture.
+    pub(super) fn capture_child(&self, node: &Node) -> Option<u32> {
+        node.has_capture.then(|| node.children.start + node.children.len - 1)
+    }
+
+    /// The templates whose head ends at `node`, best first, without those behind its gate.
+    pub(super) fn entries(&self, node: &Node) -> &[u32] {
+        of(&self.entries, node.entries)
+    }
+
+    pub(super) fn gate(&self, node: &Node) -> Option<&Gate> {
+        self.gates.get(node.gate as usize)
+    }
+}
+
+fn of<T>(all: &[T], range: Range) -> &[T] {
+    &all[range.start as usize..(range.start + range.len) as usize]
+}
+
+/// Builds a trie. Templates are inserted best first.
+#[derive(Debug)]
+pub(super) struct Builder {
+    nodes: Vec<Branch>,
+}
+
+#[derive(Debug, Default)]
+struct Branch {
+    edge: Vec<u8>,
+    /// In the order of the first byte of their edges.
+    literals: Vec<u32>,
+    capture: Option<u32>,
+    entries: Vec<u32>,
+    best: u32,
+}
+
+impl Builder {
+    pub(super) fn new() -> Self {
+        Self { nodes: vec![Branch { best: u32::MAX, ..Branch::default() }] }
+    }
+
+    /// Adds the template of `rank`, which is worse than all before it.
+    pub(super) fn insert(&mut self, head: &[Token], rank: u32) {
+        let mut node = ROOT;
+        self.touch(node, rank);
+        for token in head {
+            node = match token {
+                Token::Literal(text) => self.literal(node, text, rank),
+                Token::Capture => self.capture(node, rank),
+            };
+        }
+        self.at(node).entries.push(rank);
+    }
+
+    /// Lays the trie out for search. `gate` takes the entries of a node and keeps those that need no gate.
+    pub(super) fn build(mut self, mut gate: impl FnMut(&mut Vec<u32>) -> Option<Gate>) -> Trie {
+        let mut nodes = vec![Node::default()];
+        let (mut first_bytes, mut edges, mut entries, mut gates) =
+            (vec![0], Vec::new(), Vec::new(), Vec::new());
+        let mut open = vec![(ROOT, ROOT)];
+        while let Some((from, to)) = open.pop() {
+            let mut branch = std::mem::take(self.at(from));
+            let own_gate = gate(&mut branch.entries).map(|gate| {
+                gates.push(gate);
+                index(gates.len() - 1)
+            });
+            let children: Vec<u32> = branch.literals.iter().copied().chain(branch.capture).collect();
+            let (first, opened) = (nodes.len(), open.len());
+            nodes[to as usize] = Node {
+                edge: append(&mut edges, &branch.edge),
+                children: Range { start: index(first), len: index(children.len()) },
+                entries: append(&mut entries, &branch.entries),
+                best: branch.best,
+                gate: own_gate.unwrap_or(NO_GATE),
+                has_capture: branch.capture.is_some(),
+            };
+            nodes.resize(first + children.len(), Node::default());
+            first_bytes.extend(
+                children.iter().map(|&child| self.at(child).edge.first().copied().unwrap_or_default()),
+            );
+            open.extend((index(first)..).zip(children).map(|(to, from)| (from, to)));
+            open[opened..].reverse();
+        }
+        Trie {
+            nodes: nodes.into(),
+            first_bytes: first_bytes.into(),
+            edges: edges.into(),
+            entries: entries.into(),
+            gates: gates.into(),
+        }
+    }
+
+    fn at(&mut self, node: u32) -> &mut Branch {
+        &mut self.nodes[node as usize]
+    }
+
+    fn touch(&mut self, node: u32, rank: u32) {
+        let best = &mut self.at(node).best;
+        *best = rank.min(*best);
+    }
+
+    fn add(&mut self, edge: &[u8], rank: u32) -> u32 {
+        self.nodes.push(Branch { edge: edge.to_vec(), best: rank, ..Branch::default() });
+        index(self.nodes.len() - 1)
+    }
+
+    fn capture(&mut self, node: u32, rank: u32) -> u32 {
+        let child = match self.at(node).capture {
+            Some(child) => child,
+            None => self.add(b"", rank),
+        };
+        self.at(node).capture = Some(child);
+        self.touch(child, rank);
+        child
+    }
+
+    /// Goes down from `node` along `text`, making what is missing.
+    fn literal(&mut self, mut node: u32, mut text: &[u8], rank: u32) -> u32 {
+        while let Some(&first) = text.first() {
+            let place = self.nodes[node as usize]
+                .literals
+                .binary_search_by_key(&Some(&first), |&child| self.nodes[child as usize].edge.first());
+            let child = match place {
+                Ok(place) => {
+                    let child = self.at(node).literals[place];
+                    let shared =
+                        self.at(child).edge.iter().zip(text).take_while(|(one, other)| one == other).count();
+                    let child =
+                        if shared < self.at(child).edge.len() { self.cut(child, shared) } else { child };
+                    self.at(node).literals[place] = child;
+                    text = &text[shared..];
+                    child
+                }
+                Err(place) => {
+                    let child = self.add(text, rank);
+                    self.at(node).literals.insert(place, child);
+                    text = b"";
+                    child
+                }
+            };
+            self.touch(child, rank);
+            node = child;
+        }
+        node
+    }
+
+    /// Cuts the edge to `child` after `shared` bytes; gives the node in the middle.
+    fn cut(&mut self, child: u32, shared: usize) -> u32 {
+        let rest = self.at(child).edge.split_off(shared);
+        let edge = std::mem::replace(&mut self.at(child).edge, rest);
+        let best = self.at(child).best;
+        let middle = self.add(&edge, best);
+        self.at(middle).literals.push(child);
+        middle
+    }
+}
+
+fn append<T: Copy>(all: &mut Vec<T>, some: &[T]) -> Range {
+    all.extend_from_slice(some);
+    Range { start: index(all.len() - some.len()), len: index(some.len()) }
+}
+
+/// Templates are far fewer, and all their text far shorter, than 2^32.
+pub(super) fn index(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
