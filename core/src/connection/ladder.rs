@@ -259,7 +259,7 @@ impl Connection {
         if !self.listens.contains(&owned) {
             return false;
         }
-        let open = self.engine.hub().listening(self.id, id.raw());
+        let open = self.engine.hub().listening(self.id, id);
         if !open {
             self.listens.remove(&owned);
         }

@@ -35,7 +35,7 @@ impl Connection {
         }
         let pairs: Vec<_> = honoured.uris.iter().map(|(normal, uri)| (&**normal, &**uri)).collect();
         let filter = Filter { lists: honoured.lists, uris: &pairs };
-        match self.engine.hub().listen(self.id, request.id.raw(), request.principal.clone(), filter) {
+        match self.engine.hub().listen(self.id, request.id, request.principal.clone(), filter) {
             Ok(first) => {
                 self.listens.insert(OwnedId::from(request.id));
                 self.acknowledge(request, &honoured, out);

@@ -43,7 +43,7 @@ impl Connection {
         if !self.listens.remove(&OwnedId::from(id)) {
             return Vec::new();
         }
-        let last = self.engine.hub().cancel(self.id, id.raw()).unwrap_or_default();
+        let last = self.engine.hub().cancel(self.id, id).unwrap_or_default();
         last.into_iter().map(|uri| Event::Unwatched { uri }).collect()
     }
 }

@@ -4,25 +4,46 @@
 //! slow consumer holds dirty bits, never bytes, and what it holds is bounded by what it asked for (DEC-17). The one
 //! lock is a leaf: nothing is asked, worded or called while it is held, and no read or list takes it.
 
+mod coalesce;
+#[cfg(test)]
+mod model;
+mod notice;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use notice::word_end;
+
+use crate::json_text;
+use crate::jsonrpc::Id;
 use crate::limits::Limits;
 use crate::now::Millis;
 use crate::principal::Principal;
+use notice::{Asked, Batch};
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::BitOr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use table::{Spelling, Table};
 
 /// The only table of subscriptions of a server. An unknown [`ConnectionId`] is ignored everywhere: it has nothing
 /// here, or has just left.
 #[derive(Debug)]
 pub struct Hub {
     next: AtomicU64,
+    max_filter_uris: usize,
+    table: Mutex<Table>,
 }
 
 impl Hub {
     /// An empty hub, with the bounds `subscriptions`, `filter_uris` and `coalesce` of `limits`.
-    pub fn new(_limits: &Limits) -> Self {
-        Self { next: AtomicU64::new(0) }
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            next: AtomicU64::new(0),
+            max_filter_uris: limits.filter_uris,
+            table: Mutex::new(Table::new(limits)),
+        }
     }
 
     /// A number for a new connection. Takes no lock: a connection that never calls [`Hub::legacy`] or
@@ -33,16 +54,21 @@ impl Hub {
 
     /// Frees everything that the connection holds. Returns the canonical URIs that nobody watches
     /// any longer.
-    pub fn disconnect(&self, _id: ConnectionId) -> Vec<Arc<str>> {
-        Vec::new()
+    pub fn disconnect(&self, id: ConnectionId) -> Vec<Arc<str>> {
+        self.lock().disconnect(id)
     }
 
     /// The connection negotiated a legacy revision: it may subscribe, and hears of changes to the lists in `lists`
     /// (those whose `listChanged` was declared, R-042, R-076), all held back until [`Hub::ready`] (R-038, DEC-08).
-    pub fn legacy(&self, _id: ConnectionId, _principal: Arc<Principal>, _lists: ListKinds) {}
+    /// A second call changes nothing.
+    pub fn legacy(&self, id: ConnectionId, principal: Arc<Principal>, lists: ListKinds) {
+        self.lock().legacy(id, principal, lists);
+    }
 
     /// `notifications/initialized` came: what was held back may go out.
-    pub fn ready(&self, _id: ConnectionId, _woken: &mut Vec<ConnectionId>) {}
+    pub fn ready(&self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
+        self.lock().ready(id, woken);
+    }
 
     /// `resources/subscribe` on a connection that called [`Hub::legacy`]. Idempotent: the first `spelling` is the one
     /// that its notifications carry (R-081, DEC-15). Returns `canonical` if nobody watched it before.
@@ -51,53 +77,85 @@ impl Hub {
     /// [`LimitReached`] when the connection holds [`Limits::subscriptions`] (DEC-18).
     pub fn subscribe(
         &self,
-        _id: ConnectionId,
-        _canonical: &str,
-        _spelling: &str,
+        id: ConnectionId,
+        canonical: &str,
+        spelling: &str,
     ) -> Result<Option<Arc<str>>, LimitReached> {
-        Ok(None)
+        let spelling = own_spelling(canonical, spelling);
+        self.lock().subscribe(id, canonical, spelling)
     }
 
     /// `resources/unsubscribe`: nothing further is delivered for `canonical`, not even what was pending.
     /// Returns it if nobody watches it any longer.
-    pub fn unsubscribe(&self, _id: ConnectionId, _canonical: &str) -> Option<Arc<str>> {
-        None
+    pub fn unsubscribe(&self, id: ConnectionId, canonical: &str) -> Option<Arc<str>> {
+        self.lock().unsubscribe(id, canonical)
     }
 
-    /// `subscriptions/listen`. `request_id` is the JSON text of its id, repeated byte for byte. The caller
-    /// writes the acknowledgement before the next [`Hub::deliver`] on this connection. Returns the URIs that
-    /// nobody watched before. After [`Hub::shutdown`] the next deliver ends it.
+    /// `subscriptions/listen`. Its id is repeated byte for byte in whatever it is told. The caller writes the
+    /// acknowledgement before the next [`Hub::deliver`] on this connection. Returns the URIs that nobody
+    /// watched before. After [`Hub::shutdown`] the next deliver ends it.
     ///
     /// # Errors
     /// [`ListenError`]; nothing is registered then.
     pub fn listen(
         &self,
-        _id: ConnectionId,
-        _request_id: &str,
-        _principal: Arc<Principal>,
-        _filter: Filter<'_>,
+        id: ConnectionId,
+        request_id: Id<'_>,
+        principal: Arc<Principal>,
+        filter: Filter<'_>,
     ) -> Result<Vec<Arc<str>>, ListenError> {
-        Ok(Vec::new())
+        let mut seen = HashSet::with_capacity(filter.uris.len());
+        let distinct = filter.uris.iter().filter(|(canonical, _)| seen.insert(*canonical));
+        let uris: Vec<_> =
+            distinct.map(|(canonical, spelling)| (*canonical, own_spelling(canonical, spelling))).collect();
+        if uris.len() > self.max_filter_uris {
+            return Err(ListenError::LimitReached);
+        }
+        self.lock().listen(id, request_id, principal, (filter.lists, uris))
     }
 
     /// `notifications/cancelled` for a listen: nothing further for that id, and no response. Returns the URIs
     /// that nobody watches any longer, or `None` if there is no such listen.
-    pub fn cancel(&self, _id: ConnectionId, _request_id: &str) -> Option<Vec<Arc<str>>> {
-        None
+    pub fn cancel(&self, id: ConnectionId, request_id: Id<'_>) -> Option<Vec<Arc<str>>> {
+        self.lock().cancel(id, request_id)
     }
 
     /// Whether a listen with this id is open: neither cancelled nor answered.
-    pub fn listening(&self, _id: ConnectionId, _request_id: &str) -> bool {
-        false
+    pub fn listening(&self, id: ConnectionId, request_id: Id<'_>) -> bool {
+        self.lock().listening(id, request_id)
     }
 
     /// `canonical` changed. Those who watch it, or one of `under` (the resources registered as having children that
     /// it lies beneath), are marked; connections that had nothing to deliver before are added to `woken`. A watched
     /// URI is told at once, then not again before [`Limits::coalesce`] has passed.
-    pub fn updated(&self, _canonical: &str, _under: &[&str], _now: Millis, _woken: &mut Vec<ConnectionId>) {}
+    pub fn updated(&self, canonical: &str, under: &[&str], now: Millis, woken: &mut Vec<ConnectionId>) {
+        let mut table = self.lock();
+        if let Some(topic) = table.topic(canonical) {
+            table.changed(topic, now, woken);
+        }
+        for (at, parent) in under.iter().enumerate() {
+            let is_new = *parent != canonical && !under[..at].contains(parent);
+            if let Some(topic) = table.topic(parent).filter(|_| is_new) {
+                table.changed(topic, now, woken);
+            }
+        }
+    }
 
     /// The lists in `kinds` changed: the same for everybody who hears of them.
-    pub fn list_changed(&self, _kinds: ListKinds, _now: Millis, _woken: &mut Vec<ConnectionId>) {}
+    pub fn list_changed(&self, kinds: ListKinds, now: Millis, woken: &mut Vec<ConnectionId>) {
+        let mut table = self.lock();
+        for (topic, kind) in ListKinds::EACH.into_iter().enumerate() {
+            if kinds.contains(kind) {
+                table.changed(topic, now, woken);
+            }
+        }
+    }
+
+    /// Marks everything that a legacy connection asked for: notifications may have been lost on their way, as when a
+    /// stream is resumed from before its replay log.
+    pub fn mark_all(&self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
+        self.lock().mark_all(id, woken);
+    }
 
     /// Appends what the connection must be told, one JSON line for each message, ended by `\n`, in HTTP too.
     ///
@@ -106,40 +164,70 @@ impl Hub {
     /// The caller serialises this with the messages of the same connection.
     pub fn deliver(
         &self,
-        _id: ConnectionId,
-        _delivery: Delivery<'_>,
-        _out: &mut Vec<u8>,
-        _may_see: &mut dyn FnMut(&Principal, &str) -> bool,
+        id: ConnectionId,
+        delivery: Delivery<'_>,
+        out: &mut Vec<u8>,
+        may_see: &mut dyn FnMut(&Principal, &str) -> bool,
     ) -> Delivered {
-        Delivered::Idle
+        let start = out.len();
+        let mut asked = Asked::new(may_see);
+        loop {
+            let room = delivery.room.saturating_sub(out.len() - start);
+            let Batch { notices, several, left } = self.lock().take(id, room);
+            for notice in &notices {
+                if asked.may_see(notice, several) {
+                    notice.word(delivery, out);
+                }
+            }
+            if left != Delivered::More || out.len() - start >= delivery.room {
+                return left;
+            }
+        }
     }
 
     /// When [`Hub::tick`] is due: the earliest change that waits for its coalescing time.
     pub fn deadline(&self) -> Option<Millis> {
-        None
+        self.lock().schedule.deadline()
     }
 
     /// Marks what waited for its coalescing time.
-    pub fn tick(&self, _now: Millis, _woken: &mut Vec<ConnectionId>) {}
+    pub fn tick(&self, now: Millis, woken: &mut Vec<ConnectionId>) {
+        self.lock().tick(now, woken);
+    }
 
     /// Ends the listens of the principal with this identity: each is answered, and hears of nothing more.
-    /// Returns the URIs that nobody watches any longer.
-    pub fn revoke(&self, _principal: &str, _woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
-        Vec::new()
+    /// Returns the URIs that nobody watches any longer. Legacy subscriptions stay: the guard refuses their
+    /// notifications.
+    pub fn revoke(&self, principal: &str, woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
+        self.lock().revoke(principal, woken)
     }
 
     /// Ends every listen after what it must still be told. Later changes are ignored.
-    pub fn shutdown(&self, _woken: &mut Vec<ConnectionId>) {}
+    pub fn shutdown(&self, woken: &mut Vec<ConnectionId>) {
+        self.lock().shutdown(woken);
+    }
 
     /// Whether anybody watches `canonical`.
-    pub fn watched(&self, _canonical: &str) -> bool {
-        false
+    pub fn watched(&self, canonical: &str) -> bool {
+        self.lock().topic(canonical).is_some()
     }
 
     /// What the hub holds: all zero once everybody has left.
     pub fn counts(&self) -> Counts {
-        Counts::default()
+        self.lock().counts()
     }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A spelling as a JSON string, unless it is the canonical URI as it stands.
+fn own_spelling(canonical: &str, spelling: &str) -> Option<Spelling> {
+    let mut text = Vec::with_capacity(spelling.len() + 2);
+    json_text::escape_into(spelling, &mut text);
+    let is_canonical = spelling == canonical && text.len() == spelling.len() + 2;
+    (!is_canonical).then(|| text.into())
 }
 
 /// A connection of one hub. Never reused.
@@ -160,6 +248,9 @@ impl ListKinds {
     /// `notifications/prompts/list_changed`, likewise.
     pub const PROMPTS: Self = Self(4);
 
+    /// Each of them alone.
+    const EACH: [Self; 3] = [Self::RESOURCES, Self::TOOLS, Self::PROMPTS];
+
     /// The lists that are in both sets.
     #[must_use]
     pub fn intersection(self, other: Self) -> Self {
@@ -169,6 +260,15 @@ impl ListKinds {
     /// Whether all of `other` is in this set.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// The notification of a set of one.
+    fn method(self) -> &'static str {
+        match self {
+            Self::RESOURCES => "notifications/resources/list_changed",
+            Self::TOOLS => "notifications/tools/list_changed",
+            _ => "notifications/prompts/list_changed",
+        }
     }
 }
 
@@ -194,7 +294,7 @@ pub struct Filter<'a> {
 pub struct Delivery<'a> {
     /// Bytes that the stream can take now.
     pub room: usize,
-    /// `serverInfo` as JSON text for final results, unless configured off.
+    /// `serverInfo` as JSON text on one line, for final results, unless configured off.
     pub server_info: Option<&'a str>,
     /// How the server ends a listen on this transport.
     pub ending: Ending,
@@ -226,7 +326,7 @@ pub enum Delivered {
 pub struct Counts {
     /// Connections that are legacy or listen.
     pub connections: usize,
-    /// Pairs of a watched URI and a legacy connection or a listen, and open listens themselves.
+    /// Subscriptions of legacy connections, and listens: what [`Limits::subscriptions`] bounds for one connection.
     pub subscriptions: usize,
     /// URIs that somebody watches.
     pub uris: usize,

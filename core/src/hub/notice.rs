@@ -1,0 +1,212 @@
+//! What a connection must be told: taken from the table under the lock, put to the guard and worded without it.
+//!
+//! Law: a notice owns all that its wording needs, and each message is one line. Nothing else in the engine words a
+//! change.
+
+use super::table::{Connection, Spelling, State, Subject, Table};
+use super::{ConnectionId, Delivered, Delivery, Ending, ListKinds};
+use crate::jsonrpc::{Envelope, Id, Json, ObjectWriter, OwnedId, end};
+use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID};
+use crate::principal::Principal;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Most notices taken in one hold of the lock.
+const BATCH: usize = 256;
+
+/// One thing to tell one subscriber.
+#[derive(Debug)]
+pub(super) struct Notice {
+    principal: Arc<Principal>,
+    /// The id of the listen; none for a legacy connection.
+    request_id: Option<Arc<OwnedId>>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    ListChanged(ListKinds),
+    Updated { canonical: Arc<str>, spelling: Option<Spelling> },
+    Ended,
+}
+
+/// Notices, and what is left after them.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) notices: Vec<Notice>,
+    /// Whether the connection has more than one subscriber, so that the guard could be asked the same twice.
+    pub(super) several: bool,
+    pub(super) left: Delivered,
+}
+
+impl Table {
+    /// Takes notices whose wording begins within `room` bytes, one from each subscriber in turn.
+    pub(super) fn take(&mut self, id: ConnectionId, room: usize) -> Batch {
+        let mut batch = Batch { notices: Vec::new(), several: false, left: Delivered::Idle };
+        let Some(key) = self.connection(id) else {
+            batch.left = if self.closing { Delivered::Ended } else { Delivered::Idle };
+            return batch;
+        };
+        let mut used = 0;
+        while used < room && batch.notices.len() < BATCH {
+            let Some(subscriber) = self.connections[key].queue.pop_front() else { break };
+            if let Some(notice) = self.next_notice(key, subscriber) {
+                used += notice.size();
+                batch.notices.push(notice);
+            }
+        }
+        let connection = &self.connections[key];
+        batch.several = connection.listens.len() + usize::from(connection.legacy.is_some()) > 1;
+        batch.left = match () {
+            () if !connection.queue.is_empty() => Delivered::More,
+            () if self.is_over(connection) => Delivered::Ended,
+            () => Delivered::Idle,
+        };
+        batch
+    }
+
+    /// The next notice for a subscriber that was taken from its connection's queue; none if what was to be told has
+    /// been unsubscribed since.
+    fn next_notice(&mut self, connection: usize, key: usize) -> Option<Notice> {
+        let subscriber = &mut self.subscribers[key];
+        let what = if let Some(topic) = subscriber.dirty.pop_front() {
+            let spelling = subscriber.watches.get_mut(&topic).and_then(|watch| {
+                watch.dirty = false;
+                watch.spelling.clone()
+            });
+            Some(match &self.topics[topic].subject {
+                Subject::List(kind) => What::ListChanged(*kind),
+                Subject::Uri(uri) => What::Updated { canonical: Arc::clone(uri), spelling },
+            })
+        } else if subscriber.state == State::Ending {
+            subscriber.state = State::Ended;
+            Some(What::Ended)
+        } else {
+            None
+        };
+        let (principal, request_id) = (Arc::clone(&subscriber.principal), subscriber.request_id.clone());
+        subscriber.requeue(key, &mut self.connections[connection].queue);
+        if subscriber.state == State::Ended {
+            self.ended(connection, key);
+        }
+        what.map(|what| Notice { principal, request_id, what })
+    }
+
+    /// A listen was answered. It is forgotten, unless it still watches something: that is released, and told, with
+    /// the connection.
+    fn ended(&mut self, connection: usize, key: usize) {
+        let connection = &mut self.connections[connection];
+        connection.ended = true;
+        if self.subscribers[key].watches.is_empty() {
+            let subscriber = self.subscribers.remove(key);
+            subscriber.request_id.and_then(|id| connection.listens.remove(&*id.as_id().canonical()));
+        }
+    }
+
+    fn is_over(&self, connection: &Connection) -> bool {
+        let ended = connection.ended && connection.legacy.is_none();
+        let mut listens = connection.listens.values();
+        (self.closing || ended) && listens.all(|key| self.subscribers[*key].state == State::Ended)
+    }
+}
+
+/// The guard's answers within one delivery.
+pub(super) struct Asked<'a> {
+    may_see: &'a mut dyn FnMut(&Principal, &str) -> bool,
+    /// By address of the principal and canonical URI. The value keeps the principal alive, and so its address unique.
+    known: HashMap<(usize, Arc<str>), (Arc<Principal>, bool)>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(may_see: &'a mut dyn FnMut(&Principal, &str) -> bool) -> Self {
+        Self { may_see, known: HashMap::new() }
+    }
+
+    /// Whether a notice may be worded. Answers are remembered if there are `several` subscribers.
+    pub(super) fn may_see(&mut self, notice: &Notice, several: bool) -> bool {
+        let What::Updated { canonical, .. } = &notice.what else { return true };
+        let principal = &notice.principal;
+        if !several {
+            return (self.may_see)(principal, canonical);
+        }
+        let key = (Arc::as_ptr(principal) as usize, Arc::clone(canonical));
+        let ask = || (Arc::clone(principal), (self.may_see)(principal, canonical));
+        self.known.entry(key).or_insert_with(ask).1
+    }
+}
+
+impl Notice {
+    /// Appends its messages to `out`.
+    pub(super) fn word(&self, delivery: Delivery<'_>, out: &mut Vec<u8>) {
+        let request_id = self.request_id.as_ref().map(|id| id.as_id());
+        match (&self.what, request_id) {
+            (What::ListChanged(kind), _) => word_list_changed(*kind, request_id, out),
+            (What::Updated { canonical, spelling }, _) => {
+                word_updated(canonical, spelling.as_deref(), request_id, out);
+            }
+            (What::Ended, Some(id)) => word_end(id, delivery.server_info, delivery.ending, out),
+            // Only a listen ends.
+            (What::Ended, None) => {}
+        }
+    }
+
+    /// How many bytes an update takes; what is rare and short counts as an update of nothing.
+    fn size(&self) -> usize {
+        const UPDATE: &str =
+            r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":""}}"#;
+        const TAG: &str = r#""_meta":{"io.modelcontextprotocol/subscriptionId":},"#;
+        let tag = self.request_id.as_ref().map_or(0, |id| TAG.len() + id.as_id().raw().len());
+        let uri = match &self.what {
+            What::Updated { spelling: Some(spelling), .. } => spelling.len(),
+            What::Updated { canonical, .. } => canonical.len(),
+            What::ListChanged(_) | What::Ended => 0,
+        };
+        UPDATE.len() + tag + uri
+    }
+}
+
+/// R-083; with the id of a listen, R-092.
+fn word_updated(canonical: &str, spelling: Option<&[u8]>, request_id: Option<Id<'_>>, out: &mut Vec<u8>) {
+    Envelope::notification(out, "notifications/resources/updated", |params| {
+        put_tag(params, request_id);
+        match spelling {
+            Some(spelling) => params.value("uri").extend_from_slice(spelling),
+            None => params.str("uri", canonical),
+        }
+    });
+    end(out);
+}
+
+/// R-076; with the id of a listen, R-077.
+fn word_list_changed(kind: ListKinds, request_id: Option<Id<'_>>, out: &mut Vec<u8>) {
+    Envelope::notification(out, kind.method(), |params| put_tag(params, request_id));
+    end(out);
+}
+
+/// Appends the answer to a listen that the server ends (R-096, R-097): also where there is nothing to listen to, right
+/// after the acknowledgement (DEC-10). `server_info` is JSON text on one line.
+pub fn word_end(id: Id<'_>, server_info: Option<&str>, ending: Ending, out: &mut Vec<u8>) {
+    Envelope::JsonRpc.result(out, id, |result| {
+        result.str("resultType", "complete");
+        result.object("_meta", |meta| {
+            meta.raw(SUBSCRIPTION_ID, Json::from(id));
+            if let Some(server_info) = server_info {
+                meta.value(SERVER_INFO).extend_from_slice(server_info.as_bytes());
+            }
+        });
+    });
+    end(out);
+    if ending == Ending::ResultThenCancelled {
+        Envelope::notification(out, "notifications/cancelled", |params| {
+            params.raw("requestId", Json::from(id));
+        });
+        end(out);
+    }
+}
+
+/// R-091.
+fn put_tag(params: &mut ObjectWriter<'_>, request_id: Option<Id<'_>>) {
+    if let Some(id) = request_id {
+        params.object("_meta", |meta| meta.raw(SUBSCRIPTION_ID, Json::from(id)));
+    }
+}

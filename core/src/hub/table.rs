@@ -1,0 +1,407 @@
+//! The tables: connections, the subscribers on them, the topics that these watch; and how each comes and goes.
+//!
+//! Law: a subscriber is found from a topic and a topic from a subscriber without a search, so that leaving costs as
+//! little as coming. A topic lives while somebody watches it; the lists are topics that live for ever.
+
+use super::coalesce::{Gate, Schedule};
+use super::{ConnectionId, Counts, LimitReached, ListKinds, ListenError};
+use crate::jsonrpc::{Id, OwnedId};
+use crate::limits::Limits;
+use crate::principal::Principal;
+use slab::Slab;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Everything behind the lock of the hub. The hash maps are looked up in, never walked: order comes from the slabs.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) connections: Slab<Connection>,
+    pub(super) subscribers: Slab<Subscriber>,
+    /// The lists come first, in the order of [`ListKinds::EACH`].
+    pub(super) topics: Slab<Topic>,
+    pub(super) schedule: Schedule,
+    /// Set by [`Table::shutdown`].
+    pub(super) closing: bool,
+    by_id: HashMap<ConnectionId, usize>,
+    by_uri: HashMap<Arc<str>, usize>,
+    max_subscriptions: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) id: ConnectionId,
+    pub(super) legacy: Option<usize>,
+    /// By [`Id::canonical`].
+    pub(super) listens: BTreeMap<Box<str>, usize>,
+    /// Subscribers that have something to be told, each once, served in turn. The host was woken when it became
+    /// non-empty.
+    pub(super) queue: VecDeque<usize>,
+    /// Whether the server ended a listen, and none was opened since.
+    pub(super) ended: bool,
+}
+
+/// A legacy connection or one listen.
+#[derive(Debug)]
+pub(super) struct Subscriber {
+    pub(super) connection: usize,
+    pub(super) principal: Arc<Principal>,
+    /// The id of a listen; none for a legacy connection.
+    pub(super) request_id: Option<Arc<OwnedId>>,
+    pub(super) state: State,
+    pub(super) watches: BTreeMap<usize, Watch>,
+    /// The topics of `watches` that are dirty, oldest first.
+    pub(super) dirty: VecDeque<usize>,
+    /// Whether it is in its connection's queue.
+    queued: bool,
+}
+
+/// ```text
+/// legacy:  Held ──ready──▶ Open
+/// listen:                  Open ──revoke, shutdown──▶ Ending ──its end is worded──▶ Ended
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// `notifications/initialized` has not come: dirty, but not told (R-038).
+    Held,
+    Open,
+    /// To be answered once nothing is dirty.
+    Ending,
+    /// Answered; what it watched is released with the connection.
+    Ended,
+}
+
+/// One subscriber's interest in one topic.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// Where the subscriber stands in the topic's `watchers`.
+    place: usize,
+    pub(super) dirty: bool,
+    pub(super) spelling: Option<Spelling>,
+}
+
+/// A client's own spelling as a JSON string, quotes included; none where it is the canonical URI, unescaped.
+pub(super) type Spelling = Arc<[u8]>;
+
+#[derive(Debug)]
+pub(super) struct Topic {
+    pub(super) subject: Subject,
+    pub(super) watchers: Vec<usize>,
+    pub(super) gate: Gate,
+}
+
+/// What a topic is about.
+#[derive(Clone, Debug)]
+pub(super) enum Subject {
+    /// The set of one list. Holds one kind.
+    List(ListKinds),
+    /// A canonical URI.
+    Uri(Arc<str>),
+}
+
+impl Table {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let lists = ListKinds::EACH.into_iter().map(|kind| Topic::new(Subject::List(kind)));
+        Self {
+            connections: Slab::new(),
+            subscribers: Slab::new(),
+            topics: lists.enumerate().collect(),
+            schedule: Schedule::new(limits.coalesce),
+            closing: false,
+            by_id: HashMap::new(),
+            by_uri: HashMap::new(),
+            max_subscriptions: limits.subscriptions,
+        }
+    }
+
+    pub(super) fn legacy(&mut self, id: ConnectionId, principal: Arc<Principal>, lists: ListKinds) {
+        let connection = self.connection_or_new(id);
+        if self.connections[connection].legacy.is_some() {
+            return;
+        }
+        let key = self.subscribers.insert(Subscriber::new(connection, principal, None));
+        self.connections[connection].legacy = Some(key);
+        self.watch_lists(key, lists);
+    }
+
+    pub(super) fn ready(&mut self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
+        let Some(key) = self.legacy_of(id) else { return };
+        let subscriber = &mut self.subscribers[key];
+        if subscriber.state == State::Held {
+            subscriber.state = State::Open;
+            subscriber.enqueue(key, &mut self.connections, woken);
+        }
+    }
+
+    /// Returns whether `canonical` is newly watched.
+    pub(super) fn subscribe(
+        &mut self,
+        id: ConnectionId,
+        canonical: &str,
+        spelling: Option<Spelling>,
+    ) -> Result<Option<Arc<str>>, LimitReached> {
+        let Some(key) = self.legacy_of(id) else { return Ok(None) };
+        let known = self.by_uri.get(canonical);
+        if known.is_some_and(|topic| self.subscribers[key].watches.contains_key(topic)) {
+            return Ok(None);
+        }
+        if self.subscriptions(self.subscribers[key].connection) >= self.max_subscriptions {
+            return Err(LimitReached);
+        }
+        Ok(self.watch_uri(key, canonical, spelling))
+    }
+
+    pub(super) fn unsubscribe(&mut self, id: ConnectionId, canonical: &str) -> Option<Arc<str>> {
+        let key = self.legacy_of(id)?;
+        let topic = *self.by_uri.get(canonical)?;
+        let subscriber = &mut self.subscribers[key];
+        let watch = subscriber.watches.remove(&topic)?;
+        if watch.dirty {
+            // A search, but among what this client asked for, and never when it is served in time.
+            subscriber.dirty.retain(|dirty| *dirty != topic);
+        }
+        self.release(topic, watch.place)
+    }
+
+    /// `uris` holds each canonical URI once. Returns those that are newly watched.
+    pub(super) fn listen(
+        &mut self,
+        id: ConnectionId,
+        request_id: Id<'_>,
+        principal: Arc<Principal>,
+        (lists, uris): (ListKinds, Vec<(&str, Option<Spelling>)>),
+    ) -> Result<Vec<Arc<str>>, ListenError> {
+        let canonical_id = request_id.canonical();
+        let known = self.connection(id);
+        if known.is_some_and(|known| self.connections[known].listens.contains_key(&*canonical_id)) {
+            return Err(ListenError::IdInUse);
+        }
+        if known.map_or(0, |known| self.subscriptions(known)) >= self.max_subscriptions {
+            return Err(ListenError::LimitReached);
+        }
+        let connection = self.connection_or_new(id);
+        let owned_id = Arc::new(OwnedId::from(request_id));
+        let key = self.subscribers.insert(Subscriber::new(connection, principal, Some(owned_id)));
+        self.connections[connection].listens.insert(canonical_id.into(), key);
+        self.connections[connection].ended = false;
+        self.watch_lists(key, lists);
+        let watch = |(canonical, spelling)| self.watch_uri(key, canonical, spelling);
+        let new = uris.into_iter().filter_map(watch).collect();
+        if self.closing {
+            self.end(key, &mut Vec::new());
+        }
+        Ok(new)
+    }
+
+    pub(super) fn cancel(&mut self, id: ConnectionId, request_id: Id<'_>) -> Option<Vec<Arc<str>>> {
+        let connection = &mut self.connections[*self.by_id.get(&id)?];
+        let key = connection.listens.remove(&*request_id.canonical())?;
+        let subscriber = self.subscribers.remove(key);
+        if subscriber.queued {
+            connection.queue.retain(|queued| *queued != key);
+        }
+        Some(self.release_all(subscriber.watches))
+    }
+
+    pub(super) fn listening(&self, id: ConnectionId, request_id: Id<'_>) -> bool {
+        let connection = self.by_id.get(&id).map(|connection| &self.connections[*connection]);
+        let key = connection.and_then(|connection| connection.listens.get(&*request_id.canonical()));
+        key.is_some_and(|key| self.subscribers[*key].state != State::Ended)
+    }
+
+    pub(super) fn disconnect(&mut self, id: ConnectionId) -> Vec<Arc<str>> {
+        let Some(key) = self.by_id.remove(&id) else { return Vec::new() };
+        let connection = self.connections.remove(key);
+        let mut left = Vec::new();
+        for subscriber in connection.subscribers() {
+            let watches = self.subscribers.remove(subscriber).watches;
+            left.append(&mut self.release_all(watches));
+        }
+        left
+    }
+
+    /// Ends the open listens of a principal. They hear of nothing more, so what they watched is released at once.
+    pub(super) fn revoke(&mut self, principal: &str, woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
+        let is_theirs = |subscriber: &Subscriber| {
+            subscriber.request_id.is_some() && subscriber.principal.id() == principal
+        };
+        let theirs = self.subscribers.iter().filter(|(_, subscriber)| is_theirs(subscriber));
+        let theirs: Vec<usize> = theirs.map(|(key, _)| key).collect();
+        let mut left = Vec::new();
+        for key in theirs {
+            let subscriber = &mut self.subscribers[key];
+            subscriber.dirty.clear();
+            let watches = std::mem::take(&mut subscriber.watches);
+            left.append(&mut self.release_all(watches));
+            self.end(key, woken);
+        }
+        left
+    }
+
+    /// Ends every listen, and wakes the other connections too, so that their hosts learn of the end.
+    pub(super) fn shutdown(&mut self, woken: &mut Vec<ConnectionId>) {
+        if self.closing {
+            return;
+        }
+        self.mark_pending(woken);
+        self.closing = true;
+        let listens = self.subscribers.iter().filter(|(_, subscriber)| subscriber.request_id.is_some());
+        let listens: Vec<usize> = listens.map(|(key, _)| key).collect();
+        listens.into_iter().for_each(|key| self.end(key, woken));
+        let idle = self.connections.iter().filter(|(_, connection)| connection.queue.is_empty());
+        woken.extend(idle.map(|(_, connection)| connection.id));
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let connections = self.connections.iter().map(|(key, _)| self.subscriptions(key));
+        Counts {
+            connections: self.connections.len(),
+            subscriptions: connections.sum(),
+            uris: self.by_uri.len(),
+        }
+    }
+
+    pub(super) fn connection(&self, id: ConnectionId) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    pub(super) fn topic(&self, canonical: &str) -> Option<usize> {
+        self.by_uri.get(canonical).copied()
+    }
+
+    pub(super) fn legacy_of(&self, id: ConnectionId) -> Option<usize> {
+        self.connections[self.connection(id)?].legacy
+    }
+
+    fn connection_or_new(&mut self, id: ConnectionId) -> usize {
+        *self.by_id.entry(id).or_insert_with(|| self.connections.insert(Connection::new(id)))
+    }
+
+    /// What [`Limits::subscriptions`] counts.
+    fn subscriptions(&self, connection: usize) -> usize {
+        let connection = &self.connections[connection];
+        let uris =
+            |watches: &BTreeMap<usize, Watch>| watches.len() - watches.range(..ListKinds::EACH.len()).count();
+        connection.legacy.map_or(0, |key| uris(&self.subscribers[key].watches)) + connection.listens.len()
+    }
+
+    fn watch_lists(&mut self, key: usize, lists: ListKinds) {
+        for (topic, kind) in ListKinds::EACH.into_iter().enumerate() {
+            if lists.contains(kind) {
+                self.watch(key, topic, None);
+            }
+        }
+    }
+
+    /// Returns `canonical` if it is newly watched.
+    fn watch_uri(&mut self, key: usize, canonical: &str, spelling: Option<Spelling>) -> Option<Arc<str>> {
+        if let Some(&topic) = self.by_uri.get(canonical) {
+            self.watch(key, topic, spelling);
+            return None;
+        }
+        let uri: Arc<str> = canonical.into();
+        let topic = self.topics.insert(Topic::new(Subject::Uri(Arc::clone(&uri))));
+        self.by_uri.insert(Arc::clone(&uri), topic);
+        self.watch(key, topic, spelling);
+        Some(uri)
+    }
+
+    fn watch(&mut self, key: usize, topic: usize, spelling: Option<Spelling>) {
+        let watchers = &mut self.topics[topic].watchers;
+        let watch = Watch { place: watchers.len(), dirty: false, spelling };
+        watchers.push(key);
+        self.subscribers[key].watches.insert(topic, watch);
+    }
+
+    fn release_all(&mut self, watches: BTreeMap<usize, Watch>) -> Vec<Arc<str>> {
+        watches.into_iter().filter_map(|(topic, watch)| self.release(topic, watch.place)).collect()
+    }
+
+    /// Takes the watcher at `place` off a topic. Returns the URI if that was the last.
+    fn release(&mut self, topic: usize, place: usize) -> Option<Arc<str>> {
+        let Topic { watchers, gate, .. } = &mut self.topics[topic];
+        watchers.swap_remove(place);
+        let moved = watchers.get(place).map(|moved| &mut self.subscribers[*moved].watches);
+        if let Some(watch) = moved.and_then(|watches| watches.get_mut(&topic)) {
+            watch.place = place;
+        }
+        if !watchers.is_empty() {
+            return None;
+        }
+        self.schedule.forget(topic, gate);
+        if topic < ListKinds::EACH.len() {
+            return None;
+        }
+        let Subject::Uri(uri) = self.topics.remove(topic).subject else { return None };
+        self.by_uri.remove(&uri);
+        Some(uri)
+    }
+
+    /// An open listen is to be answered; anything else stays as it is.
+    fn end(&mut self, key: usize, woken: &mut Vec<ConnectionId>) {
+        let subscriber = &mut self.subscribers[key];
+        if subscriber.request_id.is_some() && subscriber.state == State::Open {
+            subscriber.state = State::Ending;
+            subscriber.enqueue(key, &mut self.connections, woken);
+        }
+    }
+}
+
+impl Connection {
+    fn new(id: ConnectionId) -> Self {
+        Self { id, legacy: None, listens: BTreeMap::new(), queue: VecDeque::new(), ended: false }
+    }
+
+    fn subscribers(&self) -> impl Iterator<Item = usize> {
+        self.legacy.into_iter().chain(self.listens.values().copied())
+    }
+}
+
+impl Subscriber {
+    fn new(connection: usize, principal: Arc<Principal>, request_id: Option<Arc<OwnedId>>) -> Self {
+        let state = if request_id.is_some() { State::Open } else { State::Held };
+        let (watches, dirty) = (BTreeMap::new(), VecDeque::new());
+        Self { connection, principal, request_id, state, watches, dirty, queued: false }
+    }
+
+    /// Whether there is something to tell it now.
+    fn is_due(&self) -> bool {
+        match self.state {
+            State::Held | State::Ended => false,
+            State::Open => !self.dirty.is_empty(),
+            State::Ending => true,
+        }
+    }
+
+    /// Puts it, whose key is `key`, into its connection's queue if something is to be told; wakes the connection if
+    /// it had nothing.
+    pub(super) fn enqueue(
+        &mut self,
+        key: usize,
+        connections: &mut Slab<Connection>,
+        woken: &mut Vec<ConnectionId>,
+    ) {
+        if self.queued || !self.is_due() {
+            return;
+        }
+        self.queued = true;
+        let connection = &mut connections[self.connection];
+        if connection.queue.is_empty() {
+            woken.push(connection.id);
+        }
+        connection.queue.push_back(key);
+    }
+
+    /// It was taken from the head of the queue, and goes to the tail if more is to be told.
+    pub(super) fn requeue(&mut self, key: usize, queue: &mut VecDeque<usize>) {
+        self.queued = self.is_due();
+        if self.queued {
+            queue.push_back(key);
+        }
+    }
+}
+
+impl Topic {
+    fn new(subject: Subject) -> Self {
+        Self { subject, watchers: Vec::new(), gate: Gate::Open }
+    }
+}

@@ -1,0 +1,480 @@
+//! One behaviour each, with the words as they go over the wire.
+
+use super::*;
+use crate::jsonrpc::{Json, OwnedId};
+
+const UPDATED: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":"#;
+const LIST: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed""#;
+
+pub(super) fn id(raw: &str) -> OwnedId {
+    Json::parse(raw.as_bytes(), 1).and_then(Id::from_json).map(OwnedId::from).unwrap()
+}
+
+/// A hub and its host, at one time.
+struct World {
+    hub: Hub,
+    now: Millis,
+    woken: Vec<ConnectionId>,
+}
+
+impl World {
+    fn new() -> Self {
+        Self::with(Limits::default())
+    }
+
+    fn with(limits: Limits) -> Self {
+        Self { hub: Hub::new(&limits), now: 0, woken: Vec::new() }
+    }
+
+    /// A legacy connection after `notifications/initialized`.
+    fn legacy(&mut self) -> ConnectionId {
+        let connection = self.hub.connect();
+        self.hub.legacy(connection, Principal::local(), ListKinds::RESOURCES);
+        self.hub.ready(connection, &mut self.woken);
+        connection
+    }
+
+    fn listen(&self, on: ConnectionId, request: &str, filter: Filter<'_>) -> Vec<Arc<str>> {
+        self.hub.listen(on, id(request).as_id(), Principal::local(), filter).unwrap()
+    }
+
+    /// A modern connection with one listen.
+    fn listener(&self, request: &str, lists: ListKinds, uris: &[(&str, &str)]) -> ConnectionId {
+        let connection = self.hub.connect();
+        self.listen(connection, request, Filter { lists, uris });
+        connection
+    }
+
+    fn updated(&mut self, uri: &str) {
+        self.hub.updated(uri, &[], self.now, &mut self.woken);
+    }
+
+    fn list_changed(&mut self) {
+        self.hub.list_changed(ListKinds::RESOURCES, self.now, &mut self.woken);
+    }
+
+    fn pass(&mut self, by: Millis) {
+        self.now += by;
+        self.hub.tick(self.now, &mut self.woken);
+    }
+
+    fn deliver_within(&self, to: ConnectionId, room: usize, ending: Ending) -> (Vec<String>, Delivered) {
+        let mut out = Vec::new();
+        let delivery = Delivery { room, server_info: Some(r#"{"name":"s","version":"1"}"#), ending };
+        let left = self.hub.deliver(to, delivery, &mut out, &mut |_, _| true);
+        (String::from_utf8(out).unwrap().lines().map(String::from).collect(), left)
+    }
+
+    fn deliver(&self, to: ConnectionId) -> Vec<String> {
+        let (lines, left) = self.deliver_within(to, usize::MAX, Ending::ResultOnly);
+        assert_eq!(left, Delivered::Idle);
+        lines
+    }
+}
+
+fn legacy_update(uri: &str) -> String {
+    format!(r#"{UPDATED}{{"uri":"{uri}"}}}}"#)
+}
+
+fn tagged_update(request: &str, uri: &str) -> String {
+    format!(r#"{UPDATED}{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{request}}},"uri":"{uri}"}}}}"#)
+}
+
+fn tagged_list(request: &str) -> String {
+    format!(r#"{LIST},"params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{request}}}}}}}"#)
+}
+
+fn end(request: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{request},"result":{{"resultType":"complete","_meta":{{"io.modelcontextprotocol/subscriptionId":{request},"io.modelcontextprotocol/serverInfo":{{"name":"s","version":"1"}}}}}}}}"#
+    )
+}
+
+fn cancelled(request: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{request}}}}}"#)
+}
+
+/// R-081, DEC-15: two spellings are one subscription, told under the first.
+#[test]
+fn subscribing_twice_is_one_subscription() {
+    let mut world = World::new();
+    let connection = world.legacy();
+    let first = world.hub.subscribe(connection, "note://a", "NOTE://a").unwrap();
+    assert_eq!(first.as_deref(), Some("note://a"));
+    assert_eq!(world.hub.subscribe(connection, "note://a", "note://a"), Ok(None));
+    assert_eq!(world.hub.counts().subscriptions, 1);
+    world.updated("note://a");
+    assert_eq!(world.deliver(connection), [legacy_update("NOTE://a")]);
+}
+
+/// R-082: what was pending is dropped as well.
+#[test]
+fn nothing_after_unsubscribe() {
+    let mut world = World::new();
+    let connection = world.legacy();
+    for uri in ["note://a", "note://b"] {
+        world.hub.subscribe(connection, uri, uri).unwrap();
+        world.updated(uri);
+    }
+    assert_eq!(world.hub.unsubscribe(connection, "note://a").as_deref(), Some("note://a"));
+    assert_eq!(world.hub.unsubscribe(connection, "note://a"), None);
+    world.updated("note://a");
+    assert_eq!(world.deliver(connection), [legacy_update("note://b")]);
+    world.updated("note://b");
+    world.hub.unsubscribe(connection, "note://b");
+    assert_eq!(world.hub.deadline(), None);
+    world.pass(50);
+    assert!(world.deliver(connection).is_empty());
+    // It was woken for what it no longer wants; the next change is told all the same.
+    world.hub.subscribe(connection, "note://c", "note://c").unwrap();
+    world.updated("note://c");
+    world.hub.unsubscribe(connection, "note://c");
+    assert!(world.deliver(connection).is_empty());
+    world.list_changed();
+    assert_eq!(world.deliver(connection), [format!("{LIST}}}")]);
+}
+
+/// R-083, R-090
+#[test]
+fn only_those_who_asked_are_woken() {
+    let mut world = World::new();
+    let (asked, other) = (world.legacy(), world.listener("1", ListKinds::NONE, &[("note://b", "note://b")]));
+    world.hub.subscribe(asked, "note://a", "note://a").unwrap();
+    world.updated("note://a");
+    world.updated("note://c");
+    assert_eq!(world.woken, [asked]);
+    world.list_changed();
+    assert!(world.deliver(other).is_empty());
+}
+
+/// R-038, DEC-08: held until the client is ready, then told once.
+#[test]
+fn held_until_ready() {
+    let mut world = World::new();
+    let connection = world.hub.connect();
+    world.hub.legacy(connection, Principal::local(), ListKinds::RESOURCES);
+    world.hub.subscribe(connection, "note://a", "note://a").unwrap();
+    world.updated("note://a");
+    world.list_changed();
+    assert!(world.woken.is_empty());
+    assert!(world.deliver(connection).is_empty());
+    world.hub.ready(connection, &mut world.woken);
+    world.hub.ready(connection, &mut world.woken);
+    assert_eq!(world.woken, [connection]);
+    assert_eq!(world.deliver(connection), [legacy_update("note://a"), format!("{LIST}}}")]);
+}
+
+/// R-042: a list whose `listChanged` was not declared is not told of.
+#[test]
+fn undeclared_lists_are_silent() {
+    let mut world = World::new();
+    let connection = world.hub.connect();
+    world.hub.legacy(connection, Principal::local(), ListKinds::NONE);
+    world.hub.ready(connection, &mut world.woken);
+    world.list_changed();
+    assert!(world.woken.is_empty() && world.deliver(connection).is_empty());
+}
+
+/// R-076, R-077, X-10: one for a burst; modern only where it was asked for, tagged.
+#[test]
+fn a_burst_of_list_changes_is_one_notification() {
+    let mut world = World::new();
+    let legacy = world.legacy();
+    let asked = world.listener("\"l\"", ListKinds::RESOURCES, &[]);
+    let not_asked = world.listener("2", ListKinds::NONE, &[("note://a", "note://a")]);
+    (0..1_000).for_each(|_| world.list_changed());
+    assert_eq!(world.woken, [legacy, asked]);
+    assert_eq!(world.deliver(legacy), [format!("{LIST}}}")]);
+    assert_eq!(world.deliver(asked), [tagged_list("\"l\"")]);
+    assert!(world.deliver(not_asked).is_empty());
+    // The burst went on after the first was told: one more, at its end.
+    world.pass(50);
+    assert_eq!(world.deliver(asked), [tagged_list("\"l\"")]);
+    world.pass(50);
+    assert!(world.deliver(asked).is_empty());
+}
+
+/// The lists of the extension door.
+#[test]
+fn foreign_lists_are_told_by_name() {
+    let mut world = World::new();
+    let connection = world.listener("1", ListKinds::TOOLS | ListKinds::PROMPTS, &[]);
+    world.hub.list_changed(ListKinds::RESOURCES | ListKinds::PROMPTS, 0, &mut world.woken);
+    world.hub.list_changed(ListKinds::TOOLS, 0, &mut world.woken);
+    let lines = world.deliver(connection);
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].contains("\"notifications/prompts/list_changed\""));
+    assert!(lines[1].contains("\"notifications/tools/list_changed\""));
+}
+
+/// R-091, R-092, R-093: each listen has its copy, tagged with its id byte for byte.
+#[test]
+fn each_listen_has_its_own_tagged_copy() {
+    let mut world = World::new();
+    let connection = world.hub.connect();
+    for request in ["1", "\"1\"", "\"\\u0061\""] {
+        world.listen(connection, request, Filter { uris: &[("note://a", "note://a")], ..Filter::default() });
+    }
+    world.updated("note://a");
+    assert_eq!(world.woken, [connection]);
+    let expected = ["1", "\"1\"", "\"\\u0061\""].map(|request| tagged_update(request, "note://a"));
+    assert_eq!(world.deliver(connection), expected);
+}
+
+/// R-095; ids are compared by value.
+#[test]
+fn nothing_after_cancel() {
+    let mut world = World::new();
+    let connection = world.listener("\"\\u0061\"", ListKinds::RESOURCES, &[("note://a", "note://a")]);
+    assert!(world.hub.listening(connection, id("\"a\"").as_id()));
+    world.updated("note://a");
+    assert_eq!(world.hub.cancel(connection, id("\"b\"").as_id()), None);
+    let left = world.hub.cancel(connection, id("\"a\"").as_id()).unwrap();
+    assert_eq!(left, ["note://a".into()]);
+    assert!(!world.hub.listening(connection, id("\"a\"").as_id()));
+    world.updated("note://a");
+    world.list_changed();
+    world.hub.shutdown(&mut world.woken);
+    let (lines, left) = world.deliver_within(connection, usize::MAX, Ending::ResultThenCancelled);
+    assert_eq!((lines, left), (vec![], Delivered::Ended));
+}
+
+/// R-084, R-094, R-099: nothing outlives the connection.
+#[test]
+fn disconnecting_frees_everything() {
+    let mut world = World::new();
+    let (first, second) = (world.legacy(), world.legacy());
+    for connection in [first, second] {
+        world.hub.subscribe(connection, "note://a", "note://a").unwrap();
+    }
+    world.hub.subscribe(first, "note://b", "note://b").unwrap();
+    world.listen(
+        first,
+        "1",
+        Filter { lists: ListKinds::TOOLS, uris: &[("note://b", "note://b"), ("note://c", "x")] },
+    );
+    world.updated("note://a");
+    world.updated("note://a");
+    assert_eq!(world.hub.counts(), Counts { connections: 2, subscriptions: 4, uris: 3 });
+    assert_eq!(world.hub.disconnect(first), ["note://b".into(), "note://c".into()]);
+    assert_eq!(world.hub.disconnect(first), []);
+    assert!(world.hub.watched("note://a") && !world.hub.watched("note://b"));
+    assert_eq!(world.hub.disconnect(second), ["note://a".into()]);
+    assert_eq!(world.hub.counts(), Counts::default());
+    assert_eq!(world.hub.deadline(), None);
+}
+
+/// R-096, DEC-16: what is owed first, then the result; on stdio R-097.
+#[test]
+fn shutdown_ends_every_listen() {
+    for (ending, after) in [(Ending::ResultOnly, 0), (Ending::ResultThenCancelled, 1)] {
+        let mut world = World::new();
+        let connection = world.listener("7", ListKinds::NONE, &[("note://a", "note://a")]);
+        let legacy = world.legacy();
+        world.updated("note://a");
+        assert_eq!(world.deliver(connection), [tagged_update("7", "note://a")]);
+        world.updated("note://a");
+        world.woken.clear();
+        world.hub.shutdown(&mut world.woken);
+        world.hub.shutdown(&mut world.woken);
+        assert_eq!(world.woken, [connection, legacy]);
+        world.updated("note://a");
+        let (lines, left) = world.deliver_within(connection, usize::MAX, ending);
+        let expected = [tagged_update("7", "note://a"), end("7"), cancelled("7")];
+        assert_eq!(lines, expected[..2 + after]);
+        assert_eq!(left, Delivered::Ended);
+        assert!(!world.hub.listening(connection, id("7").as_id()));
+        assert_eq!(world.deliver_within(legacy, 1, ending), (vec![], Delivered::Ended));
+        assert_eq!(world.deliver_within(connection, 1, ending), (vec![], Delivered::Ended));
+        assert_eq!(world.hub.disconnect(connection), ["note://a".into()]);
+    }
+}
+
+/// R-096: a listen that arrives during the shutdown is ended as well.
+#[test]
+fn a_late_listen_is_ended() {
+    let mut world = World::new();
+    world.hub.shutdown(&mut world.woken);
+    let connection = world.listener("1", ListKinds::RESOURCES, &[]);
+    let told = world.deliver_within(connection, usize::MAX, Ending::ResultOnly);
+    assert_eq!(told, (vec![end("1")], Delivered::Ended));
+}
+
+/// R-096: revocation ends the listens of one principal and tells them nothing more.
+#[test]
+fn revocation_ends_the_listens_of_one_principal() {
+    let mut world = World::new();
+    let uris = [("note://a", "note://a"), ("note://b", "note://b")];
+    let kept = world.listener("1", ListKinds::NONE, &uris[..1]);
+    let revoked = world.hub.connect();
+    let filter = Filter { lists: ListKinds::NONE, uris: &uris };
+    world.hub.listen(revoked, id("2").as_id(), Principal::new("eve"), filter).unwrap();
+    world.updated("note://a");
+    assert_eq!(world.hub.revoke("eve", &mut world.woken), ["note://b".into()]);
+    let told = world.deliver_within(revoked, usize::MAX, Ending::ResultOnly);
+    assert_eq!(told, (vec![end("2")], Delivered::Ended));
+    assert_eq!(world.deliver(kept), [tagged_update("1", "note://a")]);
+    assert_eq!(world.hub.counts().subscriptions, 1);
+}
+
+/// DEC-18: at the bound nothing is registered; what is there already may be repeated.
+#[test]
+fn subscriptions_are_bounded() {
+    let mut world = World::with(Limits { subscriptions: 2, filter_uris: 2, ..Limits::default() });
+    let connection = world.legacy();
+    world.hub.subscribe(connection, "note://a", "note://a").unwrap();
+    world.listen(connection, "1", Filter::default());
+    assert_eq!(world.hub.subscribe(connection, "note://b", "note://b"), Err(LimitReached));
+    assert_eq!(world.hub.subscribe(connection, "note://a", "note://a"), Ok(None));
+    let listen = |on, request, uris: &[(&str, &str)]| {
+        let filter = Filter { lists: ListKinds::NONE, uris };
+        world.hub.listen(on, id(request).as_id(), Principal::local(), filter)
+    };
+    assert_eq!(listen(connection, "2", &[]), Err(ListenError::LimitReached));
+    assert_eq!(listen(connection, "1", &[]), Err(ListenError::IdInUse));
+    let other = world.hub.connect();
+    let three = [("note://a", "note://a"), ("note://b", "note://b"), ("note://c", "note://c")];
+    assert_eq!(listen(other, "1", &three), Err(ListenError::LimitReached));
+    assert_eq!(world.hub.counts(), Counts { connections: 1, subscriptions: 2, uris: 1 });
+    let two_spellings = [("note://a", "note://a"), ("note://a", "NOTE://a"), ("note://b", "note://b")];
+    assert_eq!(listen(other, "1", &two_spellings), Ok(vec!["note://b".into()]));
+}
+
+/// Leading edge at once, trailing edge after the interval, none without a change.
+#[test]
+fn updates_are_coalesced() {
+    let mut world = World::new();
+    let connection = world.listener("1", ListKinds::NONE, &[("note://a", "note://a")]);
+    let told = [tagged_update("1", "note://a")];
+    world.updated("note://a");
+    assert_eq!(world.deliver(connection), told);
+    assert_eq!(world.hub.deadline(), None);
+    for _ in 0..10 {
+        world.now += 4;
+        world.updated("note://a");
+    }
+    assert_eq!(world.hub.deadline(), Some(50));
+    assert!(world.deliver(connection).is_empty());
+    world.pass(10);
+    assert_eq!(world.deliver(connection), told);
+    assert_eq!(world.hub.deadline(), None);
+    // A host whose timer is late, and a change that comes before it.
+    world.now += 1;
+    world.updated("note://a");
+    world.now += 200;
+    world.updated("note://a");
+    assert_eq!((world.deliver(connection), world.hub.deadline()), (told.to_vec(), None));
+}
+
+/// DEC-15: `children=True` hears of what is beneath it, under its own URI, once for one change.
+#[test]
+fn parents_hear_of_their_children() {
+    let mut world = World::new();
+    let connection = world.legacy();
+    world.hub.subscribe(connection, "file:///d", "file:///d").unwrap();
+    world.hub.updated("file:///d/x", &["file:///d", "file:///d"], 0, &mut world.woken);
+    assert_eq!((world.woken.len(), world.hub.deadline()), (1, None));
+    assert_eq!(world.deliver(connection), [legacy_update("file:///d")]);
+}
+
+/// DEC-17: a slow consumer holds one bit for each URI, and is served within its room, nobody before their turn.
+#[test]
+fn a_slow_consumer_is_served_in_turn() {
+    let mut world = World::with(Limits { coalesce: 0, ..Limits::default() });
+    let connection = world.legacy();
+    let uris: Vec<String> = (0..600).map(|number| format!("note://{number:03}")).collect();
+    for uri in &uris {
+        world.hub.subscribe(connection, uri, uri).unwrap();
+    }
+    world.listen(connection, "1", Filter { uris: &[("note://599", "note://599")], ..Filter::default() });
+    for _ in 0..3 {
+        uris.iter().for_each(|uri| world.updated(uri));
+    }
+    assert_eq!(world.woken, [connection]);
+    let (first, left) = world.deliver_within(connection, 300, Ending::ResultOnly);
+    assert_eq!(left, Delivered::More);
+    let expected =
+        [legacy_update("note://000"), tagged_update("1", "note://599"), legacy_update("note://001")];
+    assert_eq!(first, expected);
+    // What changes meanwhile goes to the end.
+    world.updated("note://000");
+    assert_eq!(world.deliver_within(connection, 0, Ending::ResultOnly), (vec![], Delivered::More));
+    let rest = world.deliver(connection);
+    assert_eq!(rest.len(), 599);
+    assert_eq!(rest.last(), Some(&legacy_update("note://000")));
+    assert!(world.deliver(connection).is_empty());
+}
+
+/// The guard is asked without the lock, once for each principal and URI; what it refuses is silent.
+#[test]
+fn the_guard_is_asked_once() {
+    let mut world = World::new();
+    let (alice, eve) = (Principal::new("alice"), Principal::new("eve"));
+    let connection = world.hub.connect();
+    let filter = Filter { lists: ListKinds::NONE, uris: &[("note://a", "note://a"), ("note://b", "x")] };
+    for (request, principal) in [("1", &alice), ("2", &eve), ("3", &alice)] {
+        world.hub.listen(connection, id(request).as_id(), Arc::clone(principal), filter).unwrap();
+    }
+    world.updated("note://a");
+    world.updated("note://b");
+    let mut asked = Vec::new();
+    let mut may_see = |principal: &Principal, uri: &str| {
+        assert!(world.hub.watched(uri), "the lock is free");
+        asked.push((principal.id().to_owned(), uri.to_owned()));
+        principal == &*alice
+    };
+    let delivery = Delivery { room: usize::MAX, server_info: None, ending: Ending::ResultOnly };
+    let mut out = Vec::new();
+    assert_eq!(world.hub.deliver(connection, delivery, &mut out, &mut may_see), Delivered::Idle);
+    assert_eq!(String::from_utf8(out).unwrap().lines().count(), 4);
+    let expected = [("alice", "note://a"), ("eve", "note://a"), ("alice", "note://b"), ("eve", "note://b")];
+    assert_eq!(asked, expected.map(|(who, uri)| (who.to_owned(), uri.to_owned())));
+}
+
+/// A delivery goes on past what is refused, so `More` always means that something was appended.
+#[test]
+fn refusals_take_no_room() {
+    let mut world = World::new();
+    let connection = world.legacy();
+    for number in 0..1_000 {
+        let uri = format!("note://{number}");
+        world.hub.subscribe(connection, &uri, &uri).unwrap();
+        world.updated(&uri);
+    }
+    let delivery = Delivery { room: 100, server_info: None, ending: Ending::ResultOnly };
+    let mut out = Vec::new();
+    let left = world.hub.deliver(connection, delivery, &mut out, &mut |_, uri| uri == "note://999");
+    assert_eq!(String::from_utf8(out).unwrap(), legacy_update("note://999") + "\n");
+    assert_eq!(left, Delivered::Idle);
+}
+
+/// A stream that is resumed from before its replay log: everything again.
+#[test]
+fn mark_all_repeats_everything() {
+    let mut world = World::new();
+    let connection = world.legacy();
+    world.hub.subscribe(connection, "note://a", "note://a").unwrap();
+    world.hub.mark_all(connection, &mut world.woken);
+    world.hub.mark_all(connection, &mut world.woken);
+    assert_eq!(world.woken, [connection]);
+    assert_eq!(world.deliver(connection), [format!("{LIST}}}"), legacy_update("note://a")]);
+}
+
+/// R-145: a spelling is data, whatever is in it.
+#[test]
+fn spellings_are_escaped() {
+    let mut world = World::new();
+    let connection = world.legacy();
+    world.hub.subscribe(connection, "note://a", "note://\"\n").unwrap();
+    world.updated("note://a");
+    assert_eq!(world.deliver(connection), [legacy_update(r#"note://\"\n"#)]);
+}
+
+/// R-048: `serverInfo` may be configured off. DEC-10: the same words where nothing was registered.
+#[test]
+fn the_end_of_a_listen_in_words() {
+    let mut out = Vec::new();
+    word_end(id("1").as_id(), None, Ending::ResultOnly, &mut out);
+    let expected = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":1}}}"#;
+    assert_eq!(String::from_utf8(out).unwrap(), expected.to_owned() + "\n");
+}
