@@ -124,9 +124,12 @@ impl Draft {
             let text = template.uri_template;
             return Err(RegistrationError::TemplateConflict { template: text.clone(), with: text });
         };
-        let lints: Vec<_> = parsed.lints().iter().map(warning).collect();
+        let mut warnings: Vec<_> = parsed.lints().iter().map(warning).collect();
+        if parsed.variables().is_empty() {
+            warnings.push(format!("{}: a template without variables, register a resource", parsed.as_str()));
+        }
         templates.insert(at, Arc::new(TemplateEntry::new(template, parsed, checks, handler)));
-        self.applied.warnings.extend(lints);
+        self.applied.warnings.extend(warnings);
         self.applied.templates_changed = true;
         Ok(())
     }

@@ -20,9 +20,9 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page with the bounds `page` and `list_scan` of `limits`.
+    /// A page with the bounds `page` and `list_scan` of `limits`, each taken as 1 at least: a walk must advance.
     pub fn new(limits: &Limits, fields: FieldSet) -> Self {
-        Self { items: limits.page, scan: limits.list_scan, fields }
+        Self { items: limits.page.max(1), scan: limits.list_scan.max(1), fields }
     }
 }
 

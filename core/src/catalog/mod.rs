@@ -6,6 +6,7 @@
 mod check;
 mod cursor;
 mod edit;
+mod encode;
 mod items;
 mod list;
 mod routes;
@@ -13,7 +14,8 @@ mod routes;
 pub use check::check_resource;
 pub use cursor::{Cursor, CursorScope, ListKind, Position};
 pub use edit::{Applied, Edit};
-pub use items::{Completer, HandlerId, ResourceEntry, Source, TemplateEntry, encode_item, write_icons};
+pub use encode::{encode_item, write_icons};
+pub use items::{Completer, HandlerId, ResourceEntry, Source, TemplateEntry};
 pub use list::{ListedPage, Page};
 pub use routes::Route;
 
@@ -152,3 +154,6 @@ fn ancestors(normal: &str) -> impl Iterator<Item = &str> {
     });
     Some(&path[..root]).into_iter().chain(directories).filter(move |parent| parent.len() < normal.len())
 }
+
+#[cfg(test)]
+mod tests;

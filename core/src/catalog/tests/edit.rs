@@ -1,0 +1,89 @@
+//! Edits: all or none, each snapshot for itself.
+
+use super::*;
+
+/// one URI, one resource, whatever the spelling.
+#[test]
+fn a_uri_is_registered_once() {
+    let one = catalog([at("HTTPS://Example.com/a")]);
+    let again = one.apply(vec![at("https://example.com/%61")]);
+    assert_eq!(
+        again.unwrap_err(),
+        RegistrationError::DuplicateResource { uri: "https://example.com/%61".into() }
+    );
+    assert!(empty().apply(vec![at("x:a"), at("X:a")]).is_err());
+}
+
+#[test]
+fn edits_are_applied_all_or_none() {
+    let before = catalog([at("x:a")]);
+    assert!(before.apply(vec![at("x:b"), matching("x:{id}"), remove("x:a"), at("not a uri")]).is_err());
+    assert_eq!(uris(&before), ["x:a"]);
+    assert!(before.templates().is_empty());
+}
+
+#[test]
+fn a_snapshot_does_not_change() {
+    let before = catalog([at("x:a"), matching("x:t/{id}")]);
+    let edits = vec![at("x:b"), remove("x:a"), Edit::RemoveTemplate { uri_template: "x:t/{id}".into() }];
+    let (after, applied) = before.apply(edits).unwrap();
+    assert_eq!((uris(&before), before.templates().len()), (vec!["x:a".to_owned()], 1));
+    assert_eq!((uris(&after), after.templates().len()), (vec!["x:b".to_owned()], 0));
+    assert!(applied.resources_changed && applied.templates_changed);
+}
+
+/// what changed nothing announces nothing.
+#[test]
+fn applied_says_what_changed() {
+    let before = catalog([at("x:a"), matching("x:t/{id}")]);
+    let nothing = vec![remove("x:b"), Edit::RemoveTemplate { uri_template: "x:t/{key}".into() }];
+    assert_eq!(before.apply(nothing).unwrap().1, Applied::default());
+    let (_, added) = before.apply(vec![at("x:b")]).unwrap();
+    assert!(added.resources_changed && !added.templates_changed && added.removed.is_empty());
+    let (_, added) = before.apply(vec![matching("y:{id}")]).unwrap();
+    assert!(!added.resources_changed && added.templates_changed);
+    assert!(before.apply(vec![remove("not a uri")]).is_err());
+}
+
+/// A removed URI counts as updated, and so does one that is replaced.
+#[test]
+fn removed_uris_are_canonical() {
+    let before = catalog([at("x:a"), at("x:b")]);
+    let replaced = Resource::new("x:a").name("new");
+    let (after, applied) = before.apply(vec![remove("X:%61"), resource(replaced)]).unwrap();
+    assert_eq!(applied.removed, [Arc::from("x:a")]);
+    assert_eq!(after.resource("x:a").unwrap().resource.details.name.as_deref(), Some("new"));
+}
+
+/// DEC-14.
+#[test]
+fn conflicts_name_the_new_template_first() {
+    for (old, new) in [("x:t/{a}", "x:t/{b}"), ("x:t/{b}", "x:t/{a}"), ("x:t/{a}", "x:t/{a}")] {
+        let error = catalog([matching(old)]).apply(vec![matching(new)]).unwrap_err();
+        assert_eq!(error, RegistrationError::TemplateConflict { template: new.into(), with: old.into() });
+    }
+    let replace = vec![Edit::RemoveTemplate { uri_template: "x:t/{a}".into() }, matching("x:t/{b}")];
+    assert!(catalog([matching("x:t/{a}")]).apply(replace).is_ok());
+}
+
+/// R-071, and the lints of templates: told once, when the cause is registered.
+#[test]
+fn warnings_are_told_once() {
+    let (one, applied) =
+        empty().apply(vec![at("https://example.com/a"), matching("file:///{path}")]).unwrap();
+    assert_eq!(applied.warnings.len(), 2, "{:?}", applied.warnings);
+    assert!(applied.warnings[0].starts_with("https://example.com/a: "), "{:?}", applied.warnings);
+    assert!(applied.warnings[1].contains("{+path}"), "{:?}", applied.warnings);
+    let (_, applied) = one.apply(vec![at("x:a"), matching("x:t/{id}")]).unwrap();
+    assert_eq!(applied.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn the_catalogue_has_bounds() {
+    let limits = Limits { resources: 2, templates: 1, ..Limits::default() };
+    let full = Catalog::new(&limits).apply(vec![at("x:a"), at("x:b"), matching("x:t/{id}")]).unwrap().0;
+    let reached = |what, limit| RegistrationError::LimitReached { what, limit };
+    assert_eq!(full.apply(vec![at("x:c")]).unwrap_err(), reached("resources", 2));
+    assert_eq!(full.apply(vec![matching("x:u/{id}")]).unwrap_err(), reached("templates", 1));
+    assert!(full.apply(vec![remove("x:a"), at("x:c")]).is_ok());
+}

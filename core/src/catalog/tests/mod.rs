@@ -1,0 +1,75 @@
+//! Tests of the catalogue through its public face.
+
+mod check;
+mod edit;
+mod items;
+mod list;
+mod routes;
+
+use super::*;
+use crate::resource::{RegistrationError, Resource, Template};
+use crate::version::FieldSet;
+use serde_json::Value;
+
+fn empty() -> Catalog {
+    Catalog::new(&Limits::default())
+}
+
+fn catalog(edits: impl IntoIterator<Item = Edit>) -> Catalog {
+    empty().apply(edits.into_iter().collect()).unwrap().0
+}
+
+fn resource(resource: Resource) -> Edit {
+    Edit::AddResource { resource, source: Source::Handler(0) }
+}
+
+fn at(uri: &str) -> Edit {
+    resource(Resource::new(uri))
+}
+
+fn remove(uri: &str) -> Edit {
+    Edit::RemoveResource { uri: uri.into() }
+}
+
+fn template(template: Template) -> Edit {
+    Edit::AddTemplate { template, handler: 0 }
+}
+
+fn matching(uri_template: &str) -> Edit {
+    template(Template::new(uri_template))
+}
+
+fn refused(edit: Edit) -> RegistrationError {
+    empty().apply(vec![edit]).unwrap_err()
+}
+
+/// All items of a list of resources, as JSON.
+fn resources(catalog: &Catalog, fields: FieldSet) -> Vec<Value> {
+    let mut out = b"[".to_vec();
+    catalog.list_resources(
+        None,
+        Page { items: usize::MAX, scan: usize::MAX, fields },
+        &mut |_| true,
+        &mut out,
+    );
+    out.push(b']');
+    serde_json::from_slice(&out).unwrap()
+}
+
+/// All items of a list of templates, as JSON.
+fn templates(catalog: &Catalog, fields: FieldSet) -> Vec<Value> {
+    let mut out = b"[".to_vec();
+    catalog.list_templates(
+        None,
+        Page { items: usize::MAX, scan: usize::MAX, fields },
+        &mut |_| true,
+        &mut out,
+    );
+    out.push(b']');
+    serde_json::from_slice(&out).unwrap()
+}
+
+fn uris(catalog: &Catalog) -> Vec<String> {
+    let uri = |item: Value| item["uri"].as_str().unwrap().to_owned();
+    resources(catalog, FieldSet::Full).into_iter().map(uri).collect()
+}
