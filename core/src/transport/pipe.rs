@@ -1,0 +1,265 @@
+//! One peer at the other end of a pipe, for a host whose event loop belongs to another language: the connection, the
+//! bytes on their way out, and the one lock around them.
+//!
+//! Law: the lock is a leaf. It is never held while a handler runs, while the host language's own lock is waited for, or
+//! while an answer that was detached is encoded; a write under it never blocks.
+
+use crate::connection::{Answer, Arrival, Connection, Encoded, Events, Event, Peer, Reply, RequestToken};
+use crate::engine::Engine;
+use crate::hub::{ConnectionId, Delivered};
+use crate::jsonrpc::Line;
+use crate::now::{Millis, Now};
+use crate::principal::Principal;
+use crate::transport::Clock;
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How much of an empty output buffer is kept: enough for ordinary answers, not for the last big one.
+const KEPT: usize = 256 * 1024;
+
+/// See the module. `Send + Sync`; any thread may call.
+pub struct Pipe {
+    clock: Arc<Clock>,
+    principal: Arc<Principal>,
+    high_water: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    connection: Connection,
+    out: Vec<u8>,
+    /// How much of `out` was written.
+    sent: usize,
+    /// The requests whose reply was detached.
+    detached: HashMap<RequestToken, Cancelled>,
+    /// The hub has more to tell than there was room for.
+    undelivered: bool,
+    /// The other side is gone: nothing is kept for it.
+    broken: bool,
+}
+
+/// Whether a request was cancelled or has run out of time: for whoever works on it, on any thread.
+#[derive(Clone, Debug, Default)]
+pub struct Cancelled(Arc<AtomicBool>);
+
+/// A reply that was taken out of its connection.
+#[derive(Debug)]
+pub struct Detached {
+    /// It.
+    pub reply: Reply,
+    /// Whether it is still wanted.
+    pub cancelled: Cancelled,
+}
+
+/// What became of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flushed {
+    /// All is written.
+    All,
+    /// The other side takes no more now.
+    Blocked,
+    /// The other side is gone.
+    Broken,
+}
+
+impl Cancelled {
+    /// Whether it was.
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Pipe {
+    /// The state of a new peer: the local process.
+    pub fn new(engine: &Arc<Engine>, clock: Arc<Clock>) -> Self {
+        let state = State {
+            connection: engine.connect(Peer::Stdio),
+            out: Vec::new(),
+            sent: 0,
+            detached: HashMap::new(),
+            undelivered: false,
+            broken: false,
+        };
+        let high_water = engine.limits().output;
+        Self { clock, principal: Principal::local(), high_water, state: Mutex::new(state) }
+    }
+
+    /// Its name in the engine's lists of who was woken.
+    pub fn id(&self) -> ConnectionId {
+        self.lock().connection.id()
+    }
+
+    /// Takes one line.
+    pub fn line<'l>(&self, line: Line<'l>) -> Events<'l> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        let outcome = match line {
+            Line::Message(message) => connection.message(Arrival { message, principal: &self.principal }, now, out),
+            Line::TooLong => connection.too_long(out),
+        };
+        state.after(outcome.events)
+    }
+
+    /// Answers an event at once.
+    pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Events<'static> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        let outcome = connection.respond(token, answer, now, out);
+        state.after(outcome.events)
+    }
+
+    /// Takes a reply out, to be worded without the lock. `None` if it was taken already.
+    pub fn detach(&self, token: RequestToken) -> Option<Detached> {
+        let mut state = self.lock();
+        let reply = state.connection.detach(token)?;
+        let cancelled = state.detached.entry(token).or_default().clone();
+        Some(Detached { reply, cancelled })
+    }
+
+    /// Appends an answer that was worded without the lock.
+    pub fn finish(&self, token: RequestToken, encoded: Encoded) -> Events<'static> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.detached.remove(&token);
+        let State { connection, out, .. } = &mut *state;
+        let outcome = connection.finish(encoded, now, out);
+        state.after(outcome.events)
+    }
+
+    /// Appends what a handler reports before its answer, unless nobody waits for it. Dropped while the output is full:
+    /// a handler that reports in a loop cannot fill the memory.
+    pub fn report(&self, cancelled: &Cancelled, message: &[u8]) {
+        let mut state = self.lock();
+        if !cancelled.get() && !state.broken && state.pending() < self.high_water {
+            state.out.extend_from_slice(message);
+        }
+    }
+
+    /// Appends what the hub has for this peer, as far as there is room; the rest follows while the output drains.
+    pub fn deliver(&self) {
+        let now = self.clock.now();
+        self.lock().deliver(self.high_water, now);
+    }
+
+    /// Lets time pass.
+    pub fn tick(&self) -> Events<'static> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        let outcome = connection.tick(now, out);
+        state.after(outcome.events)
+    }
+
+    /// Ends the connection: what is in flight is cancelled.
+    pub fn close(&self) -> Events<'static> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        let events = connection.close(now, out);
+        state.after(events)
+    }
+
+    /// When [`Pipe::tick`] must be called at the latest, on the clock of [`Now::tick`].
+    pub fn deadline(&self) -> Option<Millis> {
+        self.lock().connection.deadline()
+    }
+
+    /// How many requests wait for an answer of the host's.
+    pub fn in_flight(&self) -> usize {
+        self.lock().connection.in_flight()
+    }
+
+    /// Whether so much waits to be written that the host should stop reading, and start no further handler.
+    pub fn is_full(&self) -> bool {
+        self.lock().pending() >= self.high_water
+    }
+
+    /// How many bytes wait to be written.
+    pub fn pending(&self) -> usize {
+        self.lock().pending()
+    }
+
+    /// Writes what waits. `write` takes what it can and returns how much; 0 is nothing now.
+    pub fn flush(&self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> Flushed {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        loop {
+            while state.pending() > 0 {
+                let State { out, sent, .. } = &mut *state;
+                match write(out.get(*sent..).unwrap_or_default()) {
+                    Ok(0) => {
+                        state.compact();
+                        return Flushed::Blocked;
+                    }
+                    Ok(count) => *sent += count,
+                    Err(_) => state.broken = true,
+                }
+                if state.broken {
+                    break;
+                }
+            }
+            state.out.clear();
+            state.sent = 0;
+            state.out.shrink_to(KEPT);
+            if state.broken {
+                return Flushed::Broken;
+            }
+            if !state.undelivered {
+                return Flushed::All;
+            }
+            state.deliver(self.high_water, now);
+        }
+    }
+
+    /// Takes what waits to be written: for a peer in the same process.
+    pub fn take(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.flush(|some| {
+            bytes.extend_from_slice(some);
+            Ok(some.len())
+        });
+        bytes
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Marks what was cancelled, while the lock is held: no report of it is written after this call.
+    fn after<'m>(&mut self, events: Events<'m>) -> Events<'m> {
+        for event in &events {
+            if let Event::Cancelled(token) = event
+                && let Some(cancelled) = self.detached.get(token)
+            {
+                cancelled.0.store(true, Ordering::Release);
+            }
+        }
+        if self.broken {
+            self.out.clear();
+        }
+        events
+    }
+
+    fn deliver(&mut self, high_water: usize, now: Now) {
+        let room = high_water.saturating_sub(self.pending());
+        self.undelivered = self.connection.deliver(room, now, &mut self.out) == Delivered::More;
+    }
+
+    fn pending(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
+    /// Moves what is left to the front, once that is less than what was sent.
+    fn compact(&mut self) {
+        if self.sent > self.pending() {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The standard input and output of a server process, taken away from everything else in it.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// The two ends that the client holds. Neither is inherited by processes that a handler starts.
+#[derive(Debug)]
+pub struct Stdio {
+    input: OwnedFd,
+    output: OwnedFd,
+}
+
+/// What one read gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing yet.
+    Nothing,
+    /// The client has closed its end, or is gone.
+    End,
+}
+
+impl Stdio {
+    /// Moves descriptors 0 and 1 away: 0 becomes `/dev/null` and 1 what 2 is, so that a stray print, or a process that
+    /// a handler starts, neither eats a request nor breaks into an answer.
+    ///
+    /// # Errors
+    /// What the system says, if a descriptor is closed or there are too many.
+    pub fn take() -> io::Result<Self> {
+        let input = private(rustix::stdio::stdin(), OFlags::RDONLY)?;
+        let output = private(rustix::stdio::stdout(), OFlags::WRONLY)?;
+        let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::stdio::dup2_stdin(&null)?;
+        match rustix::stdio::dup2_stdout(rustix::stdio::stderr()) {
+            // Without a standard error stray output goes nowhere.
+            Err(Errno::BADF) => rustix::stdio::dup2_stdout(&null)?,
+            other => other?,
+        }
+        Ok(Self { input, output })
+    }
+
+    /// The number of the descriptor to read from, for an event loop.
+    pub fn input(&self) -> i32 {
+        self.input.as_raw_fd()
+    }
+
+    /// The number of the descriptor to write to, for an event loop.
+    pub fn output(&self) -> i32 {
+        self.output.as_raw_fd()
+    }
+
+    /// Reads what there is.
+    pub fn read(&self, buffer: &mut [u8]) -> Received {
+        loop {
+            return match rustix::io::read(&self.input, &mut *buffer) {
+                Ok(0) => Received::End,
+                Ok(count) => Received::Bytes(count),
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => Received::Nothing,
+                Err(_) => Received::End,
+            };
+        }
+    }
+
+    /// Writes what the other side can take now; 0 is nothing yet.
+    ///
+    /// # Errors
+    /// The other side is gone.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            return match rustix::io::write(&self.output, bytes) {
+                Ok(count) => Ok(count),
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => Ok(0),
+                Err(error) => Err(error.into()),
+            };
+        }
+    }
+}
+
+/// A descriptor of our own that never blocks. The flag belongs to the *open file*, which other processes may share (a
+/// terminal, a pipe that standard error writes to): where the system can open it anew, theirs stays as it is.
+fn private(fd: BorrowedFd<'_>, access: OFlags) -> io::Result<OwnedFd> {
+    let kind = FileType::from_raw_mode(fstat(fd)?.st_mode);
+    if kind == FileType::RegularFile {
+        return Ok(fcntl_dupfd_cloexec(fd, 3)?);
+    }
+    if matches!(kind, FileType::Fifo | FileType::CharacterDevice) {
+        let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        if let Ok(own) = open(path, flags, Mode::empty()) {
+            return Ok(own);
+        }
+    }
+    let own = fcntl_dupfd_cloexec(fd, 3)?;
+    fcntl_setfl(own.as_fd(), fcntl_getfl(&own)? | OFlags::NONBLOCK)?;
+    Ok(own)
+}
