@@ -16,5 +16,7 @@ pub mod rank;
 pub mod resource;
 pub mod seal;
 pub mod template;
+#[cfg(feature = "pipe")]
+pub mod transport;
 pub mod uri;
 pub mod version;

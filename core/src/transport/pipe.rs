@@ -4,7 +4,9 @@
 //! Law: the lock is a leaf. It is never held while a handler runs, while the host language's own lock is waited for, or
 //! while an answer that was detached is encoded; a write under it never blocks.
 
-use crate::connection::{Answer, Arrival, Connection, Encoded, Events, Event, Peer, Reply, RequestToken};
+use crate::connection::{
+    Answer, Arrival, Connection, Encoded, Event, Events, Outcome, Peer, Reply, RequestToken,
+};
 use crate::engine::Engine;
 use crate::hub::{ConnectionId, Delivered};
 use crate::jsonrpc::Line;
@@ -92,24 +94,29 @@ impl Pipe {
     }
 
     /// Takes one line.
-    pub fn line<'l>(&self, line: Line<'l>) -> Events<'l> {
+    pub fn line<'l>(&'l self, line: Line<'l>) -> Outcome<'l> {
         let now = self.clock.now();
         let mut state = self.lock();
         let State { connection, out, .. } = &mut *state;
         let outcome = match line {
-            Line::Message(message) => connection.message(Arrival { message, principal: &self.principal }, now, out),
-            Line::TooLong => connection.too_long(out),
+            Line::Message(message) => {
+                connection.message(Arrival { message, principal: &self.principal }, now, out)
+            }
+            Line::TooLong => {
+                let told = connection.too_long(out);
+                Outcome { status: told.status, events: Events::new(), misuse: told.misuse }
+            }
         };
-        state.after(outcome.events)
+        state.after(outcome)
     }
 
     /// Answers an event at once.
-    pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Events<'static> {
+    pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Outcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
         let State { connection, out, .. } = &mut *state;
         let outcome = connection.respond(token, answer, now, out);
-        state.after(outcome.events)
+        state.after(outcome)
     }
 
     /// Takes a reply out, to be worded without the lock. `None` if it was taken already.
@@ -121,13 +128,13 @@ impl Pipe {
     }
 
     /// Appends an answer that was worded without the lock.
-    pub fn finish(&self, token: RequestToken, encoded: Encoded) -> Events<'static> {
+    pub fn finish(&self, token: RequestToken, encoded: Encoded) -> Outcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
         state.detached.remove(&token);
         let State { connection, out, .. } = &mut *state;
         let outcome = connection.finish(encoded, now, out);
-        state.after(outcome.events)
+        state.after(outcome)
     }
 
     /// Appends what a handler reports before its answer, unless nobody waits for it. Dropped while the output is full:
@@ -145,22 +152,46 @@ impl Pipe {
         self.lock().deliver(self.high_water, now);
     }
 
+    /// Appends what the hub has for this peer, up to about `room` bytes.
+    pub fn deliver_up_to(&self, room: usize) -> Delivered {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        connection.deliver(room, now, out)
+    }
+
     /// Lets time pass.
-    pub fn tick(&self) -> Events<'static> {
+    pub fn tick(&self) -> Outcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
         let State { connection, out, .. } = &mut *state;
         let outcome = connection.tick(now, out);
-        state.after(outcome.events)
+        state.after(outcome)
+    }
+
+    /// Cancels what is in flight, without an answer: at the end of input, after the grace.
+    pub fn cancel_all(&self) -> Events<'static> {
+        let mut state = self.lock();
+        let events = state.connection.cancel_all();
+        state.mark(&events);
+        events
     }
 
     /// Ends the connection: what is in flight is cancelled.
     pub fn close(&self) -> Events<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
+        let events = state.connection.close(now);
+        state.mark(&events);
+        events
+    }
+
+    /// The host gives no answer to this request: whoever worked on it was cancelled. Frees its place.
+    pub fn abandon(&self, token: RequestToken) {
+        let mut state = self.lock();
+        state.detached.remove(&token);
         let State { connection, out, .. } = &mut *state;
-        let events = connection.close(now, out);
-        state.after(events)
+        connection.abandon(token, out);
     }
 
     /// When [`Pipe::tick`] must be called at the latest, on the clock of [`Now::tick`].
@@ -232,8 +263,13 @@ impl Pipe {
 
 impl State {
     /// Marks what was cancelled, while the lock is held: no report of it is written after this call.
-    fn after<'m>(&mut self, events: Events<'m>) -> Events<'m> {
-        for event in &events {
+    fn after<'m>(&mut self, outcome: Outcome<'m>) -> Outcome<'m> {
+        self.mark(&outcome.events);
+        outcome
+    }
+
+    fn mark(&mut self, events: &[Event<'_>]) {
+        for event in events {
             if let Event::Cancelled(token) = event
                 && let Some(cancelled) = self.detached.get(token)
             {
@@ -242,8 +278,8 @@ impl State {
         }
         if self.broken {
             self.out.clear();
+            self.sent = 0;
         }
-        events
     }
 
     fn deliver(&mut self, high_water: usize, now: Now) {

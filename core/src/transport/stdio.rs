@@ -43,6 +43,27 @@ impl Stdio {
         Ok(Self { input, output })
     }
 
+    /// The two ends of another channel: pipes, or a socket twice.
+    ///
+    /// # Errors
+    /// What the system says of the descriptors.
+    pub fn new(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
+        for fd in [&input, &output] {
+            fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK)?;
+        }
+        Ok(Self { input, output })
+    }
+
+    /// The descriptor to read from.
+    pub fn input_fd(&self) -> BorrowedFd<'_> {
+        self.input.as_fd()
+    }
+
+    /// The descriptor to write to.
+    pub fn output_fd(&self) -> BorrowedFd<'_> {
+        self.output.as_fd()
+    }
+
     /// The number of the descriptor to read from, for an event loop.
     pub fn input(&self) -> i32 {
         self.input.as_raw_fd()
