@@ -82,13 +82,9 @@ def archive() -> bytes:
     return buffer.getvalue()
 
 
-@server.resource(
-    UPTIME,
-    mime_type="application/json",
-    description="Seconds since this server started",
-    inline=True,
-)
+@server.resource(UPTIME, mime_type="application/json", inline=True)
 def uptime() -> dict[str, float]:
+    """Seconds since this server started."""
     return {"seconds": round(time.monotonic() - started, 3)}
 
 

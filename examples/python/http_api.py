@@ -17,13 +17,9 @@ BASE = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("API_BASE_URL", "htt
 server = ResourceServer("api", version="1.0.0")
 
 
-@server.resource(
-    "api://users/{id}",
-    mime_type="application/json",
-    description="A user of the API",
-    ttl_ms=5_000,
-)
+@server.resource("api://users/{id}", mime_type="application/json", ttl_ms=5_000)
 def user(id: int) -> bytes:
+    """A user of the API."""
     try:
         with urlopen(f"{BASE}/users/{id}", timeout=5) as response:
             return bytes(response.read())

@@ -16,23 +16,17 @@ server = ResourceServer("metrics", version="1.0.0")
 sample = {"usage": 0.0, "sampled_at": 0.0}
 
 
-@server.resource(
-    URI,
-    mime_type="application/json",
-    description="Load per core, 1.0 is fully busy",
-    inline=True,
-)
+@server.resource(URI, mime_type="application/json", inline=True)
 def cpu_usage() -> dict[str, float]:
+    """Load of the last minute per core: 1.0 is fully busy."""
     return sample
 
 
 def watch_cpu() -> None:
     global sample
     while True:
-        sample = {
-            "usage": round(os.getloadavg()[0] / (os.cpu_count() or 1), 3),
-            "sampled_at": time.time(),
-        }
+        load = os.getloadavg()[0] / (os.cpu_count() or 1)
+        sample = {"usage": round(load, 3), "sampled_at": time.time()}
         server.notify_updated(URI)  # from any thread; costs nothing while nobody is subscribed
         time.sleep(INTERVAL)
 
