@@ -280,3 +280,110 @@ fn put_f64(out: &mut Vec<u8>, value: f64) {
         let _ = serde_json::to_writer(out, &value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn id(raw: &'static str) -> Id<'static> {
+        Json::parse(raw.as_bytes(), 1).and_then(Id::from_json).unwrap()
+    }
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    /// R-003, R-005, R-006
+    #[test]
+    fn a_result_stands_in_its_envelope_or_alone() {
+        let ttl = |o: &mut ObjectWriter<'_>| o.u64("ttlMs", 0);
+        let whole = text(|out| Envelope::JsonRpc.result(out, id("9007199254740993"), ttl));
+        assert_eq!(whole, r#"{"jsonrpc":"2.0","id":9007199254740993,"result":{"ttlMs":0}}"#);
+        assert_eq!(text(|out| Envelope::Bare.result(out, id("1"), ttl)), r#"{"ttlMs":0}"#);
+        let empty = text(|out| Envelope::JsonRpc.result(out, id(r#""007""#), |_| {}));
+        assert_eq!(empty, r#"{"jsonrpc":"2.0","id":"007","result":{}}"#);
+    }
+
+    /// R-007, R-010
+    #[test]
+    fn an_error_has_the_id_it_is_given() {
+        let error = |envelope: Envelope, id, data: Option<&str>| {
+            let head = ErrorHead { id, code: -32602, message: "no \"uri\"" };
+            text(|out| envelope.error(out, &head, |o| data.into_iter().for_each(|uri| o.str("uri", uri))))
+        };
+        let body = r#"{"code":-32602,"message":"no \"uri\""}"#;
+        let cases =
+            [(ErrorId::Of(id("1")), r#""id":1,"#), (ErrorId::Null, r#""id":null,"#), (ErrorId::Absent, "")];
+        for (id, written) in cases {
+            assert_eq!(
+                error(Envelope::JsonRpc, id, None),
+                format!(r#"{{"jsonrpc":"2.0",{written}"error":{body}}}"#)
+            );
+        }
+        let bare = r#"{"code":-32602,"message":"no \"uri\"","data":{"uri":"a"}}"#;
+        assert_eq!(error(Envelope::Bare, ErrorId::Null, Some("a")), bare);
+    }
+
+    /// R-008: a notification has no id.
+    #[test]
+    fn notifications_and_requests() {
+        let bare = text(|out| Envelope::notification(out, "notifications/x", |_| {}));
+        assert_eq!(bare, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+        let full = text(|out| Envelope::notification(out, "notifications/x", |p| p.str("uri", "a")));
+        assert_eq!(full, r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"uri":"a"}}"#);
+        let ping = text(|out| Envelope::request(out, id("7"), "ping", |_| {}));
+        assert_eq!(ping, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
+    }
+
+    /// R-064, R-145: every kind of member, and no line break whatever the values hold.
+    #[test]
+    fn an_object_of_every_kind_reads_back() {
+        let raw = Json::parse(b"{\r\n \"k\": [1,\n2]}", 9).unwrap();
+        let written = text(|out| {
+            object(out, |o| {
+                o.str("s\n\"", "a\nb\u{2028}");
+                o.base64("blob", b"hello");
+                o.raw("raw", raw);
+                o.u64("u", u64::MAX);
+                o.i64("i", i64::MIN);
+                o.bool("b", true);
+                o.object_unless_empty("absent", |_| {});
+                o.members(b"");
+                o.members(br#""m":1,"n":2"#);
+                o.object("o", |o| o.object_unless_empty("p", |p| p.bool("q", false)));
+                o.array("a", |a| {
+                    a.str("x");
+                    a.raw(Json::NULL);
+                    a.object(|o| o.u64("y", 1));
+                    a.value().extend_from_slice(b"[]");
+                });
+            });
+            end(out);
+        });
+        let (line, end) = written.split_at(written.len() - 1);
+        assert!(!line.contains(['\n', '\r']) && end == "\n", "{written}");
+        let want = json!({
+            "s\n\"": "a\nb\u{2028}", "blob": "aGVsbG8=", "raw": {"k": [1, 2]}, "u": u64::MAX, "i": i64::MIN, "b": true,
+            "m": 1, "n": 2, "o": {"p": {"q": false}}, "a": ["x", null, {"y": 1}, []],
+        });
+        assert_eq!(serde_json::from_str::<Value>(line).unwrap(), want);
+    }
+
+    #[test]
+    fn numbers_are_written_short_and_always_valid() {
+        let number = |value: f64| text(|out| object(out, |o| o.f64("n", value)));
+        for (value, want) in [
+            (0.8, "0.8"),
+            (1.0, "1"),
+            (-0.0, "-0"),
+            (1e300, "1e300"),
+            (f64::NAN, "null"),
+            (f64::INFINITY, "null"),
+        ] {
+            assert_eq!(number(value).replace("e+", "e"), format!(r#"{{"n":{want}}}"#));
+        }
+    }
+}

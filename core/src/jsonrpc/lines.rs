@@ -136,3 +136,106 @@ impl Lines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The lines of `chunks`, with "!" for one that is too long.
+    fn lines<'c>(max_line: usize, chunks: impl IntoIterator<Item = &'c [u8]>) -> Vec<String> {
+        let (mut lines, mut seen) = (Lines::new(max_line), Vec::new());
+        for chunk in chunks {
+            lines.push(chunk);
+            drain(&mut lines, &mut seen);
+        }
+        lines.finish();
+        drain(&mut lines, &mut seen);
+        seen
+    }
+
+    fn text(line: Line<'_>) -> String {
+        match line {
+            Line::Message(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            Line::TooLong => "!".to_owned(),
+        }
+    }
+
+    fn drain(lines: &mut Lines, seen: &mut Vec<String>) {
+        while let Some(line) = lines.next() {
+            seen.push(text(line));
+        }
+    }
+
+    /// The same by the plainest means: the whole stream at once.
+    fn expected(max_line: usize, stream: &[u8]) -> Vec<String> {
+        let text = |line: &[u8]| String::from_utf8(line.to_vec()).unwrap();
+        let lines = stream.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let lines = lines.filter(|line| line.len() > max_line || !line.trim_ascii().is_empty());
+        lines.map(|line| if line.len() > max_line { "!".to_owned() } else { text(line) }).collect()
+    }
+
+    proptest! {
+        /// R-145, R-153: any chunking gives the same lines.
+        #[test]
+        fn any_chunking_gives_the_same_lines(chunks in proptest::collection::vec("[ab \\r\n]{0,12}", 0..12), max_line in 0usize..9) {
+            let stream = chunks.concat().into_bytes();
+            let want = expected(max_line, &stream);
+            prop_assert_eq!(lines(max_line, chunks.iter().map(|chunk| chunk.as_bytes())), want.clone());
+            prop_assert_eq!(lines(max_line, [&stream[..]]), want.clone());
+            prop_assert_eq!(lines(max_line, stream.chunks(1)), want.clone());
+            // Lines that are not taken at once lose nothing.
+            let (mut late, mut seen) = (Lines::new(max_line), Vec::new());
+            for (i, chunk) in chunks.iter().enumerate() {
+                late.push(chunk.as_bytes());
+                if i % 3 == 0 && let Some(line) = late.next() {
+                    seen.push(text(line));
+                }
+            }
+            late.finish();
+            drain(&mut late, &mut seen);
+            prop_assert_eq!(seen, want);
+        }
+    }
+
+    /// R-145
+    #[test]
+    fn tolerates_crlf_and_skips_blank_lines() {
+        assert_eq!(lines(9, [&b"{}\r\n\n \t\r\n\r\n{ }\n7"[..]]), ["{}", "{ }", "7"]);
+        assert_eq!(lines(2, [&b"{}\r\n{}\r\r\n{}\r"[..]]), ["{}", "!", "{}"]);
+    }
+
+    /// R-153: a line of 200 MB is one report, bounded memory, and the next line is served.
+    #[test]
+    fn a_huge_line_costs_no_memory() {
+        let (mut lines, chunk) = (Lines::new(1 << 20), vec![b'x'; 1 << 20]);
+        let mut reports = 0;
+        for _ in 0..200 {
+            lines.push(&chunk);
+            while let Some(line) = lines.next() {
+                assert_eq!(line, Line::TooLong);
+                reports += 1;
+            }
+        }
+        lines.push(b"x\n{}\n");
+        let mut seen = Vec::new();
+        drain(&mut lines, &mut seen);
+        assert_eq!((reports, seen), (1, vec!["{}".to_owned()]));
+        assert!(lines.buffer.capacity() <= 3 << 20, "{}", lines.buffer.capacity());
+        lines.push(b"");
+        assert!(lines.buffer.capacity() <= KEPT, "{}", lines.buffer.capacity());
+    }
+
+    /// The same in one piece: what comes behind the long line is kept, the line is not.
+    #[test]
+    fn a_huge_line_in_one_push_is_not_copied() {
+        let mut stream = vec![b'x'; 16 << 20];
+        stream.extend_from_slice(b"\n{}\n");
+        let mut lines = Lines::new(1024);
+        lines.push(&stream);
+        assert!(lines.buffer.capacity() <= 1 << 20, "{}", lines.buffer.capacity());
+        let mut seen = Vec::new();
+        drain(&mut lines, &mut seen);
+        assert_eq!(seen, ["!", "{}"]);
+    }
+}

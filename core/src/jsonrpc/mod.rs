@@ -15,3 +15,6 @@ pub use id::{Id, OwnedId};
 pub use json::{Elements, Json, JsonKind};
 pub use lines::{Line, Lines};
 pub use members::Members;
+
+#[cfg(test)]
+mod tests;
