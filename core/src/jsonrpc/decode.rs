@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use super::id::Id;
 use super::json::Json;
-use super::members::{Members, decode_name};
+use super::members::Members;
 use super::scan::{Name, Scan, Scanner, Span};
 
 /// What [`decode`] accepts.
@@ -125,10 +125,9 @@ impl<'m> Params<'m> {
 
     /// Reads params that come without a message around them. `None` if an object or its `_meta` repeats a name.
     pub fn from_json(json: Json<'m>) -> Option<Self> {
-        let mut root = Root::default();
-        let span = root.read_params(&mut Scanner::new(json.raw())?, 0).ok()?;
-        let params = root.take_params(json.raw(), span);
-        (!root.broken).then_some(params)
+        let mut root = Root::new(json.raw());
+        root.params = root.read_params(&mut Scanner::new(json.raw())?, 0).ok();
+        (!root.repeats).then(|| root.into_params())
     }
 }
 
@@ -142,16 +141,17 @@ pub fn decode<'m>(bytes: &'m [u8], limits: &DecodeLimits) -> Decoded<'m> {
     let Some(mut scanner) = Scanner::new(text) else {
         return Decoded::Malformed(Malformed::Invalid { id: None });
     };
-    let decoded = match scanner.peek() {
-        Some(b'[') => batch(&mut scanner, limits),
-        _ => message(&mut scanner, 1, limits).map(|message| match message {
-            Ok(message) => Decoded::Message(message),
-            Err(malformed) => Decoded::Malformed(malformed),
-        }),
-    };
-    match decoded {
-        Ok(decoded) if scanner.end().is_ok() => decoded,
-        _ => Decoded::Malformed(Malformed::Parse),
+    if scanner.peek() == Some(b'[') {
+        let decoded = batch(&mut scanner, limits);
+        return decoded.unwrap_or(Decoded::Malformed(Malformed::Parse));
+    }
+    let mut root = Root::new(text);
+    if root.read(&mut scanner, 1).is_err() || scanner.end().is_err() {
+        return Decoded::Malformed(Malformed::Parse);
+    }
+    match root.into_message(scanner.deepest() > limits.nesting) {
+        Ok(message) => Decoded::Message(message),
+        Err(malformed) => Decoded::Malformed(malformed),
     }
 }
 
@@ -159,162 +159,153 @@ fn batch<'m>(scanner: &mut Scanner<'m>, limits: &DecodeLimits) -> Scan<Decoded<'
     let mut list = Vec::new();
     let mut more = scanner.open(b'[', b']', 1)?;
     while more {
-        let element = message(scanner, 2, limits)?;
+        scanner.forget_depth();
+        let mut root = Root::new(scanner.text());
+        root.read(scanner, 2)?;
         // One too many is enough to know; the rest is only checked.
         if list.len() <= limits.batch {
-            list.push(element);
+            list.push(root.into_message(scanner.deepest() > limits.nesting));
         }
         more = scanner.more(b']')?;
     }
+    scanner.end()?;
     if list.len() > limits.batch {
         return Ok(Decoded::Malformed(Malformed::Invalid { id: None }));
     }
     Ok(Decoded::Batch(list))
 }
 
-/// Reads one message whose object is the `depth`-th container inside each other.
-fn message<'m>(
-    scanner: &mut Scanner<'m>,
-    depth: usize,
-    limits: &DecodeLimits,
-) -> Scan<Result<Message<'m>, Malformed<'m>>> {
-    if scanner.peek() != Some(b'{') {
-        scanner.value(depth - 1)?;
-        return Ok(Err(Malformed::Invalid { id: None }));
-    }
-    scanner.forget_depth();
-    let mut root = Root::read(scanner, depth)?;
-    root.broken |= scanner.deepest() > limits.nesting;
-    Ok(root.into_message(scanner.text()))
-}
-
-/// The members of a message that JSON-RPC defines.
-#[derive(Default)]
+/// The members of a message that JSON-RPC defines. Built and filled in place: it is too big to be moved for nothing.
 struct Root<'m> {
+    text: &'m str,
     jsonrpc: Option<Span>,
     id: Option<Span>,
     method: Option<Span>,
     params: Option<Span>,
     result: Option<Span>,
     error: Option<Span>,
-    /// The members of `params`, and of `_meta` in it, as far as they are objects.
+    /// The members of `params`, and of `_meta` in it, if they are objects.
     members: Option<Members<'m>>,
     meta: Option<Members<'m>>,
-    /// A name comes twice, or the nesting is too deep.
-    broken: bool,
+    /// A name comes twice.
+    repeats: bool,
 }
 
 impl<'m> Root<'m> {
-    fn read(scanner: &mut Scanner<'m>, depth: usize) -> Scan<Self> {
-        let mut root = Self::default();
+    #[inline(always)]
+    fn new(text: &'m str) -> Self {
+        Self {
+            text,
+            jsonrpc: None,
+            id: None,
+            method: None,
+            params: None,
+            result: None,
+            error: None,
+            members: None,
+            meta: None,
+            repeats: false,
+        }
+    }
+
+    /// Reads a message whose object is the `depth`-th container inside each other; anything else is only checked.
+    #[inline(always)]
+    fn read(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<()> {
+        if scanner.peek() != Some(b'{') {
+            return scanner.value(depth - 1).map(drop);
+        }
         let mut more = scanner.open(b'{', b'}', depth)?;
         while more {
             let name = scanner.name()?;
-            root.read_member(scanner, name, depth)?;
+            self.read_member(scanner, name, depth)?;
             more = scanner.more(b'}')?;
         }
-        Ok(root)
+        Ok(())
     }
 
+    #[inline(always)]
     fn read_member(&mut self, scanner: &mut Scanner<'m>, name: Name, depth: usize) -> Scan<()> {
-        let name = plain_name(name, scanner.text());
-        let value = match &*name {
-            "params" => self.read_params(scanner, depth)?,
-            _ => scanner.value(depth)?,
-        };
+        let name = name.plain(self.text);
+        let is_params = *name == *b"params";
+        let value = if is_params { self.read_params(scanner, depth)? } else { scanner.value(depth)? };
         let slot = match &*name {
-            "jsonrpc" => &mut self.jsonrpc,
-            "id" => &mut self.id,
-            "method" => &mut self.method,
-            "params" => &mut self.params,
-            "result" => &mut self.result,
-            "error" => &mut self.error,
+            b"jsonrpc" => &mut self.jsonrpc,
+            b"id" => &mut self.id,
+            b"method" => &mut self.method,
+            b"params" => &mut self.params,
+            b"result" => &mut self.result,
+            b"error" => &mut self.error,
             _ => return Ok(()),
         };
-        self.broken |= slot.replace(value).is_some();
+        self.repeats |= slot.replace(value).is_some();
         Ok(())
     }
 
     /// Reads the value of `params`, which stands inside `depth` containers.
+    #[inline(always)]
     fn read_params(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<Span> {
         let start = scanner.mark();
         if scanner.peek() != Some(b'{') {
             return scanner.value(depth);
         }
-        let mut members = Members::new(scanner.text());
+        let members = self.members.insert(Members::new(self.text));
         let mut more = scanner.open(b'{', b'}', depth + 1)?;
         while more {
             let name = scanner.name()?;
-            let is_meta = plain_name(name, scanner.text()) == "_meta";
-            let value =
-                if is_meta { self.read_meta(scanner, depth + 1)? } else { scanner.value(depth + 1)? };
+            let is_meta = *name.plain(self.text) == *b"_meta" && scanner.peek() == Some(b'{');
+            let value = if is_meta {
+                self.meta.insert(Members::new(self.text)).read(scanner, depth + 2)?
+            } else {
+                scanner.value(depth + 1)?
+            };
             members.push(name, value);
             more = scanner.more(b'}')?;
         }
-        self.broken |= members.has_duplicates();
-        self.members = Some(members);
+        self.repeats |= members.has_duplicates() || self.meta.as_ref().is_some_and(Members::has_duplicates);
         Ok(scanner.since(start))
     }
 
-    fn read_meta(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<Span> {
-        let start = scanner.mark();
-        if scanner.peek() != Some(b'{') {
-            return scanner.value(depth);
-        }
-        let meta = Members::read(scanner, depth + 1)?;
-        self.broken |= meta.has_duplicates();
-        self.meta = Some(meta);
-        Ok(scanner.since(start))
-    }
-
-    fn into_message(mut self, text: &'m str) -> Result<Message<'m>, Malformed<'m>> {
-        let json = |span: Option<Span>| span.map(|span| Json::trusted(span.of(text)));
-        let id = json(self.id);
+    #[inline(always)]
+    fn into_message(self, too_deep: bool) -> Result<Message<'m>, Malformed<'m>> {
+        let id = self.json(self.id);
         let request_id = id.and_then(Id::from_json);
-        let method = json(self.method);
-        let is_response = method.is_none() && (self.result.is_some() || self.error.is_some());
-        let invalid = Malformed::Invalid { id: request_id.filter(|_| !is_response) };
+        let broken = self.repeats || too_deep;
+        let is_response = self.method.is_none() && (self.result.is_some() || self.error.is_some());
+        let invalid = Err(Malformed::Invalid { id: request_id.filter(|_| !is_response) });
 
-        if json(self.jsonrpc).and_then(Json::as_str).as_deref() != Some("2.0") {
-            return Err(invalid);
+        if self.json(self.jsonrpc).is_none_or(|version| !version.is_str("2.0")) {
+            return invalid;
         }
         if is_response {
-            return match (json(self.result), json(self.error)) {
-                (Some(result), None) if !self.broken => {
+            return match (self.json(self.result), self.json(self.error)) {
+                (Some(result), None) if !broken => {
                     Ok(Message::Response { id: request_id, result: Ok(result) })
                 }
-                (None, Some(error)) if !self.broken => {
+                (None, Some(error)) if !broken => {
                     Ok(Message::Response { id: request_id, result: Err(error) })
                 }
                 _ => Err(Malformed::Unanswerable),
             };
         }
-        let Some(method) = method.and_then(Json::as_str) else { return Err(invalid) };
+        let Some(method) = self.json(self.method).and_then(Json::as_str) else { return invalid };
         match (id, request_id) {
-            (None, _) if self.broken => Err(Malformed::Unanswerable),
-            (None, _) => Ok(Message::Notification { method, params: self.take_params(text, self.params) }),
-            (_, Some(id)) if !self.broken => {
-                Ok(Message::Request { id, method, params: self.take_params(text, self.params) })
-            }
-            _ => Err(invalid),
+            (None, _) if broken => Err(Malformed::Unanswerable),
+            (None, _) => Ok(Message::Notification { method, params: self.into_params() }),
+            (_, Some(id)) if !broken => Ok(Message::Request { id, method, params: self.into_params() }),
+            _ => invalid,
         }
     }
 
-    fn take_params(&mut self, text: &'m str, span: impl Into<Option<Span>>) -> Params<'m> {
-        let Some(span) = span.into() else { return Params::Absent };
-        let raw = Json::trusted(span.of(text));
-        match self.members.take() {
-            Some(members) => Params::Object { members, meta: self.meta.take(), raw },
-            None => Params::Other(raw),
+    #[inline(always)]
+    fn into_params(self) -> Params<'m> {
+        match (self.json(self.params), self.members) {
+            (Some(raw), Some(members)) => Params::Object { members, meta: self.meta, raw },
+            (Some(other), None) => Params::Other(other),
+            (None, _) => Params::Absent,
         }
     }
-}
 
-/// A name to compare with names that need no escapes. One that cannot be decoded equals none of them as it stands.
-fn plain_name(name: Name, text: &str) -> Cow<'_, str> {
-    let raw = name.span.of(text);
-    if !name.escaped {
-        return Cow::Borrowed(raw);
+    fn json(&self, span: Option<Span>) -> Option<Json<'m>> {
+        span.map(|span| Json::trusted(span.of(self.text)))
     }
-    decode_name(name.span, text).unwrap_or(Cow::Borrowed(raw))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::id::Id;
 use super::members::Members;
-use super::scan::Scanner;
+use super::scan::{Scanner, plain_end};
 
 /// The text of one JSON value that is known to be valid. White space around it is not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,13 @@ impl<'m> Json<'m> {
     /// The decoded text of a string, borrowed if it has no escapes. `None` for another kind, and for a string with a
     /// surrogate escape that has no partner, which no Unicode text can hold.
     pub fn as_str(self) -> Option<Cow<'m, str>> {
-        let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
-        decode_string(inner, self.0)
+        if self.kind() == JsonKind::String { decode_string(self.0) } else { None }
+    }
+
+    /// Whether this is the string `text`, which needs no escapes.
+    pub(super) fn is_str(self, text: &str) -> bool {
+        let inner = self.0.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        inner == Some(text) || self.as_str().is_some_and(|decoded| decoded == text)
     }
 
     /// A number written as an integer (no fraction, no exponent) within the range of `u64`.
@@ -99,7 +104,7 @@ impl<'m> Json<'m> {
 
     /// The text of a number without fraction and exponent, of any size.
     pub(super) fn integer_text(self) -> Option<&'m str> {
-        let is_integer = self.kind() == JsonKind::Number && !self.0.contains(['.', 'e', 'E']);
+        let is_integer = self.0.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         is_integer.then_some(self.0)
     }
 
@@ -108,7 +113,9 @@ impl<'m> Json<'m> {
         if self.kind() != JsonKind::Object {
             return None;
         }
-        Members::read(&mut Scanner::new(self.0)?, 1).ok()
+        let mut members = Members::new(self.0);
+        members.read(&mut Scanner::new(self.0)?, 1).ok()?;
+        Some(members)
     }
 
     /// The elements of an array, in order.
@@ -148,10 +155,11 @@ impl<'m> Iterator for Elements<'m> {
     }
 }
 
-/// Decodes the content of a string; `quoted` is the same with its quotes.
-pub(super) fn decode_string<'m>(inner: &'m str, quoted: &'m str) -> Option<Cow<'m, str>> {
-    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
-        return Some(Cow::Borrowed(inner));
+/// Decodes a string, given with its quotes.
+pub(super) fn decode_string(quoted: &str) -> Option<Cow<'_, str>> {
+    // No control character can stand in it: what stops the run before the closing quote is a backslash.
+    if plain_end(quoted.as_bytes(), 1) + 1 == quoted.len() {
+        return quoted.get(1..quoted.len() - 1).map(Cow::Borrowed);
     }
     serde_json::from_str::<String>(quoted).ok().map(Cow::Owned)
 }

@@ -36,17 +36,17 @@ impl<'m> Members<'m> {
         Self { text, list: SmallVec::new(), escaped: false }
     }
 
-    /// Reads an object that is the `depth`-th container inside each other.
-    pub(super) fn read(scanner: &mut Scanner<'m>, depth: usize) -> Scan<Self> {
-        let mut members = Self::new(scanner.text());
+    /// Adds the members of an object that is the `depth`-th container inside each other.
+    pub(super) fn read(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<Span> {
+        let start = scanner.mark();
         let mut more = scanner.open(b'{', b'}', depth)?;
         while more {
             let name = scanner.name()?;
             let value = scanner.value(depth)?;
-            members.push(name, value);
+            self.push(name, value);
             more = scanner.more(b'}')?;
         }
-        Ok(members)
+        Ok(scanner.since(start))
     }
 
     #[inline]
@@ -59,8 +59,8 @@ impl<'m> Members<'m> {
     /// `params` and `params._meta` of a decoded message repeat none.
     pub fn get(&self, name: &str) -> Option<Json<'m>> {
         let is_named = |member: &&Member| {
-            let raw = member.name.of(self.text);
-            raw == name || (self.escaped && self.name(**member).as_deref() == Some(name))
+            member.name.bytes_of(self.text) == name.as_bytes()
+                || (self.escaped && self.name(**member).as_deref() == Some(name))
         };
         self.list.iter().rfind(is_named).map(|member| Json::trusted(member.value.of(self.text)))
     }
@@ -89,20 +89,17 @@ impl<'m> Members<'m> {
             names.sort_unstable();
             return names.windows(2).any(|pair| pair[0] == pair[1]);
         }
-        let names = |member: &Member| member.name.of(self.text);
+        let same = |one: Span, other: Span| {
+            one.len() == other.len() && one.bytes_of(self.text) == other.bytes_of(self.text)
+        };
         self.list
             .iter()
             .enumerate()
-            .any(|(i, one)| self.list[..i].iter().any(|other| names(one) == names(other)))
+            .any(|(i, one)| self.list[..i].iter().any(|other| same(one.name, other.name)))
     }
 
     /// The decoded name of a member of this object.
     fn name(&self, member: Member) -> Option<Cow<'m, str>> {
-        decode_name(member.name, self.text)
+        decode_string(member.name.with_quotes().of(self.text))
     }
-}
-
-/// Decodes the name at `span`, the text between its quotes.
-pub(super) fn decode_name(span: Span, text: &str) -> Option<Cow<'_, str>> {
-    decode_string(span.of(text), span.with_quotes().of(text))
 }

@@ -2,6 +2,8 @@
 //! skips a value; never recurses, so no input can exhaust the stack. Surrogate escapes are checked where a string is
 //! decoded, not here: JavaScript writes a lone surrogate as an escape, and one in a member nobody reads harms nobody.
 
+use std::borrow::Cow;
+
 /// The text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Syntax;
@@ -22,8 +24,20 @@ impl Span {
     }
 
     /// The spanned part of `text`, the text this span was made from.
+    #[inline]
     pub(super) fn of(self, text: &str) -> &str {
         text.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+
+    /// The same as bytes: cheaper to compare.
+    #[inline]
+    pub(super) fn bytes_of(self, text: &str) -> &[u8] {
+        text.as_bytes().get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    pub(super) fn len(self) -> u32 {
+        self.end - self.start
     }
 
     /// The span of a string, made from the span of its content.
@@ -40,7 +54,23 @@ pub(super) struct Name {
     pub(super) escaped: bool,
 }
 
+impl Name {
+    /// The name to compare with names that need no escapes. One that cannot be decoded equals none of them as it is.
+    #[inline(always)]
+    pub(super) fn plain(self, text: &str) -> Cow<'_, [u8]> {
+        let raw = self.span.bytes_of(text);
+        if self.escaped { decoded(raw, self.span.with_quotes().of(text)) } else { Cow::Borrowed(raw) }
+    }
+}
+
+#[cold]
+fn decoded<'m>(raw: &'m [u8], quoted: &str) -> Cow<'m, [u8]> {
+    serde_json::from_str(quoted).map_or(Cow::Borrowed(raw), |name: String| Cow::Owned(name.into_bytes()))
+}
+
 /// A position in a text that is being read.
+///
+/// The hot methods are inlined by force, so that the position stays in a register while a container is walked.
 #[derive(Clone, Debug)]
 pub(super) struct Scanner<'m> {
     text: &'m str,
@@ -51,6 +81,7 @@ pub(super) struct Scanner<'m> {
 
 impl<'m> Scanner<'m> {
     /// Starts at the first byte that is not white space. `None` if `text` has 4 GiB or more.
+    #[inline(always)]
     pub(super) fn new(text: &'m str) -> Option<Self> {
         u32::try_from(text.len()).ok()?;
         let mut scanner = Self { text, at: 0, deepest: 0 };
@@ -71,30 +102,33 @@ impl<'m> Scanner<'m> {
         self.deepest = 0;
     }
 
+    /// The next byte, not taken.
+    #[inline(always)]
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
     /// Here, to be given to [`Scanner::since`].
+    #[inline(always)]
     pub(super) fn mark(&self) -> usize {
         self.at
     }
 
     /// From the mark to here.
+    #[inline(always)]
     pub(super) fn since(&self, mark: usize) -> Span {
         Span::new(mark, self.at)
     }
 
-    /// The next byte, not taken.
-    #[inline]
-    pub(super) fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
     /// Fails unless nothing but white space is left.
+    #[inline(always)]
     pub(super) fn end(&mut self) -> Scan<()> {
         self.space();
         if self.at == self.text.len() { Ok(()) } else { Err(Syntax) }
     }
 
     /// Takes the opening byte of an object or array that is the `depth`-th inside each other; says if it has content.
-    #[inline]
+    #[inline(always)]
     pub(super) fn open(&mut self, open: u8, close: u8, depth: usize) -> Scan<bool> {
         self.expect(open)?;
         self.deepest = self.deepest.max(depth);
@@ -103,7 +137,7 @@ impl<'m> Scanner<'m> {
     }
 
     /// Takes what follows a member or an element: a comma (true) or the closing byte (false).
-    #[inline]
+    #[inline(always)]
     pub(super) fn more(&mut self, close: u8) -> Scan<bool> {
         self.space();
         if self.take(b',') {
@@ -114,7 +148,7 @@ impl<'m> Scanner<'m> {
     }
 
     /// Takes a member's name and the colon behind it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn name(&mut self) -> Scan<Name> {
         self.expect(b'"')?;
         let start = self.at;
@@ -127,76 +161,40 @@ impl<'m> Scanner<'m> {
     }
 
     /// Takes a value that stands inside `depth` objects and arrays.
-    #[inline]
+    #[inline(always)]
     pub(super) fn value(&mut self, depth: usize) -> Scan<Span> {
         let start = self.at;
-        match self.peek() {
-            Some(b'{' | b'[') => self.container(depth)?,
-            _ => self.scalar()?,
+        if let Some(b'{' | b'[') = self.peek() {
+            let (end, deepest) = container(self.text, start, depth)?;
+            self.at = end;
+            self.deepest = self.deepest.max(deepest);
+        } else {
+            self.scalar()?;
         }
         Ok(self.since(start))
     }
 
-    fn container(&mut self, depth: usize) -> Scan<()> {
-        let mut nesting = Nesting::default();
-        loop {
-            let entered = match self.peek() {
-                Some(open @ (b'{' | b'[')) => {
-                    nesting.push(open == b'{');
-                    let entered = self.open(open, closing(open), depth + nesting.depth)?;
-                    if !entered {
-                        nesting.pop();
-                    }
-                    entered
-                }
-                _ => {
-                    self.scalar()?;
-                    false
-                }
-            };
-            if !entered && self.close(&mut nesting)? {
-                return Ok(());
-            }
-            if nesting.in_object() {
-                self.name()?;
-            }
-        }
-    }
-
-    /// After a value inside `nesting`: closes what ends here. True if that was the outermost container.
-    fn close(&mut self, nesting: &mut Nesting) -> Scan<bool> {
-        while nesting.depth > 0 {
-            if self.more(if nesting.in_object() { b'}' } else { b']' })? {
-                return Ok(false);
-            }
-            nesting.pop();
-        }
-        Ok(true)
-    }
-
-    #[inline]
+    #[inline(always)]
     fn scalar(&mut self) -> Scan<()> {
-        match self.peek().ok_or(Syntax)? {
-            b'"' => {
-                self.at += 1;
-                self.string().map(drop)
-            }
-            b't' => self.literal("true"),
-            b'f' => self.literal("false"),
-            b'n' => self.literal("null"),
+        if self.take(b'"') {
+            return self.string().map(drop);
+        }
+        match self.peek() {
+            Some(b't') => self.literal(*b"true"),
+            Some(b'f') => self.literal(*b"false"),
+            Some(b'n') => self.literal(*b"null"),
             _ => self.number(),
         }
     }
 
-    fn literal(&mut self, word: &str) -> Scan<()> {
-        let end = self.at + word.len();
-        if self.text.as_bytes().get(self.at..end) != Some(word.as_bytes()) {
-            return Err(Syntax);
-        }
-        self.at = end;
-        Ok(())
+    #[inline(always)]
+    fn literal<const N: usize>(&mut self, word: [u8; N]) -> Scan<()> {
+        let found = self.text.as_bytes().get(self.at..).and_then(<[u8]>::first_chunk);
+        self.at += N;
+        if found == Some(&word) { Ok(()) } else { Err(Syntax) }
     }
 
+    #[inline(always)]
     fn number(&mut self) -> Scan<()> {
         self.take(b'-');
         if !self.take(b'0') {
@@ -213,6 +211,7 @@ impl<'m> Scanner<'m> {
     }
 
     /// Takes one digit or more.
+    #[inline(always)]
     fn digits(&mut self) -> Scan<()> {
         let start = self.at;
         while matches!(self.peek(), Some(b'0'..=b'9')) {
@@ -222,59 +221,86 @@ impl<'m> Scanner<'m> {
     }
 
     /// Takes a string's content and its closing quote; says if it has escapes.
-    #[inline]
+    #[inline(always)]
     fn string(&mut self) -> Scan<bool> {
-        let mut escaped = false;
-        loop {
-            self.at += plain_run(self.text.as_bytes().get(self.at..).unwrap_or_default());
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(escaped);
-                }
-                Some(b'\\') => {
-                    escaped = true;
-                    self.escape()?;
-                }
-                _ => return Err(Syntax),
-            }
+        self.at = plain_end(self.text.as_bytes(), self.at);
+        if self.take(b'"') {
+            return Ok(false);
         }
+        self.at = string_with_escapes(self.text.as_bytes(), self.at)?;
+        Ok(true)
     }
 
-    fn escape(&mut self) -> Scan<()> {
-        let bytes = self.text.as_bytes();
-        let len = match bytes.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
-            Some(b'u') => {
-                let digits = bytes.get(self.at + 2..self.at + 6).ok_or(Syntax)?;
-                if !digits.iter().all(u8::is_ascii_hexdigit) {
-                    return Err(Syntax);
-                }
-                6
-            }
-            _ => return Err(Syntax),
-        };
-        self.at += len;
-        Ok(())
-    }
-
-    #[inline]
+    #[inline(always)]
     fn space(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
             self.at += 1;
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        self.at += usize::from(found);
-        found
+        if self.peek() == Some(byte) {
+            self.at += 1;
+            return true;
+        }
+        false
     }
 
-    #[inline]
+    #[inline(always)]
     fn expect(&mut self, byte: u8) -> Scan<()> {
         if self.take(byte) { Ok(()) } else { Err(Syntax) }
+    }
+}
+
+/// Walks an object or array that begins at `at` inside `depth` others; gives its end and the deepest nesting in it.
+fn container(text: &str, at: usize, depth: usize) -> Scan<(usize, usize)> {
+    let mut scanner = Scanner { text, at, deepest: 0 };
+    let mut nesting = Nesting::default();
+    loop {
+        let mut entered = false;
+        if let Some(open @ (b'{' | b'[')) = scanner.peek() {
+            nesting.push(open == b'{');
+            entered = scanner.open(open, nesting.closing(), depth + nesting.depth)?;
+            if !entered {
+                nesting.pop();
+            }
+        } else {
+            scanner.scalar()?;
+        }
+        if !entered {
+            while nesting.depth > 0 && !scanner.more(nesting.closing())? {
+                nesting.pop();
+            }
+            if nesting.depth == 0 {
+                return Ok((scanner.at, scanner.deepest));
+            }
+        }
+        if nesting.in_object() {
+            scanner.name()?;
+        }
+    }
+}
+
+/// The rest of a string from its first escape on; gives the position behind the closing quote.
+#[cold]
+fn string_with_escapes(bytes: &[u8], mut at: usize) -> Scan<usize> {
+    loop {
+        match bytes.get(at).ok_or(Syntax)? {
+            b'"' => return Ok(at + 1),
+            b'\\' => at += escape_len(bytes.get(at + 1..).unwrap_or_default())?,
+            _ => return Err(Syntax),
+        }
+        at = plain_end(bytes, at);
+    }
+}
+
+/// The length of an escape, given what follows its backslash.
+fn escape_len(rest: &[u8]) -> Scan<usize> {
+    match rest.first() {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
+        Some(b'u') if rest.get(1..5).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) => Ok(6),
+        _ => Err(Syntax),
     }
 }
 
@@ -288,7 +314,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, object: bool) {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
             self.outer.push(self.bits);
@@ -297,7 +323,7 @@ impl Nesting {
         self.depth += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self) {
         self.bits >>= 1;
         self.depth -= 1;
@@ -306,39 +332,40 @@ impl Nesting {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn in_object(&self) -> bool {
         self.bits & 1 == 1
     }
+
+    /// The byte that ends the innermost container.
+    #[inline(always)]
+    fn closing(&self) -> u8 {
+        if self.in_object() { b'}' } else { b']' }
+    }
 }
 
-/// The byte that closes what `open` opens.
-fn closing(open: u8) -> u8 {
-    if open == b'{' { b'}' } else { b']' }
-}
-
-/// How many bytes come before the first quote, backslash or control character.
-#[inline]
-fn plain_run(bytes: &[u8]) -> usize {
-    let (words, tail) = bytes.as_chunks::<8>();
-    for (i, word) in words.iter().enumerate() {
+/// The position of the first quote, backslash or control character from `at` on; the length of `bytes` if none.
+#[inline(always)]
+pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let special = special_bytes(u64::from_le_bytes(*word));
         if special != 0 {
-            return i * 8 + special.trailing_zeros() as usize / 8;
+            return at + special.trailing_zeros() as usize / 8;
         }
+        at += 8;
     }
     let special = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    words.len() * 8 + tail.iter().position(special).unwrap_or(tail.len())
+    bytes.get(at..).unwrap_or_default().iter().position(special).map_or(bytes.len(), |run| at + run)
 }
 
-/// The high bit of each byte that is a quote, a backslash or a control character. A borrow may set bits above the
+/// Sets the high bit of each byte that is a quote, a backslash or a control character. A borrow may set bits above the
 /// lowest one that is set rightly, never below it.
-#[inline]
+#[inline(always)]
 fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    (control | quote.wrapping_sub(ONES) & !quote | backslash.wrapping_sub(ONES) & !backslash) & HIGH
+    // Exchanging 0x20..=0x21 with 0x22..=0x23 puts the quote next to the control characters: one comparison for both.
+    let control_or_quote = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (control_or_quote | backslash) & !word & HIGH
 }
