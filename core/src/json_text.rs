@@ -33,6 +33,11 @@ pub fn continue_into(text: &str, out: &mut Vec<u8>) {
     }
 }
 
+/// Whether `text` is the content of its JSON string as it stands.
+pub fn is_plain(text: &str) -> bool {
+    plain_end(text.as_bytes(), 0) == text.len()
+}
+
 /// Continues the JSON string at the end of `out` with `block`.
 fn append_block(block: &str, out: &mut Vec<u8>) {
     // The kernel writes an opening quote of its own: let it fall on the last byte before the closing quote that is
@@ -52,6 +57,44 @@ fn split_block(text: &str) -> (&str, &str) {
         return (text, "");
     }
     (BLOCK - 3..=BLOCK).rev().find_map(|at| text.split_at_checked(at)).unwrap_or((text, ""))
+}
+
+/// The position of the first quote, backslash or control character from `at` on; the length of `bytes` if none.
+#[inline(always)]
+pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return at + special.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    plain_tail(bytes, at)
+}
+
+/// The same for the last bytes, fewer than eight.
+#[inline]
+fn plain_tail(bytes: &[u8], at: usize) -> usize {
+    let left = bytes.len().saturating_sub(at);
+    let Some(word) = bytes.last_chunk().filter(|_| left > 0) else {
+        let special = |&byte: &u8| special_bytes(u64::from(byte)) & 0x80 != 0;
+        return bytes.iter().skip(at).position(special).map_or(bytes.len(), |run| at + run);
+    };
+    // What was looked at already is shifted out; the zeros that come in stop the run at the end.
+    let special = special_bytes(u64::from_le_bytes(*word) >> (64 - 8 * left));
+    at + special.trailing_zeros() as usize / 8
+}
+
+/// Sets the high bit of each byte that is a quote, a backslash or a control character. A borrow may set bits above the
+/// lowest one that is set rightly, never below it.
+#[inline(always)]
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    // Exchanging 0x20..=0x21 with 0x22..=0x23 puts the quote next to the control characters: one comparison for both.
+    let control_or_quote = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (control_or_quote | backslash) & !word & HIGH
 }
 
 #[cfg(test)]

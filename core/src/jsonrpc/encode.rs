@@ -127,6 +127,9 @@ pub fn array(out: &mut Vec<u8>, body: impl FnOnce(&mut ArrayWriter<'_>)) {
 }
 
 /// Writes the members of one JSON object straight into a buffer. Each name is to be written once.
+///
+/// A name that is `'static` is a word of the protocol and is written as it is; every other goes through
+/// [`ObjectWriter::named`].
 #[derive(Debug)]
 pub struct ObjectWriter<'o> {
     out: &'o mut Vec<u8>,
@@ -135,12 +138,13 @@ pub struct ObjectWriter<'o> {
 
 impl ObjectWriter<'_> {
     /// A string member.
-    pub fn str(&mut self, name: &str, value: &str) {
+    #[inline]
+    pub fn str(&mut self, name: &'static str, value: &str) {
         json_text::escape_into(value, self.value(name));
     }
 
     /// A string member that holds `value` in base64 (R-064).
-    pub fn base64(&mut self, name: &str, value: &[u8]) {
+    pub fn base64(&mut self, name: &'static str, value: &[u8]) {
         let out = self.value(name);
         out.push(b'"');
         base64::encode_into(value, out);
@@ -148,37 +152,42 @@ impl ObjectWriter<'_> {
     }
 
     /// A member whose value is JSON already. Line breaks between its tokens become spaces (R-145).
-    pub fn raw(&mut self, name: &str, value: Json<'_>) {
+    #[inline]
+    pub fn raw(&mut self, name: &'static str, value: Json<'_>) {
         put_json(self.value(name), value);
     }
 
     /// An integer member.
-    pub fn u64(&mut self, name: &str, value: u64) {
+    #[inline]
+    pub fn u64(&mut self, name: &'static str, value: u64) {
         put_display(self.value(name), value);
     }
 
     /// An integer member.
-    pub fn i64(&mut self, name: &str, value: i64) {
+    #[inline]
+    pub fn i64(&mut self, name: &'static str, value: i64) {
         put_display(self.value(name), value);
     }
 
     /// A number member; `null` for what JSON cannot write (infinite, not a number).
-    pub fn f64(&mut self, name: &str, value: f64) {
+    pub fn f64(&mut self, name: &'static str, value: f64) {
         put_f64(self.value(name), value);
     }
 
     /// A `true` or `false` member.
-    pub fn bool(&mut self, name: &str, value: bool) {
+    #[inline]
+    pub fn bool(&mut self, name: &'static str, value: bool) {
         put_display(self.value(name), value);
     }
 
     /// An object member whose members `body` writes.
-    pub fn object(&mut self, name: &str, body: impl FnOnce(&mut ObjectWriter<'_>)) {
+    #[inline]
+    pub fn object(&mut self, name: &'static str, body: impl FnOnce(&mut ObjectWriter<'_>)) {
         object(self.value(name), body);
     }
 
     /// The same, but nothing at all if `body` writes no member.
-    pub fn object_unless_empty(&mut self, name: &str, body: impl FnOnce(&mut ObjectWriter<'_>)) {
+    pub fn object_unless_empty(&mut self, name: &'static str, body: impl FnOnce(&mut ObjectWriter<'_>)) {
         let (before, was_empty) = (self.out.len(), self.is_empty);
         let out = self.value(name);
         out.push(b'{');
@@ -193,15 +202,25 @@ impl ObjectWriter<'_> {
     }
 
     /// An array member whose elements `body` writes.
-    pub fn array(&mut self, name: &str, body: impl FnOnce(&mut ArrayWriter<'_>)) {
+    #[inline]
+    pub fn array(&mut self, name: &'static str, body: impl FnOnce(&mut ArrayWriter<'_>)) {
         array(self.value(name), body);
     }
 
     /// Begins a member: the caller appends exactly one JSON value, without a line break, to the buffer it is given.
-    pub fn value(&mut self, name: &str) -> &mut Vec<u8> {
-        if !std::mem::take(&mut self.is_empty) {
-            self.out.push(b',');
-        }
+    #[inline]
+    pub fn value(&mut self, name: &'static str) -> &mut Vec<u8> {
+        debug_assert!(json_text::is_plain(name), "{name:?} needs escapes");
+        self.comma();
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    /// Begins a member whose name may need escapes; otherwise like [`ObjectWriter::value`].
+    pub fn named(&mut self, name: &str) -> &mut Vec<u8> {
+        self.comma();
         json_text::escape_into(name, self.out);
         self.out.push(b':');
         self.out
@@ -209,13 +228,17 @@ impl ObjectWriter<'_> {
 
     /// Splices in members that are encoded already: `"a":1,"b":2`, without braces. Nothing if it is empty.
     pub fn members(&mut self, encoded: &[u8]) {
-        if encoded.is_empty() {
-            return;
+        if !encoded.is_empty() {
+            self.comma();
+            self.out.extend_from_slice(encoded);
         }
+    }
+
+    #[inline]
+    fn comma(&mut self) {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(b',');
         }
-        self.out.extend_from_slice(encoded);
     }
 }
 
@@ -344,7 +367,8 @@ mod tests {
         let raw = Json::parse(b"{\r\n \"k\": [1,\n2]}", 9).unwrap();
         let written = text(|out| {
             object(out, |o| {
-                o.str("s\n\"", "a\nb\u{2028}");
+                o.named("s\n\"").extend_from_slice(b"0");
+                o.str("t", "a\nb\u{2028}");
                 o.base64("blob", b"hello");
                 o.raw("raw", raw);
                 o.u64("u", u64::MAX);
@@ -366,7 +390,7 @@ mod tests {
         let (line, end) = written.split_at(written.len() - 1);
         assert!(!line.contains(['\n', '\r']) && end == "\n", "{written}");
         let want = json!({
-            "s\n\"": "a\nb\u{2028}", "blob": "aGVsbG8=", "raw": {"k": [1, 2]}, "u": u64::MAX, "i": i64::MIN, "b": true,
+            "s\n\"": 0, "t": "a\nb\u{2028}", "blob": "aGVsbG8=", "raw": {"k": [1, 2]}, "u": u64::MAX, "i": i64::MIN, "b": true,
             "m": 1, "n": 2, "o": {"p": {"q": false}}, "a": ["x", null, {"y": 1}, []],
         });
         assert_eq!(serde_json::from_str::<Value>(line).unwrap(), want);

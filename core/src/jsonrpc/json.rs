@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use crate::json_text::plain_end;
+
 use super::id::Id;
 use super::members::Members;
-use super::scan::{Scanner, plain_end};
+use super::scan::Scanner;
 
 /// The text of one JSON value that is known to be valid. White space around it is not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

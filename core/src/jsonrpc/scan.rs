@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use crate::json_text::plain_end;
+
 /// The text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Syntax;
@@ -342,30 +344,4 @@ impl Nesting {
     fn closing(&self) -> u8 {
         if self.in_object() { b'}' } else { b']' }
     }
-}
-
-/// The position of the first quote, backslash or control character from `at` on; the length of `bytes` if none.
-#[inline(always)]
-pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        let special = special_bytes(u64::from_le_bytes(*word));
-        if special != 0 {
-            return at + special.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    let special = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    bytes.get(at..).unwrap_or_default().iter().position(special).map_or(bytes.len(), |run| at + run)
-}
-
-/// Sets the high bit of each byte that is a quote, a backslash or a control character. A borrow may set bits above the
-/// lowest one that is set rightly, never below it.
-#[inline(always)]
-fn special_bytes(word: u64) -> u64 {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES << 7;
-    // Exchanging 0x20..=0x21 with 0x22..=0x23 puts the quote next to the control characters: one comparison for both.
-    let control_or_quote = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
-    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
-    (control_or_quote | backslash) & !word & HIGH
 }
