@@ -102,7 +102,7 @@ fn write_parameter(parameters: &mut ObjectWriter<'_>, check: &ParameterCheck, pa
     let parameter = check.parameter();
     let variable = parsed.variables().iter().find(|variable| *variable.name == *parameter.name);
     let kind = variable.map_or(Kind::Scalar, |variable| variable.kind);
-    parameters.object(&parameter.name, |object| {
+    object(parameters.named(&parameter.name), |object| {
         match kind {
             Kind::Scalar => write_schema(object, check),
             Kind::List => {
@@ -150,7 +150,7 @@ fn write_icon(object: &mut ObjectWriter<'_>, icon: &Icon) {
     write_str(object, "theme", icon.theme.map(|theme| theme.as_str()));
 }
 
-fn write_str(object: &mut ObjectWriter<'_>, name: &str, value: Option<&str>) {
+fn write_str(object: &mut ObjectWriter<'_>, name: &'static str, value: Option<&str>) {
     if let Some(value) = value {
         object.str(name, value);
     }

@@ -9,7 +9,7 @@ use super::schema;
 use super::terms::Capabilities;
 use super::words::Wording;
 use crate::engine::Engine;
-use crate::jsonrpc::{Json, ObjectWriter};
+use crate::jsonrpc::{self, Json, ObjectWriter};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::uri;
@@ -169,7 +169,7 @@ pub(super) fn write(
         if !requests.is_empty() {
             result.object("inputRequests", |inputs| {
                 for (key, _, ask) in requests {
-                    inputs.object(key, |request| write_request(request, ask));
+                    jsonrpc::object(inputs.named(key), |request| write_request(request, ask));
                 }
             });
         }

@@ -223,13 +223,13 @@ impl Engine {
             writer.object("logging", |_| ());
         }
         for (name, settings) in &self.words.capabilities(&self.options) {
-            writer.value(name).extend_from_slice(settings.as_bytes());
+            writer.named(name).extend_from_slice(settings.as_bytes());
         }
         let own = &self.options.extension_capabilities;
         let name = if revision.is_modern() { "extensions" } else { "experimental" };
         writer.object_unless_empty(name, |writer| {
             for (id, settings) in own {
-                writer.value(id).extend_from_slice(settings.as_bytes());
+                writer.named(id).extend_from_slice(settings.as_bytes());
             }
         });
     }
