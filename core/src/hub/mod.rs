@@ -161,7 +161,8 @@ impl Hub {
     ///
     /// A message is begun while fewer than `delivery.room` bytes were appended, so at most one oversteps. `may_see`
     /// is asked without a lock, once for each principal and canonical URI; what it refuses is dropped silently.
-    /// The caller serialises this with the messages of the same connection.
+    /// The caller serialises this with the messages of the same connection. A wake-up that comes while this runs calls
+    /// for another delivery, whatever this one returns.
     pub fn deliver(
         &self,
         id: ConnectionId,

@@ -431,6 +431,24 @@ fn the_guard_is_asked_once() {
     assert_eq!(asked, expected.map(|(who, uri)| (who.to_owned(), uri.to_owned())));
 }
 
+/// The lock is free while the guard is asked: what changes then wakes the connection again, and is not lost.
+#[test]
+fn a_change_during_a_delivery_wakes_again() {
+    let mut world = World::with(Limits { coalesce: 0, ..Limits::default() });
+    let connection = world.legacy();
+    world.hub.subscribe(connection, "note://a", "note://a").unwrap();
+    world.updated("note://a");
+    let mut woken = Vec::new();
+    let mut may_see = |_: &Principal, uri: &str| {
+        world.hub.updated(uri, &[], 0, &mut woken);
+        true
+    };
+    let delivery = Delivery { room: usize::MAX, server_info: None, ending: Ending::ResultOnly };
+    assert_eq!(world.hub.deliver(connection, delivery, &mut Vec::new(), &mut may_see), Delivered::Idle);
+    assert_eq!(woken, [connection]);
+    assert_eq!(world.deliver(connection), [legacy_update("note://a")]);
+}
+
 /// A delivery goes on past what is refused, so `More` always means that something was appended.
 #[test]
 fn refusals_take_no_room() {
