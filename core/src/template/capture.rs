@@ -114,7 +114,7 @@ impl<'u> Captured<'_, 'u> {
             Query::Pairs(pairs) if slot.is_pair_list() => {
                 pairs.list(number, raw).map(checked).collect::<Result<_, _>>()?
             }
-            _ if slot.is_named_list() => named_items(slot, raw).map(checked).collect::<Result<_, _>>()?,
+            _ if slot.is_parameter_list() => parameters(slot, raw).map(checked).collect::<Result<_, _>>()?,
             _ => raw.split(slot.separator()).map(checked).collect::<Result<_, _>>()?,
         };
         let [inner @ .., _] = &items[..] else { return Ok(items) };
@@ -145,7 +145,7 @@ impl<'u> Captured<'_, 'u> {
 }
 
 /// The items of `;x=1;x=2`, without their name.
-fn named_items<'u>(slot: &Slot, raw: &'u str) -> impl Iterator<Item = &'u str> + use<'u> {
+fn parameters<'u>(slot: &Slot, raw: &'u str) -> impl Iterator<Item = &'u str> + use<'u> {
     let items = raw.split(slot.separator()).skip(1);
     items.map(|item| item.split_once('=').map_or("", |(_, value)| value))
 }

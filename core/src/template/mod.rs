@@ -114,7 +114,7 @@ impl UriTemplate {
 
     /// Whether matching undoes expansion, whatever the values: `match(expand(values))` gives the values again, as
     /// long as they keep to the policies, no `{x}` is empty, expressions are filled from the left, and no value of a
-    /// `{+x}` or `{#x}` holds a percent-triplet, or of a `{+x}` a `?` or `#`.
+    /// `{+x}` or `{#x}` holds a percent-triplet or a `#`, or of a `{+x}` a `?`.
     pub fn is_reversible(&self) -> bool {
         reversible::is_reversible(&self.0.parts)
     }

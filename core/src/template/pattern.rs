@@ -91,34 +91,46 @@ fn named(expression: &Expression, section: Section, slots: &mut Slots<'_>) -> Re
     let operator = expression.operator;
     let mut options = Vec::with_capacity(expression.variables.len());
     for (at, spec) in expression.variables.iter().enumerate() {
+        if spec.modifier == Modifier::Explode && operator != Operator::Parameter {
+            return Err(Fault::new(spec.offset, "an exploded {&x*} needs a query of name=value pairs"));
+        }
         let slot = slots.add(spec, Site { section, operator, is_required: false, in_pairs: false })?;
         let class = slots.class(slot, spec, section, 1);
-        let before = if at == 0 { operator.prefix() } else { operator.separator() };
+        let before = match (at, operator) {
+            // The section that the expression opens does not hold its `?`.
+            (0, Operator::Query) => "",
+            (0, _) => operator.prefix(),
+            _ => operator.separator(),
+        };
         let name = before.to_owned() + &normal_name(&spec.name);
-        let with_value = |value| Pattern::Sequence(vec![literal(&(name.clone() + "=")), value]);
-        let exploded_map = slots.slots[usize::from(slot)].kind == Kind::Map;
+        let is_map = slots.slots[usize::from(slot)].kind == Kind::Map;
         let option = match spec.modifier {
-            Modifier::Explode if exploded_map => {
-                let pairs = if operator == Operator::Parameter { Class::Segment } else { Class::Fragment };
-                let pairs = Pattern::Span(slot, Box::new(Pattern::Run(pairs)));
-                Pattern::Sequence(vec![literal(operator.separator()), pairs])
-            }
+            Modifier::Explode if is_map => parameters(slot),
             Modifier::Explode => {
-                let item = Pattern::Choice(Box::new([with_value(Pattern::Run(class)), literal(&name)]));
+                let item =
+                    Pattern::Choice(Box::new([with_value(&name, Pattern::Run(class)), literal(&name)]));
                 Pattern::Span(slot, Box::new(Pattern::Repeat(Box::new(item))))
             }
             _ => {
-                let value = with_value(Pattern::Capture { slot, class, may_be_empty: true });
-                let empty = Pattern::Sequence(vec![literal(&name), Pattern::Empty(slot)]);
-                match operator {
-                    Operator::Parameter => Pattern::Choice(Box::new([value, empty])),
-                    _ => value,
-                }
+                let value = with_value(&name, Pattern::Capture { slot, class, may_be_empty: true });
+                let empty = || Pattern::Sequence(vec![literal(&name), Pattern::Empty(slot)]);
+                let is_parameter = operator == Operator::Parameter;
+                if is_parameter { Pattern::Choice(Box::new([value, empty()])) } else { value }
             }
         };
         options.push(Pattern::Optional(Box::new(option)));
     }
     Ok(Pattern::Sequence(options))
+}
+
+fn with_value(name: &str, value: Pattern) -> Pattern {
+    Pattern::Sequence(vec![literal(&format!("{name}=")), value])
+}
+
+/// All parameters of a path segment, as one map.
+fn parameters(slot: u16) -> Pattern {
+    let pairs = Pattern::Span(slot, Box::new(Pattern::Run(Class::Segment)));
+    Pattern::Sequence(vec![literal(";"), pairs])
 }
 
 fn literal(text: &str) -> Pattern {

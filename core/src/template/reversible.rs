@@ -9,7 +9,9 @@ use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in};
 
 /// Checks the parts of a template, whose literals are in normal form.
 pub(super) fn is_reversible(parts: &[Part]) -> bool {
-    let mut checker = Checker::default();
+    let is_parameter =
+        |part: &Part| matches!(part, Part::Expression(part) if part.operator == Operator::Parameter);
+    let mut checker = Checker { has_parameters: parts.iter().any(is_parameter), ..Checker::default() };
     parts.iter().all(|part| match part {
         Part::Literal(literal) => {
             checker.gap.extend(literal.text.bytes());
@@ -29,6 +31,8 @@ struct Checker<'p> {
     from_right: bool,
     /// An optional expression, or one with several variables, has ended the captures of the path.
     is_closed: bool,
+    /// Semicolons separate parameters.
+    has_parameters: bool,
     in_query: bool,
     in_fragment: bool,
 }
@@ -70,7 +74,7 @@ impl<'p> Checker<'p> {
         if let Some((left, left_spec)) = self.left.replace((operator, spec)) {
             // The comma inside `{x,y}` is outside the class of its variables.
             let in_list = at > 0 && operator == Operator::Simple;
-            let from_left = gap.iter().any(|&byte| !may_match(left, left_spec, byte));
+            let from_left = gap.iter().any(|&byte| !self.may_match(left, left_spec, byte));
             let from_right = gap.iter().any(|&byte| !may_expand_to(operator, spec, byte));
             if operator == Operator::Reserved && among > 1 {
                 return false;
@@ -82,6 +86,12 @@ impl<'p> Checker<'p> {
         }
         true
     }
+    /// Whether the text that a variable matches may hold `byte`.
+    fn may_match(&self, operator: Operator, spec: &VarSpec, byte: u8) -> bool {
+        let is_lenient = is_in(byte, SUB_DELIM) || matches!(byte, b':' | b'@');
+        let separates = byte == b';' && self.has_parameters && !operator.keeps_reserved();
+        may_expand_to(operator, spec, byte) || is_lenient && !separates
+    }
 }
 
 /// Whether the text that a variable expands to may hold `byte`.
@@ -92,9 +102,4 @@ fn may_expand_to(operator: Operator, spec: &VarSpec, byte: u8) -> bool {
         && byte != b'?'
         && (byte != b'#' || operator == Operator::Fragment);
     separates || is_reserved || is_in(byte, UNRESERVED) || byte == b'%'
-}
-
-/// Whether the text that a variable matches may hold `byte`.
-fn may_match(operator: Operator, spec: &VarSpec, byte: u8) -> bool {
-    may_expand_to(operator, spec, byte) || is_in(byte, SUB_DELIM) || matches!(byte, b':' | b'@')
 }

@@ -1,7 +1,7 @@
 //! Cuts a template into path, query and fragment, the way a URI is cut.
 
 use super::options::{Chars, TemplateOptions};
-use super::parse::{Expression, Fault, Literal, Modifier, Operator, Part};
+use super::parse::{Expression, Fault, Literal, Operator, Part};
 
 /// A template's sections; its literals are in normal form.
 pub(super) struct Sections {
@@ -129,9 +129,6 @@ impl Cutter {
                 return Err(Fault::new(expression.offset, "a second query; use {&x} to add to the first"));
             }
             Operator::Query => self.query = Some(Vec::new()),
-            Operator::QueryMore if self.query.is_none() || self.fragment.is_some() => {
-                no_explode(&expression)?
-            }
             _ => {}
         }
         self.current().push(Part::Expression(expression));
@@ -141,11 +138,4 @@ impl Cutter {
 
 fn second_fragment(offset: usize) -> Fault {
     Fault::new(offset, "a second fragment")
-}
-
-fn no_explode(expression: &Expression) -> Result<(), Fault> {
-    match expression.variables.iter().find(|variable| variable.modifier == Modifier::Explode) {
-        Some(variable) => Err(Fault::new(variable.offset, "an exploded {&x*} needs a query")),
-        None => Ok(()),
-    }
 }

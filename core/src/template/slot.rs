@@ -33,8 +33,8 @@ impl Slot {
     }
 
     /// Whether it is a list whose items carry its name: `;x=1;x=2`.
-    pub(super) fn is_named_list(&self) -> bool {
-        self.operator.is_named() && self.modifier == Modifier::Explode
+    pub(super) fn is_parameter_list(&self) -> bool {
+        self.operator == Operator::Parameter && self.modifier == Modifier::Explode
     }
 
     /// What separates the items of a list or map.
@@ -91,7 +91,7 @@ impl<'o> Slots<'o> {
             (Section::Query | Section::Fragment, _) => Policy::Text,
         });
         let earlier = self.variables.iter().position(|variable| *variable.name == *spec.name);
-        if earlier.is_some() && kind != Kind::Scalar {
+        if earlier.is_some_and(|earlier| [kind, self.variables[earlier].kind] != [Kind::Scalar; 2]) {
             return Err(Fault::new(spec.offset, "a list or map may stand only once in a template"));
         }
         let variable = earlier.unwrap_or(self.variables.len());
