@@ -17,7 +17,10 @@ fn connection(items: usize) -> Connection {
     let engine = Engine::new(info, Options::default()).expect("a valid engine");
     let handler = engine.new_handler();
     let mut edits = vec![
-        Edit::AddResource { resource: Resource::new("bench://const"), source: Source::Text("x".repeat(96).into()) },
+        Edit::AddResource {
+            resource: Resource::new("bench://const"),
+            source: Source::Text("x".repeat(96).into()),
+        },
         Edit::AddTemplate { template: Template::new("bench://item/{id}"), handler },
     ];
     edits.extend((0..items).map(|n| Edit::AddResource {

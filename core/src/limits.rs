@@ -38,6 +38,8 @@ pub struct Limits {
     pub subscriptions: usize,
     /// URIs in the filter of one `subscriptions/listen` (DEC-18). Default 10,000.
     pub filter_uris: usize,
+    /// URIs that all subscriptions of one connection watch together. Default 100,000.
+    pub watched_uris: usize,
     /// Contents of one reply before encoding. Default 16 MiB.
     pub contents: usize,
     /// Contents of all replies being gathered from streaming handlers. Default 256 MiB.
@@ -84,6 +86,7 @@ impl Default for Limits {
             list_cache: 256,
             subscriptions: 10_000,
             filter_uris: 10_000,
+            watched_uris: 100_000,
             contents: 16 << 20,
             contents_total: 256 << 20,
             output: 1 << 20,

@@ -348,7 +348,8 @@ impl std::error::Error for LimitReached {}
 /// Why a listen was not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenError {
-    /// The connection holds [`Limits::subscriptions`], or the filter names more than [`Limits::filter_uris`] URIs.
+    /// The connection holds [`Limits::subscriptions`] or would watch more than [`Limits::watched_uris`], or the filter
+    /// names more than [`Limits::filter_uris`] URIs.
     LimitReached,
     /// A listen with this request id is open on this connection.
     IdInUse,

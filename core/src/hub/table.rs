@@ -25,6 +25,7 @@ pub(super) struct Table {
     by_id: HashMap<ConnectionId, usize>,
     by_uri: HashMap<Arc<str>, usize>,
     max_subscriptions: usize,
+    max_watched: usize,
 }
 
 #[derive(Debug)]
@@ -110,6 +111,7 @@ impl Table {
             by_id: HashMap::new(),
             by_uri: HashMap::new(),
             max_subscriptions: limits.subscriptions,
+            max_watched: limits.watched_uris,
         }
     }
 
@@ -175,7 +177,9 @@ impl Table {
         if known.is_some_and(|known| self.connections[known].listens.contains_key(&*canonical_id)) {
             return Err(ListenError::IdInUse);
         }
-        if known.map_or(0, |known| self.subscriptions(known)) >= self.max_subscriptions {
+        if known.map_or(0, |known| self.subscriptions(known)) >= self.max_subscriptions
+            || known.map_or(0, |known| self.watched(known)) + uris.len() > self.max_watched
+        {
             return Err(ListenError::LimitReached);
         }
         let connection = self.connection_or_new(id);
@@ -282,6 +286,11 @@ impl Table {
         let uris =
             |watches: &BTreeMap<usize, Watch>| watches.len() - watches.range(..ListKinds::EACH.len()).count();
         connection.legacy.map_or(0, |key| uris(&self.subscribers[key].watches)) + connection.listens.len()
+    }
+
+    /// What [`Limits::watched_uris`] counts.
+    fn watched(&self, connection: usize) -> usize {
+        self.connections[connection].subscribers().map(|key| self.subscribers[key].watches.len()).sum()
     }
 
     fn watch_lists(&mut self, key: usize, lists: ListKinds) {

@@ -320,7 +320,8 @@ fn revocation_ends_the_listens_of_one_principal() {
 /// DEC-18: at the bound nothing is registered; what is there already may be repeated.
 #[test]
 fn subscriptions_are_bounded() {
-    let mut world = World::with(Limits { subscriptions: 2, filter_uris: 2, ..Limits::default() });
+    let mut world =
+        World::with(Limits { subscriptions: 2, filter_uris: 2, watched_uris: 3, ..Limits::default() });
     let connection = world.legacy();
     world.hub.subscribe(connection, "note://a", "note://a").unwrap();
     world.listen(connection, "1", Filter::default());
@@ -338,6 +339,8 @@ fn subscriptions_are_bounded() {
     assert_eq!(world.hub.counts(), Counts { connections: 1, subscriptions: 2, uris: 1 });
     let two_spellings = [("note://a", "note://a"), ("note://a", "NOTE://a"), ("note://b", "note://b")];
     assert_eq!(listen(other, "1", &two_spellings), Ok(vec!["note://b".into()]));
+    // Filters of the largest size do not add up without end.
+    assert_eq!(listen(other, "2", &two_spellings), Err(ListenError::LimitReached));
 }
 
 /// Leading edge at once, trailing edge after the interval, none without a change.
