@@ -63,7 +63,7 @@ check-python: setup
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest --concise mcp_resources
+	$(BIN)/python -m mypy.stubtest --concise mcp_resources._core
 	$(call step,The project's own checks)
 	$(BIN)/python tests/checks --self-test
 	$(BIN)/python tests/checks

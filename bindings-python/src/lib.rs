@@ -1,30 +1,37 @@
-//! The Python binding: a list of exports.
+//! The Python binding: a list of exports. Every protocol word, code and rule is the core's.
 
-use pyo3::prelude::*;
+mod calls;
+mod channel;
+mod context;
+mod convert;
+mod error;
+mod function;
+mod options;
+mod pending;
+mod queue;
+mod resource;
+mod server;
+mod template;
 
-/// A
-#[pyclass(frozen)]
-pub struct A {
-    #[pyo3(get)]
-    x: i32,
-}
-
-#[pymethods]
-impl A {
-    #[new]
-    #[pyo3(signature = (x, **kw), text_signature = "(x, *, a=None)")]
-    fn new(x: i32, kw: Option<&Bound<'_, pyo3::types::PyDict>>) -> Self {
-        let _ = kw;
-        A { x }
-    }
-    fn f(&self, py: Python<'_>) -> i32 {
-        py.detach(|| self.x)
-    }
-}
-
-/// The core
-#[pymodule(gil_used = false)]
+/// The compiled part of the package `mcp_resources`.
+#[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
-    use super::A;
+    use super::channel::Channel;
+    #[pymodule_export]
+    use super::context::Context;
+    #[pymodule_export]
+    use super::convert::Gather;
+    #[pymodule_export]
+    use super::function::Function;
+    #[pymodule_export]
+    use super::pending::Pending;
+    #[pymodule_export]
+    use super::queue::Queue;
+    #[pymodule_export]
+    use super::resource::{Icon, Resource};
+    #[pymodule_export]
+    use super::server::{Edit, Server};
+    #[pymodule_export]
+    use super::template::{Match, NoMatch, Rejected, TemplateSet, UriTemplate, Variable};
 }

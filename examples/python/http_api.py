@@ -18,11 +18,11 @@ server = ResourceServer("api", version="1.0.0")
 
 
 @server.resource("api://users/{id}", mime_type="application/json", ttl_ms=5_000)
-def user(id: int) -> bytes:
+def user(id: int) -> str:
     """A user of the API."""
     try:
         with urlopen(f"{BASE}/users/{id}", timeout=5) as response:
-            return bytes(response.read())
+            return str(response.read(), "utf-8")
     except HTTPError as error:
         if error.code == 404:
             raise ResourceNotFound from None

@@ -1,0 +1,98 @@
+"""Serve the *Resources* feature of the Model Context Protocol.
+
+from mcp_resources import ResourceServer
+
+server = ResourceServer("weather", version="1.0.0")
+
+@server.resource("weather://{city}/forecast{?days}")
+async def forecast(city: str, days: int = 3) -> str:
+    return await fetch(city, days)
+
+server.run()
+"""
+
+from ._core import (
+    Context,
+    Icon,
+    Match,
+    NoMatch,
+    Rejected,
+    Resource,
+    TemplateSet,
+    UriTemplate,
+    Variable,
+)
+from .errors import (
+    AccessDenied,
+    CustomError,
+    InputDeclined,
+    InvalidParameter,
+    InvalidTemplate,
+    InvalidUri,
+    McpError,
+    RateLimited,
+    ReadTimeout,
+    RegistrationError,
+    ResourceNotFound,
+    SizeExceeded,
+    TemplateConflict,
+)
+from .handler import ResourceHandler
+from .options import Limits
+from .parameters import Param
+from .results import (
+    CacheHint,
+    Completion,
+    Contents,
+    Elicit,
+    ElicitUrl,
+    InputRequired,
+    InputResponse,
+    ListPage,
+    ListRoots,
+    MethodResult,
+    ReadResult,
+    Sample,
+)
+from .server import ResourceServer
+
+__all__ = [
+    "AccessDenied",
+    "CacheHint",
+    "Completion",
+    "Contents",
+    "Context",
+    "CustomError",
+    "Elicit",
+    "ElicitUrl",
+    "Icon",
+    "InputDeclined",
+    "InputRequired",
+    "InputResponse",
+    "InvalidParameter",
+    "InvalidTemplate",
+    "InvalidUri",
+    "Limits",
+    "ListPage",
+    "ListRoots",
+    "Match",
+    "McpError",
+    "MethodResult",
+    "NoMatch",
+    "Param",
+    "RateLimited",
+    "ReadResult",
+    "ReadTimeout",
+    "RegistrationError",
+    "Rejected",
+    "Resource",
+    "ResourceHandler",
+    "ResourceNotFound",
+    "ResourceServer",
+    "Sample",
+    "SizeExceeded",
+    "TemplateConflict",
+    "TemplateSet",
+    "UriTemplate",
+    "Variable",
+]

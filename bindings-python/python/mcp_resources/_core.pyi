@@ -1,0 +1,373 @@
+"""The compiled part: everything between bytes and the author's functions."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypeAlias, final
+
+from typing_extensions import Buffer
+
+from .functions import Mode, Slot
+from .log import Log, LogLevel
+from .results import CacheScope, InputResponse
+
+__all__ = [
+    "Channel",
+    "Context",
+    "Edit",
+    "Function",
+    "Gather",
+    "Icon",
+    "Match",
+    "NoMatch",
+    "Pending",
+    "Queue",
+    "Rejected",
+    "Resource",
+    "Server",
+    "TemplateSet",
+    "UriTemplate",
+    "Variable",
+]
+
+_Kind: TypeAlias = Literal["scalar", "list", "map"]
+_Policy: TypeAlias = Literal["segment", "path", "text", "any"]
+_Value: TypeAlias = str | int | float | Sequence[str | int | float] | Mapping[str, str | int | float] | None
+
+class _Driver(Protocol):
+    """What a channel asks of its event loop."""
+
+    start: Callable[..., Any]
+    eager: bool
+    def change(self, read: bool, write: bool) -> None: ...
+    def alarm(self, delay: float) -> None: ...
+    def soon(self) -> None: ...
+    def wake(self) -> None: ...
+    def output(self) -> None: ...
+    def suspended(self) -> None: ...
+    def ended(self) -> None: ...
+    def idle(self) -> None: ...
+
+@final
+class Resource:
+    """One resource, at one URI. The keyword arguments are those of `Details`, and `size` in bytes."""
+
+    def __new__(
+        cls,
+        uri: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        icons: Iterable[Icon] | None = None,
+        audience: Iterable[Literal["user", "assistant"]] | None = None,
+        priority: float | None = None,
+        last_modified: datetime | str | None = None,
+        meta: Mapping[str, object] | None = None,
+        ttl_ms: int = 0,
+        cache_scope: CacheScope = "private",
+        children: bool = False,
+        size: int | None = None,
+    ) -> Resource: ...
+    @property
+    def uri(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str | None: ...
+    @property
+    def description(self) -> str | None: ...
+    @property
+    def mime_type(self) -> str | None: ...
+    @property
+    def size(self) -> int | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Icon:
+    """A picture of a resource or a server: `src` is an `http:`, `https:` or `data:` URI."""
+
+    def __new__(
+        cls,
+        src: str,
+        *,
+        mime_type: str | None = None,
+        sizes: Sequence[str] = (),
+        theme: Literal["light", "dark"] | None = None,
+    ) -> Icon: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Variable:
+    """How one variable of a template matches.
+
+    Args:
+        kind: the type of its value. Default: a list with `*`, else scalar.
+        policy: which values are refused. Default: `path` for `{+x}`, `text` in a query or fragment, else `segment`.
+        empty: whether `{x}` and `{+x}` may be empty.
+        chars: which characters `{+x}` may hold: `any` lets it take `?` and `#` too.
+    """
+
+    def __new__(
+        cls,
+        kind: _Kind | None = None,
+        policy: _Policy | None = None,
+        *,
+        empty: bool = False,
+        chars: Literal["operator", "any"] = "operator",
+    ) -> Variable: ...
+    @property
+    def kind(self) -> _Kind | None: ...
+    @property
+    def policy(self) -> _Policy | None: ...
+    @property
+    def empty(self) -> bool: ...
+    @property
+    def chars(self) -> Literal["operator", "any"]: ...
+    @property
+    def required(self) -> bool | None:
+        """Whether every URI defines it; `None` where no template says."""
+
+@final
+class UriTemplate:
+    """A URI template (RFC 6570).
+
+    Raises:
+        InvalidTemplate: it is not one, or nothing could match it.
+    """
+
+    def __new__(
+        cls,
+        template: str,
+        vars: Mapping[str, Variable] | None = None,
+        *,
+        extra_query: Literal["ignore", "reject"] = "ignore",
+    ) -> UriTemplate: ...
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """The variables by name, in template order."""
+    def expand(self, values: Mapping[str, _Value] | None = None, /, **named: _Value) -> str:
+        """Expands the template. A variable that is not given, or `None`, is left out."""
+    def match(self, uri: str) -> Match | NoMatch | Rejected:
+        """Matches a URI, in any spelling.
+
+        Raises:
+            InvalidUri: it is not a URI.
+        """
+
+@final
+class TemplateSet:
+    """Several templates: the most specific one that matches wins, whatever their order.
+
+    Raises:
+        TemplateConflict: two match the same URIs.
+    """
+
+    def __new__(cls, templates: Iterable[UriTemplate | str]) -> TemplateSet: ...
+    def match(self, uri: str) -> Match | NoMatch | Rejected:
+        """Finds the template for a URI, in any spelling.
+
+        Raises:
+            InvalidUri: it is not a URI.
+        """
+    def __len__(self) -> int: ...
+
+@final
+class Match:
+    """A template matches. True."""
+
+    @property
+    def template(self) -> str: ...
+    @property
+    def params(self) -> dict[str, str | list[str] | dict[str, str]]: ...
+
+@final
+class NoMatch:
+    """No template matches. False."""
+
+    def __bool__(self) -> Literal[False]: ...
+
+@final
+class Rejected:
+    """The winning template refuses a value: to a client the same as no match. False."""
+
+    @property
+    def template(self) -> str: ...
+    @property
+    def variable(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+    def __bool__(self) -> Literal[False]: ...
+
+@final
+class Context:
+    """The request that a handler answers. Usable from any thread while it does."""
+
+    @property
+    def uri(self) -> str | None:
+        """The URI as the client spelled it; `None` outside of reads."""
+    @property
+    def principal(self) -> str:
+        """Who asks: the identity that the transport verified; empty for the local process."""
+    @property
+    def revision(self) -> str:
+        """The revision of the protocol that the request is served under."""
+    @property
+    def client_info(self) -> dict[str, Any] | None:
+        """What the client says of itself, unverified."""
+    @property
+    def meta(self) -> dict[str, Any] | None:
+        """`_meta` of the request."""
+    @property
+    def inputs(self) -> dict[str, InputResponse]:
+        """The client's answers to an earlier `InputRequired`, by key."""
+    @property
+    def state(self) -> Any:
+        """The state given with that `InputRequired`; `None` at first."""
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the answer any longer: the request was cancelled, or has run out of time."""
+    @property
+    def log(self) -> Log:
+        """Logs to the client: `ctx.log("info", …)` or `ctx.log.info(…)`."""
+    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tells the client, if it asked for that, how far the handler is. `progress` must grow."""
+    def send_log(self, level: LogLevel, data: str, name: str | None = None) -> None:
+        """What `log` does with a level, JSON text and the name of a logger."""
+
+@final
+class Function:
+    """An author's function, and how it is called."""
+
+    def __new__(
+        cls, name: str, call: Callable[..., object], how: tuple[Mode, str | None], slots: Sequence[Slot]
+    ) -> Function: ...
+
+@final
+class Gather:
+    """What a generator's chunks are pushed into."""
+
+    def push(self, chunk: str | Buffer) -> bool:
+        """Takes a chunk of text or bytes. Returns whether another is wanted."""
+
+@final
+class Pending:
+    """A request whose handler is still at work."""
+
+    def __call__(self, task: Any, /) -> None: ...
+    def succeed(self, result: object) -> None: ...
+    def fail(self, error: BaseException) -> None: ...
+
+@final
+class Queue:
+    """The jobs of the worker threads."""
+
+    def __new__(cls, most: int) -> Queue: ...
+    def enter(self) -> None:
+        """A new thread is in the interpreter."""
+    def next(self) -> tuple[Callable[..., object], tuple[Any, ...], dict[str, Any] | None, Pending]:
+        """The next job: what to call, its arguments, and what to tell the outcome. Waits for one."""
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait."""
+    @property
+    def threads(self) -> int:
+        """How many threads there are."""
+
+@final
+class Edit:
+    """One change of what is registered."""
+
+    @staticmethod
+    def add_resource(resource: Resource, source: Function | str | Buffer) -> Edit: ...
+    @staticmethod
+    def remove_resource(uri: str) -> Edit: ...
+    @staticmethod
+    def add_template(
+        uri_template: UriTemplate,
+        fields: Mapping[str, Any],
+        functions: tuple[Function, Mapping[str, Function], Function | None],
+    ) -> Edit: ...
+    @staticmethod
+    def remove_template(uri_template: str) -> Edit: ...
+
+@final
+class Server:
+    """An engine, and the functions behind it."""
+
+    def __new__(
+        cls,
+        name: str,
+        version: str,
+        fields: Mapping[str, Any],
+        workers: tuple[Queue, Callable[[Queue], None]],
+    ) -> Server: ...
+    def extend(
+        self,
+        method: str,
+        function: Function,
+        about: tuple[str | None, tuple[str, str] | None, str | None],
+    ) -> None:
+        """Declares a method that is not ours, before the engine is made."""
+    def publish(self, edits: Sequence[Edit]) -> list[str]:
+        """Applies edits, all or none. Returns warnings for the author."""
+    def notify_updated(self, uri: str) -> None: ...
+    def notify_list_changed(self, lists: str) -> None: ...
+    def shutdown(self) -> None:
+        """Ends every listen with its result."""
+    def set_time(self, tick: int, unix: int) -> None:
+        """Stops the clock at so many milliseconds, for tests."""
+    @property
+    def grace(self) -> int:
+        """How long what is in flight may still finish after the end of input, in milliseconds."""
+    @property
+    def queue(self) -> Queue:
+        """The jobs of the worker threads."""
+    @property
+    def handlers(self) -> int:
+        """How many functions are registered."""
+
+@final
+class Channel:
+    """One client: what the event loop calls, and what handlers answer to."""
+
+    def __new__(cls, server: Server, driver: _Driver, *, stdio: bool, threads: bool = True) -> Channel: ...
+    def readable(self) -> None:
+        """There is input: reads it, answers what can be answered, starts handlers, writes."""
+    def feed(self, chunk: bytes) -> None:
+        """Takes input that was read elsewhere."""
+    def end(self) -> None:
+        """The end of input."""
+    def stop(self) -> None:
+        """No further input is wanted."""
+    def writable(self) -> None:
+        """There is room for output."""
+    def flush(self) -> None:
+        """Writes what waits."""
+    def wake(self) -> None:
+        """Another thread has something for the loop."""
+    def timer(self) -> None:
+        """It is time."""
+    def cancel_all(self) -> None:
+        """Cancels what is in flight."""
+    def close(self) -> None:
+        """Ends the connection."""
+    def take(self) -> bytes:
+        """What was written to a client in the same process."""
+    def deliver(self, room: int) -> None:
+        """Appends notifications that wait, as far as there is room for so many bytes."""
+    @property
+    def input(self) -> int:
+        """The descriptor to read from."""
+    @property
+    def output(self) -> int:
+        """The descriptor to write to."""
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for a handler."""
+    @property
+    def suspended(self) -> int:
+        """How many of them are suspended on the event loop."""
+    @property
+    def unwritten(self) -> int:
+        """How many bytes wait to be written."""

@@ -1,0 +1,130 @@
+"""What this library raises, and what a handler raises to answer a request with an error.
+
+One tree under `McpError`; each class beside the builtin that it is a kind of.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+__all__ = [
+    "AccessDenied",
+    "CustomError",
+    "InputDeclined",
+    "InvalidParameter",
+    "InvalidTemplate",
+    "InvalidUri",
+    "McpError",
+    "RateLimited",
+    "ReadTimeout",
+    "RegistrationError",
+    "ResourceNotFound",
+    "SizeExceeded",
+    "TemplateConflict",
+]
+
+
+class McpError(Exception):
+    """The base of all. `kind` is the word that clients find in the error's data; `None` where there is none."""
+
+    kind: ClassVar[str | None] = None
+
+
+class ResourceNotFound(McpError, LookupError):
+    """There is no such resource. Raised by a handler; the client's URI goes into the error by itself."""
+
+    kind = "not_found"
+
+
+class AccessDenied(McpError, PermissionError):
+    """The client may not see it. Told as not found, unless the server was made with `explicit_denials=True`."""
+
+    kind = "access_denied"
+
+
+class InvalidUri(McpError, ValueError):
+    """A text is not a URI, or a handler finds the URI that it was asked for unusable."""
+
+    kind = "invalid_uri"
+
+
+class InvalidParameter(McpError, ValueError):
+    """A value has the wrong type or form. `expected` is one short phrase, sent to the client."""
+
+    kind = "invalid_parameter"
+
+    def __init__(self, parameter: str, expected: str) -> None:
+        super().__init__(f"{parameter}: expected {expected}")
+        self.parameter = parameter
+        self.expected = expected
+
+
+class SizeExceeded(McpError):
+    """The contents are larger than allowed: `limit` and, if known, `size` in bytes."""
+
+    kind = "size_exceeded"
+
+    def __init__(self, limit: int, size: int | None = None) -> None:
+        super().__init__(f"larger than {limit} bytes")
+        self.limit = limit
+        self.size = size
+
+
+class ReadTimeout(McpError, TimeoutError):
+    """The handler did not answer in time: `after_ms` milliseconds."""
+
+    kind = "timeout"
+
+    def __init__(self, after_ms: int) -> None:
+        super().__init__(f"no answer after {after_ms} ms")
+        self.after_ms = after_ms
+
+
+class RateLimited(McpError):
+    """Too many requests: come back in `retry_after_ms` milliseconds."""
+
+    kind = "rate_limited"
+
+    def __init__(self, retry_after_ms: int) -> None:
+        super().__init__(f"retry after {retry_after_ms} ms")
+        self.retry_after_ms = retry_after_ms
+
+
+class InputDeclined(McpError):
+    """The user declined to give the input that the handler asked for."""
+
+    kind = "input_declined"
+
+
+class CustomError(McpError):
+    """An error of the server's own, with a code that it documents: outside -32768 to -32000, or a standard one.
+
+    `data` is a JSON object.
+    """
+
+    def __init__(self, code: int, message: str, data: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class RegistrationError(McpError, ValueError):
+    """A resource, template or handler that cannot be registered. The message says what is allowed."""
+
+
+class InvalidTemplate(RegistrationError):
+    """A text is not a URI template: `template` is wrong at `offset`, in bytes from its beginning."""
+
+    def __init__(self, message: str, template: str, offset: int) -> None:
+        super().__init__(message)
+        self.template = template
+        self.offset = offset
+
+
+class TemplateConflict(RegistrationError):
+    """`template` matches the same URIs as `other`, so that neither could be preferred."""
+
+    def __init__(self, message: str, template: str, other: str) -> None:
+        super().__init__(message)
+        self.template = template
+        self.other = other

@@ -1,0 +1,256 @@
+"""From an author's function to what the core calls: which arguments it takes, from where, and on which thread."""
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+from ._core import Context, Function, Gather, UriTemplate, Variable
+from .errors import RegistrationError
+from .parameters import Analysis, Param, analyse
+
+Mode: TypeAlias = Literal["async", "inline", "pool"]
+Slot: TypeAlias = tuple[str, str | None, str, Callable[[Any], object] | None, bool, tuple[object] | None]
+"""What fills an argument: its sort, keyword, name, conversion, whether that takes a list as a whole, and default.
+
+The sorts: `value`; `list` and `map`, empty where there is no value; `rest`, left out then; `context`; `gather`.
+"""
+
+JSON = "application/json"
+_CONTEXT: Slot = ("context", None, "", None, False, None)
+_GATHER: Slot = ("gather", None, "", None, False, None)
+_ANYTHING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class Description(NamedTuple):
+    """What a function says of itself: the defaults of `name` and `description`."""
+
+    name: str | None
+    text: str | None
+
+
+def describe(function: Callable[..., object]) -> Description:
+    """The function's name, and the first paragraph of its docstring."""
+    name = getattr(function, "__name__", None)
+    doc = inspect.getdoc(function) if inspect.isroutine(function) else None
+    paragraph = (doc or "").strip().split("\n\n")[0]
+    return Description(None if name == "<lambda>" else name, " ".join(paragraph.split()) or None)
+
+
+class Reader(NamedTuple):
+    """A function that reads a resource, and what its annotations say of the template's variables."""
+
+    function: Function
+    parameters: dict[str, Param]
+
+
+class _Slots:
+    """The arguments of one function, in order: by position as long as none is passed over."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self.function = function
+        self.list: list[Slot] = []
+        self.takes_rest = False
+        self._gap = False
+
+    def parameters(self) -> Iterator[inspect.Parameter]:
+        """Those that are neither `*args`, `**kwargs` nor the context."""
+        for parameter in inspect.signature(self.function).parameters.values():
+            if parameter.kind in _ANYTHING:
+                self.takes_rest |= parameter.kind is inspect.Parameter.VAR_KEYWORD
+            elif _is_context(parameter):
+                self.add(parameter, _CONTEXT)
+            else:
+                yield parameter
+
+    def add(self, parameter: inspect.Parameter, slot: Slot) -> None:
+        by_name = self._gap or parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        if by_name and parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise self.refusal(parameter, "follows one that is not passed, so it cannot be passed by position alone")
+        self.list.append((slot[0], parameter.name, *slot[2:]) if by_name else slot)
+
+    def pass_over(self, parameter: inspect.Parameter, why: str) -> None:
+        if parameter.default is parameter.empty:
+            raise self.refusal(parameter, why)
+        self._gap = True
+
+    def refusal(self, parameter: inspect.Parameter, why: str) -> RegistrationError:
+        return RegistrationError(f"{_name(self.function)}: parameter {parameter.name!r} {why}")
+
+
+def reader(
+    function: Callable[..., object], template: UriTemplate | None, given: Mapping[str, Param], how: tuple[bool, bool]
+) -> Reader:
+    """Prepares the function behind a resource, or behind a template. `how`: inline, and whether JSON is to be typed.
+
+    Raises:
+        RegistrationError: its parameters and the template's variables disagree.
+    """
+    variables = {} if template is None else template.variables
+    of = "of this resource, which has none" if template is None else f"of {template}"
+    unknown = [name for name in given if name not in variables]
+    if unknown:
+        raise RegistrationError(f"parameters: {unknown[0]!r} is no variable {of}")
+    slots = _Slots(function)
+    found: dict[str, Analysis] = {}
+    for parameter in slots.parameters():
+        variable = variables.get(parameter.name)
+        if variable is None:
+            slots.pass_over(parameter, f"is no variable {of}")
+        else:
+            found[parameter.name] = _analyse(slots, parameter, variable)
+            slots.add(parameter, _value(slots, parameter, found[parameter.name], variable))
+    rest = [name for name in variables if name not in found]
+    if rest and not slots.takes_rest:
+        raise RegistrationError(f"{_name(function)}: no parameter takes the variable {rest[0]!r} {of}")
+    slots.list.extend(("rest", name, name, None, False, None) for name in rest)
+    inline, types_json = how
+    return Reader(
+        _build(function, slots.list, inline, JSON if types_json else None),
+        {name: analysis.param for name, analysis in found.items()} | dict(given),
+    )
+
+
+def helper(function: Callable[..., object], supplied: tuple[str, ...], inline: bool) -> Function:
+    """Prepares a completer, a `.list` callback or a foreign method: it takes the first few of `supplied`, in order.
+
+    Raises:
+        RegistrationError: it takes more than that.
+    """
+    slots = _Slots(function)
+    names = iter(supplied)
+    for parameter in slots.parameters():
+        name = next(names, None)
+        if name is None:
+            slots.pass_over(parameter, f"is one too many: it is called with ({', '.join(supplied)})")
+        else:
+            slots.add(parameter, ("value", None, name, None, False, None))
+    return _build(function, slots.list, inline, None)
+
+
+def kinds(function: Callable[..., object], names: Container[str]) -> dict[str, Literal["list", "map"]]:
+    """Those of the parameters that are annotated as lists or maps."""
+    slots = _Slots(function)
+    analyses = {
+        parameter.name: _annotated(slots, parameter) for parameter in slots.parameters() if parameter.name in names
+    }
+    return {name: analysis.kind for name, analysis in analyses.items() if analysis.kind in ("list", "map")}
+
+
+def takes(function: Callable[..., object]) -> int:
+    """How many arguments the function takes besides the context."""
+    return sum(1 for _ in _Slots(function).parameters())
+
+
+def _build(function: Callable[..., object], slots: list[Slot], inline: bool, json_type: str | None) -> Function:
+    call = function
+    mode: Mode = "inline" if inline else "pool"
+    target = _underlying(function)
+    if inspect.isasyncgenfunction(target):
+        mode, call, slots = "async", _AsyncChunks(function), [_GATHER, *slots]
+    elif inspect.isgeneratorfunction(target):
+        call, slots = _Chunks(function), [_GATHER, *slots]
+    elif inspect.iscoroutinefunction(target):
+        mode = "async"
+    return Function(_name(function), call, (mode, json_type), slots)
+
+
+class _Chunks:
+    """Feeds what a generator yields to the core, until nobody waits for it."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self.function = cast("Callable[..., Iterator[Any]]", function)
+
+    def __call__(self, gather: Gather, *args: object, **kwargs: object) -> Gather:
+        chunks = self.function(*args, **kwargs)
+        try:
+            for chunk in chunks:
+                if not gather.push(chunk):
+                    break
+        finally:
+            close = getattr(chunks, "close", None)
+            if close is not None:
+                close()
+        return gather
+
+
+class _AsyncChunks:
+    def __init__(self, function: Callable[..., object]) -> None:
+        self.function = cast("Callable[..., AsyncIterator[Any]]", function)
+
+    async def __call__(self, gather: Gather, *args: object, **kwargs: object) -> Gather:
+        chunks = self.function(*args, **kwargs)
+        try:
+            async for chunk in chunks:
+                if not gather.push(chunk):
+                    break
+        finally:
+            close = getattr(chunks, "aclose", None)
+            if close is not None:
+                await close()
+        return gather
+
+
+def _underlying(function: Callable[..., object]) -> Callable[..., object]:
+    """The function inside partials, and behind an object's `__call__`."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not inspect.isroutine(function) and not isinstance(function, type):
+        return cast("Callable[..., object]", type(function).__call__)
+    return function
+
+
+def _name(function: Callable[..., object]) -> str:
+    target = function if hasattr(function, "__qualname__") else type(function)
+    return f"{getattr(target, '__module__', None) or '?'}.{target.__qualname__}"
+
+
+def _is_context(parameter: inspect.Parameter) -> bool:
+    if parameter.annotation is parameter.empty:
+        return parameter.name == "ctx"
+    if parameter.annotation in ("Context", "mcp_resources.Context"):  # imported for type checkers alone, perhaps
+        return True
+    return not isinstance(parameter.annotation, str) and parameter.annotation is Context
+
+
+def _analyse(slots: _Slots, parameter: inspect.Parameter, variable: Variable) -> Analysis:
+    analysis = _annotated(slots, parameter)
+    if analysis.kind == "scalar" and variable.kind in ("list", "map"):
+        raise slots.refusal(parameter, f"must be annotated as a list or dict: the variable is a {variable.kind}")
+    return analysis
+
+
+def _annotated(slots: _Slots, parameter: inspect.Parameter) -> Analysis:
+    if parameter.annotation is parameter.empty:
+        return Analysis()
+    try:
+        return analyse(_annotation(slots.function, parameter))
+    except RegistrationError as error:
+        raise slots.refusal(parameter, f"has an unusable annotation: {error}") from error
+
+
+def _annotation(function: Callable[..., object], parameter: inspect.Parameter) -> object:
+    """The annotation, evaluated where the function was defined if it is a text."""
+    annotation = parameter.annotation
+    if not isinstance(annotation, str):
+        return annotation
+    target: Any = inspect.unwrap(_underlying(function))
+    cells = zip(target.__code__.co_freevars, target.__closure__ or (), strict=False)
+    scope = {name: cell.cell_contents for name, cell in cells}
+    try:
+        return eval(annotation, target.__globals__, scope)
+    except NameError as error:
+        raise RegistrationError(f"{annotation!r} cannot be evaluated: {error}") from error
+
+
+def _value(slots: _Slots, parameter: inspect.Parameter, analysis: Analysis, variable: Variable) -> Slot:
+    default: tuple[object] | None = None
+    if parameter.default is not parameter.empty:
+        default = (parameter.default,)
+    elif analysis.optional:
+        default = (None,)
+    elif analysis.kind in ("list", "map"):
+        return (analysis.kind, None, parameter.name, analysis.convert, analysis.whole, None)
+    elif not variable.required:
+        raise slots.refusal(parameter, "needs a default: the URI may leave the variable out")
+    return ("value", None, parameter.name, analysis.convert, analysis.whole, default)

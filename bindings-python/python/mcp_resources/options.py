@@ -1,0 +1,154 @@
+"""The keyword arguments of a server and of its resources."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypedDict
+
+from ._core import Icon, Variable
+from .parameters import Param
+from .results import CacheHint, CacheScope
+
+__all__ = ["Details", "Limits", "ResourceDetails", "ServerOptions"]
+
+
+class Limits(TypedDict, total=False):
+    """The bounds of a server: sizes in bytes, times in milliseconds. What is left out keeps its default."""
+
+    message: int
+    """Longest line on stdio. Default 4 MiB."""
+    nesting: int
+    """Deepest nesting of arrays and objects in a message. Default 64."""
+    batch: int
+    """Most elements of a batch. Default 256."""
+    uri: int
+    """Longest URI. Default 64 KiB."""
+    resources: int
+    """Most resources that may be registered."""
+    templates: int
+    """Most templates that may be registered."""
+    in_flight: int
+    """Most unanswered requests of one connection. Default 1,024."""
+    page: int
+    """Items on a page of a list. Default 100."""
+    list_scan: int
+    """Items that one list call may examine. Default 10,000."""
+    list_source: int
+    """Items that a `.list` callback without paging may return. Default 100,000."""
+    list_ttl: int
+    """How long its answer is kept. Default 60,000."""
+    list_cache: int
+    """How many such answers are kept. Default 256."""
+    subscriptions: int
+    """Subscriptions of one connection. Default 10,000."""
+    filter_uris: int
+    """URIs that one listen may name. Default 10,000."""
+    contents: int
+    """Contents of one reply before encoding. Default 16 MiB."""
+    contents_total: int
+    """Contents of all replies that are being gathered. Default 256 MiB."""
+    output: int
+    """Above this no further request is read until the output has drained. Default 1 MiB."""
+    read_timeout: int
+    """When a read that is unanswered fails. Default 30,000."""
+    completion_timeout: int
+    """The same for a completion. Default 5,000."""
+    completion_values: int
+    """Values of one completion. Default 100."""
+    coalesce: int
+    """Least time between two updates of one URI. Default 50."""
+    progress_interval: int
+    """Least time between two progress notifications of one request. Default 50."""
+    log_messages: int
+    """Log messages of one request. Default 1,000."""
+    state: int
+    """Longest request state or cursor. Default 64 KiB."""
+    state_ttl: int
+    """How long a request state is accepted. Default 600,000."""
+    asks: int
+    """Questions to a client that wait for an answer. Default 64."""
+    grace: int
+    """How long what is in flight may still finish after the end of input. Default 1,000."""
+
+
+class ServerOptions(TypedDict, total=False):
+    """The keyword arguments of `ResourceServer`, besides its name and version."""
+
+    title: str
+    """A name for people."""
+    description: str
+    """What it is."""
+    website_url: str
+    """Where to read more."""
+    icons: Iterable[Icon]
+    """Pictures of it."""
+    instructions: str
+    """How a model is to use it."""
+    limits: Limits
+    """The bounds."""
+    revisions: Iterable[str]
+    """The revisions of the protocol to serve. Default: all five."""
+    subscribe: bool
+    """Whether clients may subscribe. Default `True`."""
+    list_changed: bool
+    """Whether changes of the lists are announced. Default `True`."""
+    completions: bool
+    """Whether completion is offered. Default: when something completes."""
+    logging: bool
+    """Whether `ctx.log` reaches clients. Default `False`."""
+    server_info_in_results: bool
+    """Whether each result names the server. Default `True`."""
+    explicit_denials: bool
+    """Whether a client is told that it may not see a resource, rather than that there is none. Default `False`."""
+    list_cache: CacheHint
+    """How long lists may be kept. Default: not at all."""
+    discover_cache: CacheHint
+    """How long the server's description may be kept. Default: not at all."""
+    keys: Iterable[bytes]
+    """Secrets of at least 16 bytes, shared by all processes of a deployment, for cursors and states.
+
+    The first seals, all open."""
+    extensions: Mapping[str, Mapping[str, object]]
+    """Capabilities of extensions to declare, with their settings."""
+
+
+class Details(TypedDict, total=False):
+    """What resources and templates have in common."""
+
+    name: str
+    """A name for programs. Default: the function's."""
+    title: str
+    """A label for people."""
+    description: str
+    """What it is. Default: the first paragraph of the function's docstring."""
+    mime_type: str
+    """Its media type; of a template, that of all its resources."""
+    icons: Iterable[Icon]
+    """Pictures of it."""
+    audience: Iterable[Literal["user", "assistant"]]
+    """For whom it is."""
+    priority: float
+    """How important it is, from 0 to 1."""
+    last_modified: Any
+    """When it was changed: a `datetime` with its zone, or its ISO 8601 text."""
+    meta: Mapping[str, object]
+    """Members of `_meta`."""
+    ttl_ms: int
+    """For how many milliseconds its contents may be kept. Default 0."""
+    cache_scope: CacheScope
+    """By whom: `public` only if they are the same for everyone. Default `private`."""
+    children: bool
+    """Whether a subscription to it also hears of the resources beneath it. Default `False`."""
+
+
+class ResourceDetails(Details, total=False):
+    """The keyword arguments of `ResourceServer.resource`."""
+
+    size: int
+    """Its size in bytes, for a resource without variables."""
+    vars: Mapping[str, Variable]
+    """How single variables of the template match."""
+    extra_query: Literal["ignore", "reject"]
+    """What query names that the template does not have mean. Default `ignore`."""
+    parameters: Mapping[str, Param]
+    """What is known of the variables, besides what annotations say."""
+    inline: bool
+    """Whether a `def` runs on the event loop itself: for functions that return at once. Default `False`."""

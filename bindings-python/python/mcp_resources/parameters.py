@@ -1,0 +1,167 @@
+"""From a function's annotations to what the core checks, publishes and completes (S-16), and to typed arguments."""
+
+import functools
+import operator
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from enum import Enum
+from typing import Annotated, Any, Literal, TypeAlias, Union
+from uuid import UUID
+
+from .errors import RegistrationError
+
+__all__ = ["Param"]
+
+ParamType: TypeAlias = Literal["string", "integer", "number", "boolean", "date", "date-time", "uuid"]
+
+
+class Param:
+    """What is known of a template's variable: in `Annotated[…, Param(…)]`, or in `parameters={name: Param(…)}`.
+
+    The core checks values against it, publishes it with the template, and completes `values`.
+
+    Args:
+        description: what it is, for people and models.
+        type: the type of the value; else it follows from the annotation.
+        values: the values that are allowed; else they follow from an `Enum` or `Literal`.
+        pattern: a regular expression that the whole value must match.
+    """
+
+    __slots__ = ("description", "pattern", "type", "values")
+
+    def __init__(
+        self,
+        description: str | None = None,
+        *,
+        type: ParamType | None = None,
+        values: Sequence[str] | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        self.description = description
+        self.type = type
+        self.values = values
+        self.pattern = pattern
+
+
+class Analysis:
+    """What an annotation says of a value that comes as text."""
+
+    __slots__ = ("convert", "kind", "optional", "param", "whole")
+
+    def __init__(self) -> None:
+        self.param = Param()
+        self.convert: Callable[[Any], object] | None = None
+        """From the text; `None` leaves it as it is."""
+        self.whole = False
+        """Whether `convert` takes a list or map as a whole, not each of its items."""
+        self.kind: Literal["scalar", "list", "map"] | None = None
+        """`scalar`, `list` or `map`, if the annotation says so."""
+        self.optional = False
+        """Whether `None` is a value: the variable may be undefined."""
+
+
+_TYPES: dict[object, tuple[ParamType, Callable[[str], object] | None]] = {
+    str: ("string", None),
+    int: ("integer", int),
+    float: ("number", float),
+    bool: ("boolean", "true".__eq__),
+    UUID: ("uuid", UUID),
+    date: ("date", date.fromisoformat),
+    datetime: ("date-time", datetime.fromisoformat),
+}
+
+
+def analyse(annotation: object) -> Analysis:
+    """Reads an annotation.
+
+    Raises:
+        RegistrationError: no value of the type can be made from a text.
+    """
+    result = Analysis()
+    rest = _strip(annotation, result)
+    if rest is Any or rest is object:
+        return result
+    origin, args = typing.get_origin(rest), typing.get_args(rest)
+    if rest in (list, dict):
+        origin = rest
+    if origin in (list, Sequence) or origin is Sequence:
+        result.kind = "list"
+        _scalar(_strip(args[0], result) if args else str, result)
+    elif origin in (dict, Mapping):
+        result.kind = "map"
+        _scalar(_strip(args[1], result) if args else str, result)
+    else:
+        inner = args[0] if origin is Annotated else rest
+        result.kind = "list" if typing.get_origin(inner) is list or inner is list else "scalar"
+        result.whole = result.kind == "list"
+        _scalar(rest, result)
+    return result
+
+
+def _strip(annotation: object, result: Analysis) -> object:
+    """Takes `Annotated` and `None` away, keeps what they say. Other metadata leaves the type to pydantic."""
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        own = [item for item in args[1:] if isinstance(item, Param)]
+        for param in own:
+            result.param = param
+        if len(own) < len(args) - 1:
+            others = tuple(item for item in args[1:] if not isinstance(item, Param))
+            return Annotated[(args[0], *others)]
+        return _strip(args[0], result)
+    if origin in (Union, types.UnionType) and type(None) in args:
+        result.optional = True
+        return _strip(functools.reduce(operator.or_, (arg for arg in args if arg is not type(None))), result)
+    return annotation
+
+
+def _scalar(annotation: object, result: Analysis) -> None:
+    param = result.param
+    if annotation in _TYPES:
+        kind, result.convert = _TYPES[annotation]
+        result.param = _completed(param, kind, None)
+    elif typing.get_origin(annotation) is Literal:
+        _choice({str(value): value for value in typing.get_args(annotation)}, result)
+    elif isinstance(annotation, type) and issubclass(annotation, Enum):
+        _choice({str(member.value): member for member in annotation}, result)
+    elif annotation not in (Any, object):
+        result.convert = _adapter(annotation)
+
+
+def _choice(choices: dict[str, object], result: Analysis) -> None:
+    result.convert = choices.__getitem__
+    result.param = _completed(result.param, "string", list(choices))
+
+
+def _completed(param: Param, kind: ParamType, values: Sequence[str] | None) -> Param:
+    return Param(
+        param.description,
+        type=param.type or kind,
+        values=param.values if param.values is not None else values,
+        pattern=param.pattern,
+    )
+
+
+def _adapter(annotation: Any) -> Callable[[Any], object]:
+    try:
+        from pydantic import TypeAdapter, ValidationError
+        from pydantic.errors import PydanticUserError
+    except ImportError:
+        raise RegistrationError(
+            f"{annotation!r} is not a type of a variable: use str, int, float, bool, an Enum, Literal, UUID, date,"
+            " datetime or a list of those, or install pydantic"
+        ) from None
+    try:
+        adapter: TypeAdapter[object] = TypeAdapter(annotation)
+    except PydanticUserError as error:
+        raise RegistrationError(f"{annotation!r} is not a type of a variable: {error}") from error
+
+    def convert(text: Any) -> object:
+        try:
+            return adapter.validate_strings(text)
+        except ValidationError as error:
+            raise ValueError(error.errors(include_url=False, include_input=False)[0]["msg"]) from None
+
+    return convert

@@ -1,0 +1,201 @@
+"""The server: what an author registers, and how it is run."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
+
+from . import _core, pool
+from ._core import Edit, Resource
+from .functions import Reader, helper, reader
+from .handler import ResourceHandler
+from .log import logger
+from .options import ResourceDetails, ServerOptions
+from .results import to_json
+
+__all__ = ["ResourceServer"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ResourceServer:
+    """A server of resources.
+
+    Args:
+        name: its name, for programs.
+        version: its own version.
+        options: see `ServerOptions`.
+
+    Raises:
+        RegistrationError: an option has a value that the protocol does not allow.
+    """
+
+    def __init__(self, name: str, *, version: str = "0.0.0", **options: Unpack[ServerOptions]) -> None:
+        extensions = [(key, to_json(settings)) for key, settings in options.get("extensions", {}).items()]
+        fields = {**options, "extensions": extensions, "process_key": os.urandom(32)}
+        self.name = name
+        self._core = _core.Server(name, version, fields, (_core.Queue(pool.size()), pool.spawn))
+        self._readers: dict[tuple[Callable[..., object], bool, bool], Reader] = {}
+        self._batch: list[Edit] | None = None
+
+    def resource(
+        self, uri: str, **details: Unpack[ResourceDetails]
+    ) -> Callable[[Callable[P, R]], ResourceHandler[P, R]]:
+        """Registers the decorated function as the reader of a resource or, if `uri` has variables, of a template.
+
+        The function takes the template's variables by name, typed by its annotations, and a `Context` if one parameter
+        is annotated so or called `ctx`. A `def` runs on a worker thread, an `async def` on the event loop.
+
+        Raises:
+            RegistrationError: the URI, a detail or the function's parameters are wrong.
+        """
+
+        def register(function: Callable[P, R]) -> ResourceHandler[P, R]:
+            return ResourceHandler(self._publish, uri, function, dict(details))
+
+        return register
+
+    @overload
+    def add_resource(self, resource: Resource, *, text: str) -> None: ...
+    @overload
+    def add_resource(self, resource: Resource, *, data: Any) -> None: ...
+    @overload
+    def add_resource(self, resource: Resource, *, read: Callable[..., object], inline: bool = False) -> None: ...
+    def add_resource(
+        self,
+        resource: Resource,
+        *,
+        text: str | None = None,
+        data: Any = None,
+        read: Callable[..., object] | None = None,
+        inline: bool = False,
+    ) -> None:
+        """Adds a resource: with a constant `text` or constant bytes (`data`), or a function that reads it.
+
+        From any thread, also while the server runs; clients are told that the list has changed.
+
+        Raises:
+            RegistrationError: the URI is registered already, or a field is wrong.
+        """
+        given = [source for source in (text, data, read) if source is not None]
+        if len(given) != 1:
+            raise TypeError("give one of text, data and read")
+        source: Any = given[0] if read is None else self._reader(read, resource.mime_type is None, inline).function
+        self._publish([Edit.add_resource(resource, source)])
+
+    def remove_resource(self, uri: str) -> None:
+        """Removes the resource with this URI, in any spelling; nothing if there is none. From any thread.
+
+        Raises:
+            InvalidUri: it is not a URI.
+        """
+        self._publish([Edit.remove_resource(uri)])
+
+    def remove_template(self, uri_template: str) -> None:
+        """Removes the template with exactly this text; nothing if there is none. From any thread."""
+        self._publish([Edit.remove_template(uri_template)])
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Publishes what is added and removed inside all at once, or not at all if something is wrong.
+
+        Much faster for many templates. Not for use from several threads at a time.
+        """
+        if self._batch is not None:
+            raise RuntimeError("a batch is open already")
+        self._batch = []
+        try:
+            yield
+            edits, self._batch = self._batch, None
+            self._publish(edits)
+        finally:
+            self._batch = None
+
+    def method(
+        self,
+        method: str,
+        *,
+        name_param: str | None = None,
+        capability: tuple[str, Mapping[str, object]] | None = None,
+        lists: Literal["tools", "prompts"] | None = None,
+        inline: bool = False,
+    ) -> Callable[[F], F]:
+        """Answers a method that is not ours with the decorated function, called with its params as a `dict`.
+
+        To be declared before the first resource is registered. The function returns the members of the result.
+
+        Args:
+            method: its name, such as `vendor/thing`.
+            name_param: the member of the params that the HTTP header `Mcp-Name` repeats.
+            capability: a capability to declare: its name and settings.
+            lists: what it lists, if clients may listen to changes of that.
+            inline: whether a `def` runs on the event loop itself.
+
+        Raises:
+            RegistrationError: it is a method of ours, or too late.
+        """
+
+        def register(function: F) -> F:
+            declared = None if capability is None else (capability[0], to_json(capability[1]))
+            self._core.extend(method, helper(function, ("params",), inline), (name_param, declared, lists))
+            return function
+
+        return register
+
+    def notify_updated(self, uri: str) -> None:
+        """Tells those who watch this URI that its contents have changed. From any thread.
+
+        Raises:
+            InvalidUri: it is not a URI.
+        """
+        self._core.notify_updated(uri)
+
+    def notify_list_changed(self, lists: Literal["resources", "tools", "prompts"] = "resources") -> None:
+        """Tells clients that what `.list` callbacks give has changed. From any thread."""
+        self._core.notify_list_changed(lists)
+
+    def run(
+        self,
+        transport: Literal["stdio"] = "stdio",
+        *,
+        loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    ) -> None:
+        """Serves until the client closes its end, or SIGTERM or SIGINT comes.
+
+        Args:
+            transport: standard input and output.
+            loop_factory: makes the event loop, such as `uvloop.new_event_loop`.
+        """
+        if transport != "stdio":
+            raise ValueError(f"transport is {transport!r}, expected 'stdio'")
+        from .stdio import serve
+
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(serve(self._core, signals=True))
+
+    async def serve_stdio(self) -> None:
+        """Serves standard input and output on the running event loop, until the client closes its end.
+
+        Takes descriptors 0 and 1 away from everything else in the process. When it is cancelled, it ends as if the
+        client had closed its end.
+        """
+        from .stdio import serve
+
+        await serve(self._core)
+
+    def _reader(self, function: Callable[..., object], types_json: bool, inline: bool) -> Reader:
+        key = (function, types_json, inline)
+        found = self._readers.get(key)
+        if found is None:
+            found = self._readers[key] = reader(function, None, {}, (inline, types_json))
+        return found
+
+    def _publish(self, edits: list[Edit]) -> None:
+        if self._batch is not None:
+            self._batch.extend(edits)
+            return
+        for warning in self._core.publish(edits):
+            logger.warning("%s: %s", self.name, warning)

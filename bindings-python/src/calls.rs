@@ -1,0 +1,308 @@
+//! From an event of the core to the author's function: on the loop, as a task, or on a worker thread.
+
+use crate::channel::Link;
+use crate::context::{About, Context};
+use crate::convert::{Given, Sort};
+use crate::error;
+use crate::function::{Arguments, BindError, Function, Mode, Supply, value_to_py};
+use crate::pending::{Pending, Slot};
+use crate::queue::Job;
+use mcp_resources::connection::{
+    Answer, CallRequest, CompletionRequest, Event, Events, ListRequest, ReadRequest, RequestToken,
+};
+use mcp_resources::error::ReadError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A handler that held the loop for longer is named.
+const HELD: Duration = Duration::from_millis(100);
+
+/// One call to make.
+struct Call<'a> {
+    link: &'a Arc<Link>,
+    token: RequestToken,
+    sort: Sort,
+    function: &'a Py<Function>,
+    what: &'a str,
+}
+
+/// What a call may be given, besides its context.
+type Values<'a, 'py> = &'a dyn Fn(&str) -> PyResult<Option<Bound<'py, PyAny>>>;
+
+/// Handles events, and those that come of them.
+pub(crate) fn handle_all<'m>(
+    py: Python<'_>,
+    link: &Arc<Link>,
+    events: impl IntoIterator<Item = Event<'m>>,
+) -> PyResult<()> {
+    let mut result = Ok(());
+    let mut rest = Vec::new();
+    for event in events {
+        collect(handle(py, link, event), &mut rest, &mut result);
+    }
+    while let Some(event) = rest.pop() {
+        collect(handle(py, link, event), &mut rest, &mut result);
+    }
+    result
+}
+
+fn collect(outcome: PyResult<Events<'static>>, rest: &mut Vec<Event<'static>>, result: &mut PyResult<()>) {
+    match outcome {
+        Ok(events) => rest.extend(events),
+        Err(error) => *result = Err(error),
+    }
+}
+
+fn handle(py: Python<'_>, link: &Arc<Link>, event: Event<'_>) -> PyResult<Events<'static>> {
+    match event {
+        Event::Read(request) => read(py, link, request),
+        Event::Complete(request) => complete(py, link, request),
+        Event::List(request) => list(py, link, request),
+        Event::Call(request) => call(py, link, request),
+        Event::Cancelled(token) => cancel(py, link, token),
+        // Nothing of the binding asks a client, or looks at who watches.
+        Event::Replied { .. } | Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => {
+            Ok(Events::new())
+        }
+    }
+}
+
+fn read(py: Python<'_>, link: &Arc<Link>, request: ReadRequest<'_>) -> PyResult<Events<'static>> {
+    let ReadRequest { token, handler, uri, params, inputs, state, caller } = request;
+    let handler = link.host.handler(handler);
+    let Some(handler) = handler.as_deref() else { return missing(link, token) };
+    let value = |name: &str| params.as_ref().and_then(|params| params.get(name));
+    let values = |name: &str| value(name).map(|value| value_to_py(py, value)).transpose();
+    let about = || About::new(&caller).read(&uri, inputs.map(|inputs| inputs.raw()), state.clone());
+    let call = Call { link, token, sort: Sort::Read, function: &handler.function, what: &uri };
+    call.run(py, &values, &about)
+}
+
+fn complete(py: Python<'_>, link: &Arc<Link>, request: CompletionRequest<'_>) -> PyResult<Events<'static>> {
+    let CompletionRequest { token, handler, variable, value, arguments, caller } = request;
+    let handler = link.host.handler(handler);
+    let function = handler.as_ref().and_then(|handler| handler.completers.get(&*variable));
+    let Some(function) = function else { return missing(link, token) };
+    let values = |name: &str| {
+        if name == "value" {
+            return Ok(Some(PyString::new(py, &value).into_any()));
+        }
+        let chosen = PyDict::new(py);
+        for (name, value) in &arguments {
+            chosen.set_item(&**name, &**value)?;
+        }
+        Ok(Some(chosen.into_any()))
+    };
+    let call = Call { link, token, sort: Sort::Complete, function, what: &variable };
+    call.run(py, &values, &|| About::new(&caller))
+}
+
+fn list(py: Python<'_>, link: &Arc<Link>, request: ListRequest<'_>) -> PyResult<Events<'static>> {
+    let ListRequest { token, handler, cursor, caller, .. } = request;
+    let handler = link.host.handler(handler);
+    let function = handler.as_ref().and_then(|handler| handler.lister.as_ref());
+    let Some(function) = function else { return missing(link, token) };
+    let values = |_: &str| Ok(cursor.as_ref().map(|cursor| PyString::new(py, cursor).into_any()));
+    let about = || caller.as_ref().map(About::new).unwrap_or_default();
+    Call { link, token, sort: Sort::List, function, what: "list" }.run(py, &values, &about)
+}
+
+fn call(py: Python<'_>, link: &Arc<Link>, request: CallRequest<'_>) -> PyResult<Events<'static>> {
+    let CallRequest { token, handler, method, params, caller } = request;
+    let handler = link.host.handler(handler);
+    let Some(handler) = handler.as_deref() else { return missing(link, token) };
+    let values = |_: &str| {
+        let params = params.map_or_else(
+            || Ok(PyDict::new(py).into_any()),
+            |params| crate::context::loads(py, Some(params.raw())),
+        );
+        params.map(Some)
+    };
+    let call = Call { link, token, sort: Sort::Call, function: &handler.function, what: &method };
+    call.run(py, &values, &|| About::new(&caller))
+}
+
+/// What was to be called has been removed in the meantime.
+fn missing(link: &Arc<Link>, token: RequestToken) -> PyResult<Events<'static>> {
+    Ok(link.pipe.respond(token, Answer::Failed(ReadError::NotFound)).events)
+}
+
+/// Cancels a task. A function on a worker thread sees it in its context; one that has not started never does.
+fn cancel(py: Python<'_>, link: &Arc<Link>, token: RequestToken) -> PyResult<Events<'static>> {
+    if let Some(task) = link.take_task(token) {
+        task.call_method0(py, intern!(py, "cancel"))?;
+    }
+    Ok(Events::new())
+}
+
+impl Call<'_> {
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        values: Values<'_, 'py>,
+        about: &dyn Fn() -> About,
+    ) -> PyResult<Events<'static>> {
+        let function = self.function.get();
+        let in_pool = function.mode == Mode::Pool && self.link.threads;
+        let slot = if in_pool || function.takes_context || function.gathers {
+            match self.detach() {
+                Some(slot) => Some(slot),
+                None => return Ok(Events::new()),
+            }
+        } else {
+            None
+        };
+        let context = slot
+            .as_ref()
+            .filter(|_| function.takes_context)
+            .map(|slot| Bound::new(py, Context::new(about(), self.link.clone(), slot.clone())));
+        let context = context.transpose()?;
+        let gather = slot.as_ref().filter(|_| function.gathers).and_then(|slot| slot.gather());
+        let gather = gather.map(|gather| Bound::new(py, gather)).transpose()?;
+        let supply = Supply { value: values, context: context.as_ref(), gather: gather.as_ref() };
+        match function.bind(py, &supply) {
+            Ok(arguments) if in_pool => self.queue(py, arguments, slot),
+            Ok(arguments) if function.mode == Mode::Async => self.start(py, arguments, slot),
+            Ok(arguments) => {
+                let result = self.in_context(py, &arguments);
+                self.answer(py, result, slot)
+            }
+            Err(BindError::Raised(error)) => self.answer(py, Err(error), slot),
+            Err(BindError::Parameter { name, expected }) => {
+                let refused = error::raise(py, "InvalidParameter", (name, expected));
+                self.answer(py, Err(refused), slot)
+            }
+        }
+    }
+
+    /// Takes the reply out of the connection; `None` if nobody waits for it any longer.
+    fn detach(&self) -> Option<Arc<Slot>> {
+        match self.link.pipe.detach(self.token) {
+            Some(detached) => Some(Slot::new(detached.reply, detached.cancelled)),
+            None => {
+                self.link.pipe.abandon(self.token);
+                None
+            }
+        }
+    }
+
+    fn pending(&self, py: Python<'_>, slot: Arc<Slot>) -> Pending {
+        Pending {
+            link: self.link.clone(),
+            token: self.token,
+            sort: self.sort,
+            function: self.function.clone_ref(py),
+            what: self.what.to_owned(),
+            slot,
+        }
+    }
+
+    /// Gives the call to a worker thread.
+    fn queue(
+        &self,
+        py: Python<'_>,
+        arguments: Arguments<'_>,
+        slot: Option<Arc<Slot>>,
+    ) -> PyResult<Events<'static>> {
+        let Some(slot) = slot else { return Ok(Events::new()) };
+        let (run, args) = self.in_copy(py, &arguments)?;
+        let pending = Py::new(py, self.pending(py, slot))?;
+        let kwargs = arguments.keywords.map(Bound::unbind);
+        let job = Job { run: run.unbind(), args: args.unbind(), kwargs, pending, link: self.link.clone() };
+        self.link.host.queue.get().push(job);
+        Ok(Events::new())
+    }
+
+    /// Starts a task. With eager tasks a handler that never waits is answered here.
+    fn start(
+        &self,
+        py: Python<'_>,
+        arguments: Arguments<'_>,
+        slot: Option<Arc<Slot>>,
+    ) -> PyResult<Events<'static>> {
+        let function = self.function.get();
+        let started = timed(py, &function.name, || {
+            let coroutine = function.call.bind(py).call(arguments.positional, arguments.keywords.as_ref())?;
+            self.link.start.bind(py).call((coroutine,), Some(function.task.bind(py)))
+        });
+        let task = match started {
+            Ok(task) => task,
+            Err(error) => return self.answer(py, Err(error), slot),
+        };
+        if self.link.eager && task.call_method0(intern!(py, "done"))?.is_truthy()? {
+            let result = task.call_method0(intern!(py, "result"));
+            return self.answer(py, result, slot);
+        }
+        let Some(slot) = slot.or_else(|| self.detach()) else {
+            task.call_method0(intern!(py, "cancel"))?;
+            return Ok(Events::new());
+        };
+        self.link.suspend(py, self.token, task.clone().unbind())?;
+        let pending = Bound::new(py, self.pending(py, slot))?;
+        task.call_method1(intern!(py, "add_done_callback"), (pending,))?;
+        Ok(Events::new())
+    }
+
+    /// Calls the function here and now.
+    fn in_context<'py>(&self, py: Python<'py>, arguments: &Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (run, args) = self.in_copy(py, arguments)?;
+        timed(py, &self.function.get().name, || run.call(args, arguments.keywords.as_ref()))
+    }
+
+    /// What calls the function in a copy of the server's context, and with what.
+    fn in_copy<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &Arguments<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let copy = self.link.context.bind(py).call_method0(intern!(py, "copy"))?;
+        let call = self.function.get().call.bind(py);
+        let args = std::iter::once(call.clone()).chain(arguments.positional.iter()).collect::<Vec<_>>();
+        Ok((copy.getattr(intern!(py, "run"))?, PyTuple::new(py, args)?))
+    }
+
+    /// Answers on the loop's thread.
+    fn answer(
+        &self,
+        py: Python<'_>,
+        result: PyResult<Bound<'_, PyAny>>,
+        slot: Option<Arc<Slot>>,
+    ) -> PyResult<Events<'static>> {
+        let ending =
+            result.as_ref().err().filter(|error| is_ending(py, error)).map(|error| error.clone_ref(py));
+        let function = self.function.get();
+        let slot = match slot {
+            Some(slot) => Some(slot),
+            None => {
+                let given = Given::new(self.sort, function, self.what, result, py);
+                let outcome = given.answer(|answer| self.link.pipe.respond(self.token, answer));
+                let events = self.link.outcome(py, &function.name, outcome);
+                return ending.map_or(Ok(events), Err);
+            }
+        };
+        if let Some(slot) = slot {
+            self.pending(py, slot).finish(py, result, false)?;
+        }
+        ending.map_or_else(|| Ok(Events::new()), Err)
+    }
+}
+
+/// Whether an exception is to end the whole program.
+fn is_ending(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PySystemExit>(py) || error.is_instance_of::<PyKeyboardInterrupt>(py)
+}
+
+/// Names a function that held the loop.
+fn timed<R>(py: Python<'_>, name: &str, call: impl FnOnce() -> R) -> R {
+    let start = Instant::now();
+    let result = call();
+    let held = start.elapsed();
+    if held > HELD {
+        error::log_held(py, name, held);
+    }
+    result
+}

@@ -1,0 +1,157 @@
+//! What a handler is told about its request, and what it can tell the client before it answers.
+
+use crate::channel::Link;
+use crate::error::Import;
+use crate::pending::Slot;
+use mcp_resources::connection::{Caller, LogLevel};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::Arc;
+
+static LOG: Import = Import::new("mcp_resources.log", "Log");
+static INPUTS: Import = Import::new("mcp_resources.results", "inputs");
+static LOADS: Import = Import::new("json", "loads");
+
+/// The request that a handler answers. Usable from any thread while it does.
+#[pyclass(frozen, module = "mcp_resources")]
+pub struct Context {
+    about: About,
+    link: Arc<Link>,
+    slot: Arc<Slot>,
+}
+
+/// What the request says, owned.
+#[derive(Default)]
+pub(crate) struct About {
+    uri: Option<String>,
+    principal: String,
+    revision: &'static str,
+    client_info: Option<String>,
+    meta: Option<String>,
+    inputs: Option<String>,
+    state: Option<Vec<u8>>,
+}
+
+impl About {
+    pub(crate) fn new(caller: &Caller<'_>) -> Self {
+        Self {
+            principal: caller.principal.id().to_owned(),
+            revision: caller.revision.as_str(),
+            client_info: caller.client_info.as_str().map(str::to_owned),
+            meta: caller.meta.map(|meta| meta.raw().to_owned()),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn read(mut self, uri: &str, inputs: Option<&str>, state: Option<Vec<u8>>) -> Self {
+        self.uri = Some(uri.to_owned());
+        self.inputs = inputs.map(str::to_owned);
+        self.state = state;
+        self
+    }
+}
+
+impl Context {
+    pub(crate) fn new(about: About, link: Arc<Link>, slot: Arc<Slot>) -> Self {
+        Self { about, link, slot }
+    }
+}
+
+#[pymethods]
+impl Context {
+    /// The URI as the client spelled it; `None` outside of reads.
+    #[getter]
+    fn uri(&self) -> Option<&str> {
+        self.about.uri.as_deref()
+    }
+
+    /// Who asks: the identity that the transport verified; empty for the local process.
+    #[getter]
+    fn principal(&self) -> &str {
+        &self.about.principal
+    }
+
+    /// The revision of the protocol that the request is served under.
+    #[getter]
+    fn revision(&self) -> &str {
+        self.about.revision
+    }
+
+    /// What the client says of itself, unverified; `None` if nothing.
+    #[getter]
+    fn client_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        loads(py, self.about.client_info.as_deref())
+    }
+
+    /// `_meta` of the request; `None` if it has none.
+    #[getter]
+    fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        loads(py, self.about.meta.as_deref())
+    }
+
+    /// The client's answers to an earlier `InputRequired`, by key.
+    #[getter]
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        INPUTS.get(py)?.call1((self.about.inputs.as_deref(),))
+    }
+
+    /// The state given with that `InputRequired`; `None` at first.
+    #[getter]
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.about.state {
+            Some(state) => LOADS.get(py)?.call1((PyBytes::new(py, state),)),
+            None => Ok(py.None().into_bound(py)),
+        }
+    }
+
+    /// Whether nobody waits for the answer any longer: the request was cancelled, or has run out of time.
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.slot.cancelled.get()
+    }
+
+    /// Tells the client, if it asked for that, how far the handler is. `progress` must grow.
+    #[pyo3(signature = (progress, total = None, message = None))]
+    fn progress(
+        &self,
+        py: Python<'_>,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<&str>,
+    ) -> PyResult<()> {
+        let now = self.link.host.clock.now();
+        self.report(py, self.slot.report(|reply| reply.progress(progress, total, message, now)))
+    }
+
+    /// Logs to the client: `ctx.log("info", …)` or `ctx.log.info(…)`.
+    #[getter]
+    fn log<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        LOG.get(slf.py())?.call1((slf,))
+    }
+
+    /// What `log` does with a level, JSON text and the name of a logger.
+    #[pyo3(signature = (level, data, name = None))]
+    fn send_log(&self, py: Python<'_>, level: &str, data: &str, name: Option<&str>) -> PyResult<()> {
+        let Some(level) = LogLevel::parse(level) else {
+            return Err(PyValueError::new_err(format!("{level:?} is no level of a log message")));
+        };
+        self.report(py, self.slot.report(|reply| reply.log(level, name, data)))
+    }
+}
+
+impl Context {
+    fn report(&self, py: Python<'_>, message: Option<Vec<u8>>) -> PyResult<()> {
+        let Some(message) = message else { return Ok(()) };
+        self.link.pipe.report(&self.slot.cancelled, &message);
+        self.link.appended(py, false)
+    }
+}
+
+/// The value of a JSON text.
+pub(crate) fn loads<'py>(py: Python<'py>, text: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+    match text {
+        Some(text) => LOADS.get(py)?.call1((text,)),
+        None => Ok(py.None().into_bound(py)),
+    }
+}

@@ -1,0 +1,327 @@
+//! What a handler returned, as the core takes it: read once with the interpreter, worded without.
+
+use crate::error::{self, Import};
+use crate::function::Function;
+use crate::resource::Resource;
+use mcp_resources::connection as core;
+use mcp_resources::connection::{Answer, Body, Contents, InputAsk, InputRequest, ReadResult};
+use mcp_resources::error::ReadError;
+use mcp_resources::resource::{CacheHint, CacheScope};
+use mcp_resources::transport::Cancelled;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::asyncio::CancelledError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::{PyBytes, PyString};
+use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
+
+static READ: Import = Import::new("mcp_resources.results", "read");
+static INPUT_REQUIRED: Import = Import::new("mcp_resources.results", "InputRequired");
+static INPUT_PARTS: Import = Import::new("mcp_resources.results", "input_parts");
+static COMPLETION: Import = Import::new("mcp_resources.results", "completion");
+static PAGE: Import = Import::new("mcp_resources.results", "page");
+static METHOD: Import = Import::new("mcp_resources.results", "method");
+
+/// What kind of request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Read,
+    Complete,
+    List,
+    Call,
+}
+
+/// See the module.
+pub(crate) enum Given {
+    Contents { entries: Vec<Entry>, cache: Option<CacheHint> },
+    Gathered(core::Gather),
+    Input { asks: Vec<(String, Ask)>, state: Option<Vec<u8>> },
+    Completion { values: Vec<PyBackedStr>, total: Option<u64>, has_more: Option<bool> },
+    Page(core::ListPage),
+    Method { members: String, result_type: Option<String>, meta: Option<String> },
+    Failed(ReadError),
+}
+
+/// One of the contents.
+pub(crate) struct Entry {
+    uri: Option<PyBackedStr>,
+    mime_type: Option<PyBackedStr>,
+    data: Data,
+    meta: Option<String>,
+}
+
+/// Text and `bytes` are read where they lie. Other buffers are copied: they may change while they are read.
+pub(crate) enum Data {
+    Text(PyBackedStr),
+    Bytes(PyBackedBytes),
+    Copied(Vec<u8>),
+}
+
+/// A question to the client.
+pub(crate) enum Ask {
+    Form(String, String),
+    Url(String, String),
+    Sampling(String),
+    Roots,
+}
+
+type EntryParts<'py> = (Option<PyBackedStr>, Option<PyBackedStr>, Bound<'py, PyAny>, Option<String>);
+pub(crate) type HintParts = (u64, String);
+
+impl Given {
+    /// Reads what a handler returned or raised. What is not meant for the client is logged.
+    pub(crate) fn new(
+        sort: Sort,
+        function: &Function,
+        what: &str,
+        result: PyResult<Bound<'_, PyAny>>,
+        py: Python<'_>,
+    ) -> Self {
+        let given = result.and_then(|value| match sort {
+            Sort::Read => read(&value, function.json_type.as_deref()),
+            Sort::Complete => completion(&value),
+            Sort::List => page(&value),
+            Sort::Call => method(&value),
+        });
+        given.unwrap_or_else(|error| Self::raised(function, what, error, py))
+    }
+
+    fn raised(function: &Function, what: &str, error: PyErr, py: Python<'_>) -> Self {
+        let known = |error: &PyErr| -> PyResult<Option<Self>> {
+            let value = error.value(py);
+            if value.is_instance(&INPUT_REQUIRED.get(py)?)? {
+                return input(value).map(Some);
+            }
+            Ok(error::read_error(value)?.map(Self::Failed))
+        };
+        match known(&error) {
+            Ok(Some(given)) => given,
+            Ok(None) => {
+                if !error.is_instance_of::<CancelledError>(py) {
+                    error::log_failure(py, &function.name, what, error);
+                }
+                Self::Failed(ReadError::Failed)
+            }
+            Err(other) => {
+                error::log_failure(py, &function.name, what, other);
+                Self::Failed(ReadError::Failed)
+            }
+        }
+    }
+
+    /// Roughly how many bytes there are to word.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Contents { entries, .. } => entries.iter().map(|entry| entry.data.len()).sum(),
+            Self::Page(page) => page.items.len() * 256,
+            Self::Method { members, .. } => members.len(),
+            Self::Gathered(_) => usize::MAX,
+            Self::Input { .. } | Self::Completion { .. } | Self::Failed(_) => 0,
+        }
+    }
+
+    /// Lends the answer to `word`.
+    pub(crate) fn answer<R>(self, word: impl FnOnce(Answer<'_>) -> R) -> R {
+        match self {
+            Self::Contents { entries, cache } => {
+                let contents = entries.iter().map(Entry::contents).collect();
+                word(Answer::Contents(ReadResult { contents, cache }))
+            }
+            Self::Gathered(gather) => word(Answer::Gathered(gather)),
+            Self::Input { asks, state } => {
+                let requests =
+                    asks.iter().map(|(key, ask)| InputRequest { key: key.into(), ask: ask.lend() });
+                let requests = requests.collect();
+                word(Answer::InputRequired(core::InputRequired { requests, state: state.map(Cow::Owned) }))
+            }
+            Self::Completion { values, total, has_more } => {
+                let values = values.iter().map(|value| Cow::Borrowed(&**value)).collect();
+                word(Answer::Completion(core::Completion { values, total, has_more }))
+            }
+            Self::Page(page) => word(Answer::Listed(page)),
+            Self::Method { members, result_type, meta } => word(Answer::Raw(core::RawResult {
+                members: members.into(),
+                result_type: result_type.map(Cow::Owned),
+                meta: meta.map(Cow::Owned),
+            })),
+            Self::Failed(error) => word(Answer::Failed(error)),
+        }
+    }
+}
+
+impl Entry {
+    fn alone(data: Data) -> Given {
+        Given::Contents { entries: vec![Self { uri: None, mime_type: None, data, meta: None }], cache: None }
+    }
+
+    fn contents(&self) -> Contents<'_> {
+        let lend = |text: &'_ Option<PyBackedStr>| text.as_ref().map(|text| Cow::Owned(text.to_string()));
+        let body = match &self.data {
+            Data::Text(text) => Body::Text(Cow::Borrowed(&**text)),
+            Data::Bytes(bytes) => Body::Blob(Cow::Borrowed(&**bytes)),
+            Data::Copied(bytes) => Body::Blob(Cow::Borrowed(bytes)),
+        };
+        Contents {
+            uri: lend(&self.uri),
+            mime_type: lend(&self.mime_type),
+            body,
+            meta: self.meta.as_deref().map(Cow::Borrowed),
+        }
+    }
+}
+
+impl Data {
+    /// Text or bytes; `None` for anything else.
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        if let Ok(text) = value.cast::<PyString>() {
+            return PyBackedStr::try_from(text.clone()).map(|text| Some(Self::Text(text)));
+        }
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(Some(Self::Bytes(bytes.clone().into())));
+        }
+        match PyBuffer::<u8>::get(value) {
+            Ok(buffer) => buffer.to_vec(value.py()).map(|bytes| Some(Self::Copied(bytes))),
+            Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => Ok(None),
+            // A buffer of other elements than bytes.
+            Err(_) => value
+                .py()
+                .get_type::<PyBytes>()
+                .call1((value,))?
+                .extract()
+                .map(|bytes| Some(Self::Copied(bytes))),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Copied(bytes) => bytes.len(),
+        }
+    }
+}
+
+impl Ask {
+    fn lend(&self) -> InputAsk<'_> {
+        match self {
+            Self::Form(message, schema) => InputAsk::Form { message: message.into(), schema: schema.into() },
+            Self::Url(message, url) => InputAsk::Url { message: message.into(), url: url.into() },
+            Self::Sampling(params) => InputAsk::Sampling(params.into()),
+            Self::Roots => InputAsk::Roots,
+        }
+    }
+}
+
+fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>) -> PyResult<Given> {
+    let py = value.py();
+    if let Ok(gather) = value.cast::<Gather>() {
+        return gather.get().finish();
+    }
+    if let Some(data) = Data::read(value)? {
+        return Ok(Entry::alone(data));
+    }
+    if value.is_instance(&INPUT_REQUIRED.get(py)?)? {
+        return input(value);
+    }
+    let (parts, hint): (Vec<EntryParts<'_>>, Option<HintParts>) =
+        READ.get(py)?.call1((value, json_type))?.extract()?;
+    let entry = |(uri, mime_type, body, meta): EntryParts<'_>| {
+        let data = Data::read(&body)?
+            .ok_or_else(|| PyTypeError::new_err("the body of Contents is not text or bytes"))?;
+        Ok(Entry { uri, mime_type, data, meta })
+    };
+    let entries = parts.into_iter().map(entry).collect::<PyResult<_>>()?;
+    Ok(Given::Contents { entries, cache: hint.map(cache_hint).transpose()? })
+}
+
+fn input(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+    type Parts = (Vec<(String, String, String, String)>, Option<Vec<u8>>);
+    let (asks, state): Parts = INPUT_PARTS.get(value.py())?.call1((value,))?.extract()?;
+    let ask = |(key, sort, first, second): (String, String, String, String)| {
+        let ask = match &*sort {
+            "form" => Ask::Form(first, second),
+            "url" => Ask::Url(first, second),
+            "sample" => Ask::Sampling(first),
+            _ => Ask::Roots,
+        };
+        (key, ask)
+    };
+    Ok(Given::Input { asks: asks.into_iter().map(ask).collect(), state })
+}
+
+fn completion(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+    let (values, total, has_more) = COMPLETION.get(value.py())?.call1((value,))?.extract()?;
+    Ok(Given::Completion { values, total, has_more })
+}
+
+fn page(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+    let (items, next): (Vec<PyRef<'_, Resource>>, _) = PAGE.get(value.py())?.call1((value,))?.extract()?;
+    let items = items.iter().map(|item| item.resource.clone()).collect();
+    Ok(Given::Page(core::ListPage { items, next }))
+}
+
+fn method(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+    let (members, result_type, meta) = METHOD.get(value.py())?.call1((value,))?.extract()?;
+    Ok(Given::Method { members, result_type, meta })
+}
+
+/// A caching hint from milliseconds and the word for its scope.
+pub(crate) fn cache_hint((ttl_ms, scope): HintParts) -> PyResult<CacheHint> {
+    Ok(CacheHint { ttl_ms, scope: cache_scope(&scope)? })
+}
+
+pub(crate) fn cache_scope(word: &str) -> PyResult<CacheScope> {
+    let refused = || PyValueError::new_err(format!("cache_scope is {word:?}, expected public or private"));
+    CacheScope::parse(word).ok_or_else(refused)
+}
+
+/// What a generator's chunks are pushed into.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct Gather {
+    gather: Mutex<Option<core::Gather>>,
+    cancelled: Cancelled,
+}
+
+#[pymethods]
+impl Gather {
+    /// Takes a chunk of text or bytes. Returns whether another is wanted.
+    fn push(&self, py: Python<'_>, chunk: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if self.cancelled.get() {
+            return Ok(false);
+        }
+        let Some(data) = Data::read(chunk)? else {
+            return Err(PyTypeError::new_err("a generator of contents yields text or bytes"));
+        };
+        let pushed = {
+            let mut gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner);
+            match (gather.as_mut(), &data) {
+                (None, _) => Ok(()),
+                (Some(gather), Data::Text(text)) => gather.text(text),
+                (Some(gather), Data::Bytes(bytes)) => gather.blob(bytes),
+                (Some(gather), Data::Copied(bytes)) => gather.blob(bytes),
+            }
+        };
+        match pushed {
+            Ok(()) => Ok(true),
+            Err(ReadError::SizeExceeded { limit, size }) => {
+                Err(error::raise(py, "SizeExceeded", (limit, size)))
+            }
+            Err(_) => {
+                Err(PyTypeError::new_err("a generator of contents yields either text or bytes, not both"))
+            }
+        }
+    }
+}
+
+impl Gather {
+    pub(crate) fn new(gather: core::Gather, cancelled: Cancelled) -> Self {
+        Self { gather: Mutex::new(Some(gather)), cancelled }
+    }
+
+    fn finish(&self) -> PyResult<Given> {
+        let gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner).take();
+        gather.map(Given::Gathered).ok_or_else(|| PyValueError::new_err("the contents were taken already"))
+    }
+}

@@ -1,0 +1,240 @@
+//! An author's function and how it is called: the Python side has read its signature.
+
+use crate::context::Context;
+use crate::convert::Gather;
+use mcp_resources::catalog::HandlerId;
+use mcp_resources::template::Value;
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use std::sync::OnceLock;
+
+/// On which thread a function runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// As a task of the event loop.
+    Async,
+    /// On the event loop's thread, at once.
+    Inline,
+    /// On a worker thread.
+    Pool,
+}
+
+/// See the module.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct Function {
+    pub(crate) name: String,
+    pub(crate) call: Py<PyAny>,
+    pub(crate) mode: Mode,
+    /// The media type of JSON that it returns, if the resource has none of its own.
+    pub(crate) json_type: Option<String>,
+    /// The keyword arguments of its tasks: their name.
+    pub(crate) task: Py<PyDict>,
+    positional: Vec<Slot>,
+    keywords: Vec<(Py<PyString>, Slot)>,
+    /// Its number among the handlers, once it is registered by itself.
+    pub(crate) number: OnceLock<HandlerId>,
+    pub(crate) takes_context: bool,
+    pub(crate) gathers: bool,
+}
+
+/// What fills one argument.
+struct Slot {
+    fill: Fill,
+    name: String,
+    convert: Option<Py<PyAny>>,
+    /// Whether `convert` takes a list or map as a whole.
+    whole: bool,
+    default: Option<Py<PyAny>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fill {
+    Value,
+    List,
+    Map,
+    Rest,
+    Context,
+    Gather,
+}
+
+type SlotParts = (String, Option<Py<PyString>>, String, Option<Py<PyAny>>, bool, Option<(Py<PyAny>,)>);
+
+/// Why a function cannot be called.
+pub(crate) enum BindError {
+    /// A value of the client's does not fit.
+    Parameter { name: String, expected: String },
+    /// Anything else.
+    Raised(PyErr),
+}
+
+/// What there is to call a function with.
+pub(crate) struct Supply<'a, 'py> {
+    /// The value of a name.
+    pub(crate) value: &'a dyn Fn(&str) -> PyResult<Option<Bound<'py, PyAny>>>,
+    pub(crate) context: Option<&'a Bound<'py, Context>>,
+    pub(crate) gather: Option<&'a Bound<'py, Gather>>,
+}
+
+/// Arguments, ready.
+pub(crate) struct Arguments<'py> {
+    pub(crate) positional: Bound<'py, PyTuple>,
+    pub(crate) keywords: Option<Bound<'py, PyDict>>,
+}
+
+#[pymethods]
+impl Function {
+    /// `how`: on which thread, and the media type of JSON.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        name: String,
+        call: Py<PyAny>,
+        how: (String, Option<String>),
+        slots: Vec<SlotParts>,
+    ) -> PyResult<Self> {
+        let (mode, json_type) = how;
+        let mode = match &*mode {
+            "async" => Mode::Async,
+            "inline" => Mode::Inline,
+            _ => Mode::Pool,
+        };
+        let task = PyDict::new(py);
+        task.set_item("name", &name)?;
+        let (mut positional, mut keywords) = (Vec::new(), Vec::new());
+        for (fill, keyword, name, convert, whole, default) in slots {
+            let slot = Slot {
+                fill: Fill::parse(&fill),
+                name,
+                convert,
+                whole,
+                default: default.map(|(value,)| value),
+            };
+            match keyword {
+                None => positional.push(slot),
+                Some(keyword) => keywords.push((keyword, slot)),
+            }
+        }
+        let has = |fill| {
+            positional.iter().chain(keywords.iter().map(|(_, slot)| slot)).any(|slot| slot.fill == fill)
+        };
+        let (takes_context, gathers) = (has(Fill::Context), has(Fill::Gather));
+        let task = task.unbind();
+        let number = OnceLock::new();
+        Ok(Self { name, call, mode, json_type, task, number, positional, keywords, takes_context, gathers })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Function {}>", self.name)
+    }
+}
+
+impl Function {
+    /// Converts what the client sent into arguments.
+    pub(crate) fn bind<'py>(
+        &self,
+        py: Python<'py>,
+        supply: &Supply<'_, 'py>,
+    ) -> Result<Arguments<'py>, BindError> {
+        let mut values = Vec::with_capacity(self.positional.len());
+        for slot in &self.positional {
+            values.push(slot.fill(py, supply)?.unwrap_or_else(|| py.None().into_bound(py)));
+        }
+        let positional = PyTuple::new(py, values)?;
+        if self.keywords.is_empty() {
+            return Ok(Arguments { positional, keywords: None });
+        }
+        let keywords = PyDict::new(py);
+        for (name, slot) in &self.keywords {
+            if let Some(value) = slot.fill(py, supply)? {
+                keywords.set_item(name, value)?;
+            }
+        }
+        Ok(Arguments { positional, keywords: Some(keywords) })
+    }
+}
+
+impl Fill {
+    fn parse(word: &str) -> Self {
+        match word {
+            "list" => Self::List,
+            "map" => Self::Map,
+            "rest" => Self::Rest,
+            "context" => Self::Context,
+            "gather" => Self::Gather,
+            _ => Self::Value,
+        }
+    }
+}
+
+impl Slot {
+    fn fill<'py>(
+        &self,
+        py: Python<'py>,
+        supply: &Supply<'_, 'py>,
+    ) -> Result<Option<Bound<'py, PyAny>>, BindError> {
+        match self.fill {
+            Fill::Context => return Ok(supply.context.map(|context| context.clone().into_any())),
+            Fill::Gather => return Ok(supply.gather.map(|gather| gather.clone().into_any())),
+            _ => {}
+        }
+        match ((supply.value)(&self.name)?, self.fill) {
+            (Some(value), _) => self.convert(value).map(Some),
+            (None, Fill::List) => Ok(Some(PyList::empty(py).into_any())),
+            (None, Fill::Map) => Ok(Some(PyDict::new(py).into_any())),
+            (None, Fill::Rest) => Ok(None),
+            (None, _) => Ok(self.default.as_ref().map(|value| value.bind(py).clone())),
+        }
+    }
+
+    fn convert<'py>(&self, value: Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, BindError> {
+        let Some(convert) = &self.convert else { return Ok(value) };
+        let py = value.py();
+        let convert = convert.bind(py);
+        let converted = if self.whole {
+            convert.call1((value,))
+        } else if let Ok(items) = value.cast::<PyList>() {
+            items
+                .iter()
+                .map(|item| convert.call1((item,)))
+                .collect::<PyResult<Vec<_>>>()
+                .and_then(|items| Ok(PyList::new(py, items)?.into_any()))
+        } else if let Ok(pairs) = value.cast::<PyDict>() {
+            let converted = PyDict::new(py);
+            let set = |(key, value): (Bound<'py, _>, _)| converted.set_item(key, convert.call1((value,))?);
+            pairs.iter().try_for_each(set).map(|()| converted.into_any())
+        } else {
+            convert.call1((value,))
+        };
+        converted.map_err(|error| self.refusal(py, error))
+    }
+
+    /// A `ValueError` is the client's fault. Its text is told, so only those with a text of ours may carry one.
+    fn refusal(&self, py: Python<'_>, error: PyErr) -> BindError {
+        if !(error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyKeyError>(py)) {
+            return BindError::Raised(error);
+        }
+        BindError::Parameter { name: self.name.clone(), expected: error.value(py).to_string() }
+    }
+}
+
+impl From<PyErr> for BindError {
+    fn from(error: PyErr) -> Self {
+        Self::Raised(error)
+    }
+}
+
+/// The value of a template's variable: `str`, `list[str]` or `dict[str, str]`.
+pub(crate) fn value_to_py<'py>(py: Python<'py>, value: &Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Scalar(text) => PyString::new(py, text).into_any(),
+        Value::List(items) => PyList::new(py, items.iter().map(|item| &**item))?.into_any(),
+        Value::Map(pairs) => {
+            let map = PyDict::new(py);
+            for (key, value) in pairs {
+                map.set_item(&**key, &**value)?;
+            }
+            map.into_any()
+        }
+    })
+}

@@ -1,0 +1,73 @@
+//! What a server is made with, from keyword arguments.
+
+use crate::convert::{HintParts, cache_hint};
+use crate::resource::icons;
+use mcp_resources::engine::{Options, ServerInfo};
+use mcp_resources::limits::Limits;
+use mcp_resources::seal::SealKey;
+use mcp_resources::version::Revision;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+/// Reads the fields of a server.
+pub(crate) fn read(mut info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(ServerInfo, Options)> {
+    let mut options = Options::default();
+    for (field, value) in fields {
+        match field.cast::<PyString>()?.to_str()? {
+            "title" => info.title = value.extract()?,
+            "description" => info.description = value.extract()?,
+            "website_url" => info.website_url = value.extract()?,
+            "icons" => info.icons = icons(&value)?,
+            "instructions" => info.instructions = value.extract()?,
+            "limits" => limits(&mut options.limits, value.cast()?)?,
+            "revisions" => options.revisions = items(&value, revision)?,
+            "subscribe" => options.subscribe = value.extract()?,
+            "list_changed" => options.list_changed = value.extract()?,
+            "completions" => options.completions = value.extract()?,
+            "logging" => options.logging = value.extract()?,
+            "server_info_in_results" => options.server_info_in_results = value.extract()?,
+            "explicit_denials" => options.explicit_denials = value.extract()?,
+            "list_cache" => options.list_cache = cache_hint(value.extract::<HintParts>()?)?,
+            "discover_cache" => options.discover_cache = cache_hint(value.extract::<HintParts>()?)?,
+            "keys" => options.keys = items(&value, key)?,
+            "process_key" => options.process_key = Some(key(&value)?),
+            "extensions" => options.extension_capabilities = value.extract()?,
+            other => return Err(PyTypeError::new_err(format!("unexpected keyword argument {other:?}"))),
+        }
+    }
+    Ok((info, options))
+}
+
+fn items<T>(value: &Bound<'_, PyAny>, read: fn(&Bound<'_, PyAny>) -> PyResult<T>) -> PyResult<Vec<T>> {
+    value.try_iter()?.map(|item| read(&item?)).collect()
+}
+
+fn revision(value: &Bound<'_, PyAny>) -> PyResult<Revision> {
+    let date: String = value.extract()?;
+    Revision::parse(&date)
+        .ok_or_else(|| PyValueError::new_err(format!("{date:?} is no revision of the protocol")))
+}
+
+fn key(value: &Bound<'_, PyAny>) -> PyResult<SealKey> {
+    SealKey::from_secret(value.extract()?)
+        .map_err(|_| PyValueError::new_err(format!("a key needs at least {} bytes", SealKey::MIN_SECRET)))
+}
+
+fn limits(limits: &mut Limits, given: &Bound<'_, PyDict>) -> PyResult<()> {
+    macro_rules! set {
+        ($name:expr, $value:expr, $($field:ident)+) => {
+            match $name {
+                $(stringify!($field) => limits.$field = $value.extract()?,)+
+                other => return Err(PyTypeError::new_err(format!("{other:?} is no limit"))),
+            }
+        };
+    }
+    for (name, value) in given {
+        set!(name.cast::<PyString>()?.to_str()?, value,
+            message nesting batch uri resources templates in_flight page list_scan list_source list_ttl list_cache
+            subscriptions filter_uris contents contents_total output read_timeout completion_timeout completion_values
+            coalesce progress_interval log_messages state state_ttl asks grace);
+    }
+    Ok(())
+}

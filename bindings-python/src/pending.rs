@@ -1,0 +1,108 @@
+//! A request whose handler is still at work: what is told its outcome, from the loop or from a worker thread.
+
+use crate::channel::Link;
+use crate::convert::{Gather, Given, Sort};
+use crate::function::Function;
+use mcp_resources::connection::{Encoded, Reply, RequestToken};
+use mcp_resources::transport::Cancelled;
+use pyo3::intern;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An answer whose contents are larger is worded without the interpreter.
+const LARGE: usize = 32 * 1024;
+
+/// See the module.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct Pending {
+    pub(crate) link: Arc<Link>,
+    pub(crate) token: RequestToken,
+    pub(crate) sort: Sort,
+    pub(crate) function: Py<Function>,
+    /// What is asked, for the author's log.
+    pub(crate) what: String,
+    pub(crate) slot: Arc<Slot>,
+}
+
+/// The reply that a handler's reports and its answer share. It is gone once the answer is there.
+pub(crate) struct Slot {
+    pub(crate) cancelled: Cancelled,
+    reply: Mutex<Option<Reply>>,
+}
+
+#[pymethods]
+impl Pending {
+    /// The task is done.
+    fn __call__(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.link.take_task(self.token);
+        let result = task.call_method0(intern!(py, "result"));
+        self.finish(py, result, false)
+    }
+
+    /// The worker has a result.
+    fn succeed(&self, py: Python<'_>, result: Bound<'_, PyAny>) -> PyResult<()> {
+        self.finish(py, Ok(result), true)
+    }
+
+    /// The worker has an exception.
+    fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> PyResult<()> {
+        self.finish(py, Err(PyErr::from_value(error)), true)
+    }
+}
+
+impl Pending {
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.slot.cancelled.get()
+    }
+
+    /// Nobody waits for an answer, and no handler has started.
+    pub(crate) fn abandon(&self, py: Python<'_>) -> PyResult<()> {
+        self.link.pipe.abandon(self.token);
+        self.link.appended(py, true)
+    }
+
+    /// Words the outcome and appends it.
+    pub(crate) fn finish(
+        &self,
+        py: Python<'_>,
+        result: PyResult<Bound<'_, PyAny>>,
+        by_worker: bool,
+    ) -> PyResult<()> {
+        let function = self.function.get();
+        let given = Given::new(self.sort, function, &self.what, result, py);
+        let now = self.link.host.clock.now();
+        if let Some(reply) = self.slot.take() {
+            let is_large = given.size() > LARGE;
+            let word = move || given.answer(|answer| reply.encode(answer, now));
+            let encoded: Encoded = if is_large { py.detach(word) } else { word() };
+            let outcome = self.link.pipe.finish(self.token, encoded);
+            let events = self.link.outcome(py, &function.name, outcome);
+            self.link.hand_over(py, events)?;
+        }
+        self.link.appended(py, by_worker)
+    }
+}
+
+impl Slot {
+    pub(crate) fn new(reply: Reply, cancelled: Cancelled) -> Arc<Self> {
+        Arc::new(Self { cancelled, reply: Mutex::new(Some(reply)) })
+    }
+
+    /// Lets `report` word something about the request, if it is still unanswered.
+    pub(crate) fn report(&self, report: impl FnOnce(&mut Reply) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+        self.lock().as_mut().and_then(report)
+    }
+
+    /// What the chunks of a generator are pushed into.
+    pub(crate) fn gather(&self) -> Option<Gather> {
+        self.lock().as_ref().map(|reply| Gather::new(reply.gather(), self.cancelled.clone()))
+    }
+
+    fn take(&self) -> Option<Reply> {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Reply>> {
+        self.reply.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

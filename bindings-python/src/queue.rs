@@ -1,0 +1,205 @@
+//! The jobs of the worker threads.
+//!
+//! Threads stay attached to the interpreter for life and detach while they wait. At most one woken thread is on its way
+//! at a time, waiting for the interpreter: it gets in at the moment when a handler blocks, or after a switch interval.
+//! So short handlers run one after another on one thread without a wake-up each, and a slow one holds nobody back.
+//! A thread leaves its answers unwritten for the next one only if there is such a thread, which writes them first.
+
+use crate::channel::Link;
+use crate::pending::Pending;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// One call of a handler.
+pub(crate) struct Job {
+    pub(crate) run: Py<PyAny>,
+    pub(crate) args: Py<PyTuple>,
+    pub(crate) kwargs: Option<Py<PyDict>>,
+    pub(crate) pending: Py<Pending>,
+    pub(crate) link: Arc<Link>,
+}
+
+type JobParts = (Py<PyAny>, Py<PyTuple>, Option<Py<PyDict>>, Py<Pending>);
+
+/// See the module.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct Queue {
+    most: usize,
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    /// How many idle threads are called and have not woken yet.
+    called: usize,
+    /// A thread was called, or started, and is not in the interpreter yet.
+    arriving: usize,
+    /// Those whose output is not written.
+    unwritten: Vec<Arc<Link>>,
+}
+
+/// What must be done about waiting jobs.
+pub(crate) enum Need {
+    Nothing,
+    Thread,
+}
+
+#[pymethods]
+impl Queue {
+    #[new]
+    fn new(most: usize) -> Self {
+        Self { most: most.max(1), state: Mutex::default(), bell: Condvar::new() }
+    }
+
+    /// A new thread is in the interpreter.
+    fn enter(&self, py: Python<'_>) -> PyResult<()> {
+        self.arrived(py)
+    }
+
+    /// The next job: what to call, its arguments, and what to tell the outcome. Waits for one.
+    fn next(slf: &Bound<'_, Self>) -> PyResult<JobParts> {
+        let (py, queue) = (slf.py(), slf.get());
+        loop {
+            if let Some((job, need, unwritten)) = queue.take() {
+                if let Need::Thread = need {
+                    Self::start_thread(slf, &job.link)?;
+                }
+                write(py, unwritten)?;
+                if !job.pending.get().is_cancelled() {
+                    return Ok((job.run, job.args, job.kwargs, job.pending));
+                }
+                job.pending.get().abandon(py)?;
+            } else {
+                let unwritten = std::mem::take(&mut queue.lock().unwritten);
+                write(py, unwritten)?;
+                if py.detach(|| queue.rest()) {
+                    queue.arrived(py)?;
+                }
+            }
+        }
+    }
+
+    /// How many jobs wait.
+    #[getter]
+    fn waiting(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
+    /// How many threads there are.
+    #[getter]
+    fn threads(&self) -> usize {
+        self.lock().threads
+    }
+}
+
+impl Queue {
+    pub(crate) fn push(&self, job: Job) {
+        self.lock().jobs.push_back(job);
+    }
+
+    /// Sees to it that waiting jobs are taken. On the loop's thread, after the jobs of one read are pushed.
+    pub(crate) fn kick(slf: &Bound<'_, Self>, link: &Arc<Link>) -> PyResult<()> {
+        let need = slf.get().call_someone(&mut slf.get().lock());
+        match need {
+            Need::Nothing => Ok(()),
+            Need::Thread => Self::start_thread(slf, link),
+        }
+    }
+
+    /// An answer was appended whose writing is left to this queue's threads.
+    pub(crate) fn leave_unwritten(&self, link: &Arc<Link>) {
+        let mut state = self.lock();
+        if !state.unwritten.iter().any(|other| Arc::ptr_eq(other, link)) {
+            state.unwritten.push(link.clone());
+        }
+    }
+
+    fn take(&self) -> Option<(Job, Need, Vec<Arc<Link>>)> {
+        let mut state = self.lock();
+        if !state.is_ready() {
+            return None;
+        }
+        let job = state.jobs.pop_front()?;
+        let need = self.call_someone(&mut state);
+        let covered = state.arriving > 0 && !matches!(need, Need::Thread);
+        let unwritten = if covered { Vec::new() } else { std::mem::take(&mut state.unwritten) };
+        Some((job, need, unwritten))
+    }
+
+    /// Calls one idle thread, unless nothing waits or one is on its way.
+    fn call_someone(&self, state: &mut State) -> Need {
+        if state.jobs.is_empty() || state.arriving > 0 {
+            return Need::Nothing;
+        }
+        if state.idle > state.called {
+            state.called += 1;
+            state.arriving += 1;
+            self.bell.notify_one();
+        } else if state.threads < self.most {
+            state.threads += 1;
+            state.arriving += 1;
+            return Need::Thread;
+        }
+        Need::Nothing
+    }
+
+    fn start_thread(slf: &Bound<'_, Self>, link: &Arc<Link>) -> PyResult<()> {
+        let started = link.host.spawn.bind(slf.py()).call1((slf,));
+        if started.is_err() {
+            let mut state = slf.get().lock();
+            state.threads -= 1;
+            state.arriving -= 1;
+        }
+        started.map(drop)
+    }
+
+    /// Waits for a call; `false` if there is a job, or something to write, without one.
+    fn rest(&self) -> bool {
+        let mut state = self.lock();
+        if state.is_ready() || !state.unwritten.is_empty() {
+            return false;
+        }
+        state.idle += 1;
+        while state.called == 0 {
+            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.called -= 1;
+        state.idle -= 1;
+        true
+    }
+
+    /// A called thread is in the interpreter: what others left unwritten is its first duty.
+    fn arrived(&self, py: Python<'_>) -> PyResult<()> {
+        let mut state = self.lock();
+        state.arriving -= 1;
+        let unwritten = std::mem::take(&mut state.unwritten);
+        drop(state);
+        write(py, unwritten)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether there is a job whose answer has room. No handler starts for a client that does not read.
+    fn is_ready(&self) -> bool {
+        self.jobs.front().is_some_and(|job| !job.link.pipe.is_full())
+    }
+}
+
+fn write(py: Python<'_>, unwritten: Vec<Arc<Link>>) -> PyResult<()> {
+    for link in unwritten {
+        if py.detach(|| link.write_elsewhere()) {
+            link.wake_loop(py)?;
+        }
+    }
+    Ok(())
+}
