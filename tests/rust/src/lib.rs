@@ -2,3 +2,13 @@
 
 pub mod matching;
 pub mod uritemplate;
+pub mod vectors;
+
+#[cfg(test)]
+mod flows;
+#[cfg(test)]
+mod requirements;
+#[cfg(test)]
+mod schema;
+#[cfg(test)]
+mod wire;

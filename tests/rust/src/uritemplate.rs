@@ -1,18 +1,13 @@
-//! The official cases of RFC 6570 expansion (`uritemplate-test`), which are others' files and not kept here.
-//!
-//! They are looked for in the directory that `MCP_RESOURCES_VECTORS` names, by default `../shared` beside the project.
+//! The official cases of RFC 6570 expansion (`uritemplate-test`), which are others' files: see `vectors`.
 
+use crate::vectors;
 use mcp_resources::template::{Value, Values, expand};
 use serde_json::{Map, Value as Json};
 use std::path::PathBuf;
 
 /// The directory of the cases, if it is there.
 pub fn directory() -> Option<PathBuf> {
-    let project = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let vectors =
-        std::env::var_os("MCP_RESOURCES_VECTORS").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
-    let directory = PathBuf::from(project).join(vectors).join("uritemplate-test");
-    directory.is_dir().then_some(directory)
+    vectors::directory("uritemplate-test")
 }
 
 /// Runs the cases of one file; gives how many passed and a line for each other one.

@@ -1,0 +1,280 @@
+//! An engine made from a catalogue fixture.
+
+use super::expand::write;
+use mcp_resources::catalog::{Edit, HandlerId, Source};
+use mcp_resources::engine::{Engine, Extension, Options, ServerInfo};
+use mcp_resources::hub::ListKinds;
+use mcp_resources::limits::Limits;
+use mcp_resources::resource::{
+    Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterKind,
+    RegistrationError, Resource, Template, Theme,
+};
+use mcp_resources::seal::SealKey;
+use mcp_resources::template::{TemplateOptions, VariableOptions};
+use mcp_resources::version::Revision;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The author's functions by name. Their numbers are given by the engine.
+#[derive(Debug, Default)]
+pub(crate) struct Handlers(BTreeMap<String, HandlerId>);
+
+impl Handlers {
+    pub(crate) fn name(&self, id: HandlerId) -> &str {
+        self.0.iter().find(|(_, other)| **other == id).map_or("?", |(name, _)| name)
+    }
+
+    fn number(&mut self, name: &str, engine: &Engine) -> HandlerId {
+        *self.0.entry(name.to_owned()).or_insert_with(|| engine.new_handler())
+    }
+}
+
+/// The engine, and what its handlers are called.
+pub(crate) fn engine(catalog: &Value) -> Result<(Arc<Engine>, Handlers), RegistrationError> {
+    let mut options = options(&catalog["options"]);
+    let mut handlers = Handlers::default();
+    // Extensions are given before there is an engine to number their handlers: it will number from 0 as well.
+    for extension in list(&catalog["extensions"]) {
+        let name = text(&extension["handler"]).expect("an extension has a handler");
+        let number = HandlerId::try_from(handlers.0.len()).expect("a few");
+        handlers.0.insert(name.clone(), number);
+        options.extensions.push(door(extension, number));
+    }
+    let engine = Engine::new(server(&catalog["server"]), options)?;
+    for number in handlers.0.values().collect::<std::collections::BTreeSet<_>>() {
+        assert_eq!(engine.new_handler(), *number);
+    }
+    let entries = list(&catalog["resources"]).chain(list(&catalog["templates"]));
+    let edits = entries.map(|entry| added(entry, &engine, &mut handlers)).collect();
+    engine.publish(edits, super::host::START, &mut Vec::new())?;
+    Ok((engine, handlers))
+}
+
+/// The edits of an `edit` step: removals first, then additions.
+pub(crate) fn edits(step: &Value, engine: &Engine, handlers: &mut Handlers) -> Vec<Edit> {
+    let removed = list(&step["remove"]).map(|text| match text.as_str().expect("a text") {
+        template if template.contains('{') => Edit::RemoveTemplate { uri_template: template.to_owned() },
+        uri => Edit::RemoveResource { uri: uri.to_owned() },
+    });
+    let mut edits: Vec<_> = removed.collect();
+    edits.extend(list(&step["add"]).map(|entry| added(entry, engine, handlers)));
+    edits
+}
+
+/// The word of the format for an error.
+pub(crate) fn word(error: &RegistrationError) -> &'static str {
+    match error {
+        RegistrationError::InvalidUri { .. } => "invalid_uri",
+        RegistrationError::InvalidTemplate { .. } => "invalid_template",
+        RegistrationError::TemplateConflict { .. } => "template_conflict",
+        RegistrationError::DuplicateResource { .. } => "duplicate_resource",
+        RegistrationError::InvalidField { .. } => "invalid_field",
+        RegistrationError::ReservedMetaKey { .. } => "reserved_meta_key",
+        RegistrationError::LimitReached { .. } => "limit_reached",
+        _ => "?",
+    }
+}
+
+/// A resource of the catalogue, or one that a `.list` callback gives.
+pub(crate) fn resource(entry: &Value) -> Resource {
+    let mut resource = Resource::new(text(&entry["uri"]).expect("a resource has a uri"));
+    resource.size = entry["size"].as_u64();
+    resource.children = entry["children"] == Value::Bool(true);
+    describe(&mut resource.details, entry);
+    resource
+}
+
+pub(crate) fn list_kinds(word: &Value) -> ListKinds {
+    match word.as_str() {
+        Some("resources") => ListKinds::RESOURCES,
+        Some("tools") => ListKinds::TOOLS,
+        Some("prompts") => ListKinds::PROMPTS,
+        _ => panic!("{word}: no list"),
+    }
+}
+
+/// `ttlMs` and `cacheScope`, if either is given.
+pub(crate) fn cache(entry: &Value) -> Option<CacheHint> {
+    let (ttl, scope) = (entry["ttlMs"].as_u64(), entry["cacheScope"].as_str());
+    let scope = scope.map(|word| CacheScope::parse(word).expect("public or private"));
+    (ttl.is_some() || scope.is_some())
+        .then(|| CacheHint { ttl_ms: ttl.unwrap_or_default(), scope: scope.unwrap_or_default() })
+}
+
+pub(crate) fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn added(entry: &Value, engine: &Engine, handlers: &mut Handlers) -> Edit {
+    let mut handler = || handlers.number(entry["handler"].as_str().expect("a handler"), engine);
+    if let Some(uri_template) = text(&entry["uriTemplate"]) {
+        let handler = handler();
+        return Edit::AddTemplate { template: template(uri_template, entry), handler };
+    }
+    let source = match (&entry["text"], &entry["blob"]) {
+        (Value::String(constant), _) => Source::Text(constant.as_str().into()),
+        (_, Value::String(constant)) => Source::Bytes(super::answer::bytes(constant).into()),
+        _ => Source::Handler(handler()),
+    };
+    Edit::AddResource { resource: resource(entry), source }
+}
+
+fn template(uri_template: String, entry: &Value) -> Template {
+    let mut template = Template::new(uri_template);
+    template.children = entry["children"] == Value::Bool(true);
+    template.completes = list(&entry["complete"]).filter_map(text).collect();
+    template.list = entry["list"].as_str().map(|how| ListSource { pages: how == "paged" });
+    template.options = TemplateOptions::default();
+    if let Some(word) = entry["extraQuery"].as_str() {
+        template.options.extra_query = word.parse().expect("ignore or reject");
+    }
+    for (name, given) in entry["vars"].as_object().into_iter().flatten() {
+        let mut variable = VariableOptions::default();
+        variable.kind = parsed(&given["kind"]);
+        variable.policy = parsed(&given["policy"]);
+        variable.empty = given["empty"] == Value::Bool(true);
+        variable.chars = parsed(&given["chars"]).unwrap_or_default();
+        template.options.variables.insert(name.clone(), variable);
+        template.parameters.extend(parameter(name, given));
+    }
+    describe(&mut template.details, entry);
+    template
+}
+
+fn parsed<T: FromStr>(word: &Value) -> Option<T> {
+    word.as_str().map(|word| word.parse().unwrap_or_else(|_| panic!("{word}: no such word")))
+}
+
+/// What is said of a variable beyond how it is matched.
+fn parameter(name: &str, given: &Value) -> Option<Parameter> {
+    let said = ["type", "values", "pattern", "required", "description"];
+    said.iter().any(|member| given.get(member).is_some()).then(|| {
+        let mut parameter = Parameter::new(name).kind(kind(given["type"].as_str().unwrap_or("string")));
+        parameter.values = list(&given["values"]).filter_map(text).collect();
+        parameter.pattern = text(&given["pattern"]);
+        parameter.description = text(&given["description"]);
+        parameter.required = given["required"] == Value::Bool(true);
+        parameter
+    })
+}
+
+fn kind(word: &str) -> ParameterKind {
+    match word {
+        "string" => ParameterKind::String,
+        "integer" => ParameterKind::Integer,
+        "number" => ParameterKind::Number,
+        "boolean" => ParameterKind::Boolean,
+        "date" => ParameterKind::Date,
+        "date-time" => ParameterKind::DateTime,
+        "uuid" => ParameterKind::Uuid,
+        _ => panic!("{word}: no type"),
+    }
+}
+
+fn describe(details: &mut Details, entry: &Value) {
+    details.name = text(&entry["name"]);
+    details.title = text(&entry["title"]);
+    details.description = text(&entry["description"]);
+    details.mime_type = text(&entry["mimeType"]);
+    details.icons = list(&entry["icons"]).map(icon).collect();
+    details.annotations = annotations(&entry["annotations"]);
+    details.meta = entry.get("_meta").map(write);
+    details.cache = cache(entry).unwrap_or_default();
+}
+
+fn annotations(given: &Value) -> Annotations {
+    let mut annotations = Annotations::default();
+    let words = list(&given["audience"]).filter_map(Value::as_str);
+    annotations.audience = words.map(|word| Audience::parse(word).expect("user or assistant")).collect();
+    annotations.priority = given["priority"].as_f64();
+    annotations.last_modified = text(&given["lastModified"]);
+    annotations
+}
+
+fn icon(given: &Value) -> Icon {
+    let mut icon = Icon::new(text(&given["src"]).expect("an icon has a src"));
+    icon.mime_type = text(&given["mimeType"]);
+    icon.sizes = list(&given["sizes"]).filter_map(text).collect();
+    icon.theme = given["theme"].as_str().map(|word| Theme::parse(word).expect("light or dark"));
+    icon
+}
+
+fn server(given: &Value) -> ServerInfo {
+    ServerInfo {
+        name: text(&given["name"]).expect("a server has a name"),
+        version: text(&given["version"]).expect("a server has a version"),
+        title: text(&given["title"]),
+        description: text(&given["description"]),
+        website_url: text(&given["websiteUrl"]),
+        icons: list(&given["icons"]).map(icon).collect(),
+        instructions: text(&given["instructions"]),
+    }
+}
+
+fn door(given: &Value, handler: HandlerId) -> Extension {
+    let capability = given["capability"].as_array();
+    Extension {
+        method: text(&given["method"]).expect("an extension has a method"),
+        handler,
+        name_param: text(&given["nameParam"]),
+        capability: capability.map(|pair| (text(&pair[0]).expect("a name"), write(&pair[1]))),
+        list_kind: given.get("listKind").map(list_kinds),
+    }
+}
+
+fn options(given: &Value) -> Options {
+    let mut options = Options::default();
+    for (name, value) in given.as_object().into_iter().flatten() {
+        let switch = || value.as_bool().expect("a switch");
+        match name.as_str() {
+            "limits" => limits(&mut options.limits, value.as_object().expect("limits are an object")),
+            "revisions" => {
+                let dates = list(value).filter_map(Value::as_str);
+                options.revisions = dates.map(|date| Revision::parse(date).expect("a revision")).collect();
+            }
+            "subscribe" => options.subscribe = switch(),
+            "list_changed" => options.list_changed = switch(),
+            "completions" => options.completions = Some(switch()),
+            "logging" => options.logging = switch(),
+            "server_info_in_results" => options.server_info_in_results = switch(),
+            "explicit_denials" => options.explicit_denials = switch(),
+            "list_cache" => options.list_cache = cache(value).expect("a hint"),
+            "discover_cache" => options.discover_cache = cache(value).expect("a hint"),
+            "keys" => {
+                let key = |text: String| SealKey::from_secret(text.as_bytes()).expect("long enough");
+                options.keys = list(value).filter_map(text).map(key).collect();
+            }
+            "extension_capabilities" => {
+                let pair = |pair: &Value| (text(&pair[0]).expect("an id"), write(&pair[1]));
+                options.extension_capabilities = list(value).map(pair).collect();
+            }
+            _ => panic!("{name}: no option"),
+        }
+    }
+    options
+}
+
+fn limits(limits: &mut Limits, given: &Map<String, Value>) {
+    for (name, value) in given {
+        let number = value.as_u64().expect("a number");
+        let size = usize::try_from(number).expect("small");
+        match name.as_str() {
+            "message" => limits.message = size,
+            "page" => limits.page = size,
+            "in_flight" => limits.in_flight = size,
+            "subscriptions" => limits.subscriptions = size,
+            "filter_uris" => limits.filter_uris = size,
+            "contents" => limits.contents = size,
+            "completion_values" => limits.completion_values = size,
+            "log_messages" => limits.log_messages = size,
+            "read_timeout" => limits.read_timeout = number,
+            _ => panic!("{name}: no limit that a fixture sets"),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Events as the format writes them.
+
+use super::catalog::Handlers;
+use mcp_resources::connection::{Event, RequestToken};
+use mcp_resources::jsonrpc::Json;
+use mcp_resources::template::{Params, Value as Param};
+use serde_json::{Map, Value, json};
+
+/// An event that a host sees.
+pub(crate) struct Seen {
+    /// As the format writes it; for `Cancelled` that is the host's to say.
+    pub(crate) value: Value,
+    /// What must be answered.
+    pub(crate) token: Option<RequestToken>,
+    /// What was cancelled.
+    pub(crate) cancelled: Option<RequestToken>,
+}
+
+pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
+    let mut token = None;
+    let mut cancelled = None;
+    let value = match event {
+        Event::Read(read) => {
+            token = Some(read.token);
+            object("read", [
+                ("handler", json!(handlers.name(read.handler))),
+                ("uri", json!(read.uri)),
+                ("params", params(read.params.as_ref())),
+                ("inputs", parsed(read.inputs)),
+                ("state", read.state.map_or(Value::Null, |state| json!(String::from_utf8_lossy(&state)))),
+                ("meta", parsed(read.caller.meta)),
+            ])
+        }
+        Event::Complete(complete) => {
+            token = Some(complete.token);
+            let arguments = complete.arguments.iter();
+            let arguments: Map<_, _> =
+                arguments.map(|(name, value)| (name.to_string(), json!(value))).collect();
+            object("complete", [
+                ("handler", json!(handlers.name(complete.handler))),
+                ("variable", json!(complete.variable)),
+                ("value", json!(complete.value)),
+                ("arguments", if arguments.is_empty() { Value::Null } else { arguments.into() }),
+            ])
+        }
+        Event::List(list) => {
+            token = Some(list.token);
+            object("list", [("handler", json!(handlers.name(list.handler))), ("cursor", json!(list.cursor))])
+        }
+        Event::Call(call) => {
+            token = Some(call.token);
+            object("call", [
+                ("handler", json!(handlers.name(call.handler))),
+                ("method", json!(call.method)),
+                ("params", parsed(call.params)),
+            ])
+        }
+        Event::Notified { method, params } => {
+            object("notified", [("method", json!(method)), ("params", parsed(params))])
+        }
+        Event::Cancelled(token) => {
+            cancelled = Some(token);
+            Value::Null
+        }
+        Event::Watched { uri } => json!({ "watched": *uri }),
+        Event::Unwatched { uri } => json!({ "unwatched": *uri }),
+        Event::Replied { ask, .. } => json!({ "replied": ask.0 }),
+    };
+    Seen { value, token, cancelled }
+}
+
+/// Whether it is one of those that some languages cannot see.
+pub(crate) fn is_quiet(event: &Value) -> bool {
+    ["watched", "unwatched", "notified"].iter().any(|kind| event.get(kind).is_some())
+}
+
+/// `meta` is compared only where it is given.
+pub(crate) fn drop_unasked(actual: &mut Value, expected: &Value) {
+    for kind in ["read", "complete", "list", "call"] {
+        let members = actual.get_mut(kind).and_then(Value::as_object_mut);
+        if let Some(members) = members.filter(|_| expected[kind].get("meta").is_none()) {
+            members.remove("meta");
+        }
+    }
+}
+
+/// An object of one member, an object of those members that are not null.
+fn object<const N: usize>(kind: &str, members: [(&str, Value); N]) -> Value {
+    let present = members.into_iter().filter(|(_, value)| !value.is_null());
+    json!({ kind: present.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>() })
+}
+
+fn parsed(json: Option<Json<'_>>) -> Value {
+    json.map_or(Value::Null, |json| serde_json::from_str(json.raw()).expect("an event holds JSON"))
+}
+
+fn params(params: Option<&Params<'_>>) -> Value {
+    let Some(params) = params.filter(|params| !params.is_empty()) else { return Value::Null };
+    params.iter().map(|(name, value)| (name.to_owned(), param(value))).collect::<Map<_, _>>().into()
+}
+
+fn param(value: &Param<'_>) -> Value {
+    match value {
+        Param::Scalar(text) => json!(text),
+        Param::List(items) => json!(items),
+        Param::Map(pairs) => pairs.iter().map(|(key, value)| (key.to_string(), json!(value))).collect(),
+    }
+}
