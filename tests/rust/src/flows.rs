@@ -3,7 +3,8 @@
 use crate::vectors;
 use mcp_resources::catalog::{Edit, Source};
 use mcp_resources::connection::{
-    Answer, Arrival, AskError, Connection, Contents, Event, InputRequired, LogLevel, Outcome, Peer, RequestToken,
+    Answer, Arrival, AskError, Connection, Contents, Event, InputRequired, LogLevel, Outcome, Peer,
+    RequestToken,
 };
 use mcp_resources::engine::{Engine, Extension, Options, ServerInfo};
 use mcp_resources::error::ReadError;
@@ -88,9 +89,15 @@ fn engine(key: &str, resources: usize) -> Arc<Engine> {
     options.keys = vec![SealKey::from_secret(key.as_bytes()).unwrap()];
     let engine = Engine::new(info(), options).unwrap();
     let handler = engine.new_handler();
-    let constant = |n| Edit::AddResource { resource: Resource::new(format!("c://{n:04}")), source: Source::Text("".into()) };
+    let constant = |n| Edit::AddResource {
+        resource: Resource::new(format!("c://{n:04}")),
+        source: Source::Text("".into()),
+    };
     let mut edits: Vec<_> = (0..resources).map(constant).collect();
-    edits.push(Edit::AddResource { resource: Resource::new("live://status"), source: Source::Handler(handler) });
+    edits.push(Edit::AddResource {
+        resource: Resource::new("live://status"),
+        source: Source::Handler(handler),
+    });
     edits.push(Edit::AddTemplate { template: Template::new("note://{id}"), handler });
     engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
     engine
@@ -100,8 +107,8 @@ fn engine(key: &str, resources: usize) -> Arc<Engine> {
 /// refuses it.
 #[test]
 fn a_second_process_opens_cursors_and_states() {
-    let [mut one, mut same, mut other] =
-        ["the first secret", "the first secret", "another secret!!"].map(|key| Talk::new(&engine(key, 4), Peer::Request));
+    let [mut one, mut same, mut other] = ["the first secret", "the first secret", "another secret!!"]
+        .map(|key| Talk::new(&engine(key, 4), Peer::Request));
     let cursor = one.modern(1, "resources/list", json!({})).sent[0]["result"]["nextCursor"].clone();
     let page = |talk: &mut Talk| talk.modern(2, "resources/list", json!({ "cursor": cursor })).sent.remove(0);
     assert_eq!(page(&mut same), page(&mut one));
@@ -151,7 +158,11 @@ fn bare_results_have_no_envelope() {
         for heard in [legacy, modern] {
             assert_eq!(heard.sent.len(), 1, "{method}");
             assert!(heard.sent[0].get(member).is_some(), "{method}: {}", heard.sent[0]);
-            assert!(heard.sent[0].get("jsonrpc").is_none() && heard.sent[0].get("id").is_none(), "{}", heard.sent[0]);
+            assert!(
+                heard.sent[0].get("jsonrpc").is_none() && heard.sent[0].get("id").is_none(),
+                "{}",
+                heard.sent[0]
+            );
         }
     }
     let token = talk.modern(20, "resources/read", json!({ "uri": "live://status" })).tokens[0];
@@ -179,13 +190,19 @@ fn a_legacy_client_can_be_asked() {
     let heard = talk.send(&json!({ "jsonrpc": "2.0", "id": ids[0], "result": {} }));
     assert!(heard.sent.is_empty());
     let mut out = Vec::new();
-    assert_eq!(talk.connection.ask("elicitation/create", "{}", talk.now, &mut out), Err(AskError::NotSupported));
+    assert_eq!(
+        talk.connection.ask("elicitation/create", "{}", talk.now, &mut out),
+        Err(AskError::NotSupported)
+    );
     assert_eq!(talk.connection.ask("ping", "[]", talk.now, &mut out), Err(AskError::InvalidParams));
     assert!(out.is_empty());
     let late = talk.connection.deadline().unwrap();
     talk.now = Now { tick: late, unix: late };
     let unanswered = talk.connection.tick(talk.now, &mut out).events;
-    assert_eq!(unanswered.iter().filter(|event| matches!(event, Event::Replied { answer: None, .. })).count(), 2);
+    assert_eq!(
+        unanswered.iter().filter(|event| matches!(event, Event::Replied { answer: None, .. })).count(),
+        2
+    );
     assert!(out.is_empty(), "R-131: the server cancels nothing of its own");
 }
 
@@ -208,14 +225,27 @@ fn wrong_declarations_are_refused() {
         Engine::new(info(), options).err()
     };
     assert_eq!(build("com.example/x", "{}"), None);
-    for (id, settings) in
-        [("x", "{}"), ("io.modelcontextprotocol/x", "{}"), ("com.example/x", "[]"), ("com.example/x", "{"), ("-a/x", "{}")]
-    {
-        assert!(matches!(build(id, settings), Some(RegistrationError::InvalidField { .. })), "{id} {settings}");
+    for (id, settings) in [
+        ("x", "{}"),
+        ("io.modelcontextprotocol/x", "{}"),
+        ("com.example/x", "[]"),
+        ("com.example/x", "{"),
+        ("-a/x", "{}"),
+    ] {
+        assert!(
+            matches!(build(id, settings), Some(RegistrationError::InvalidField { .. })),
+            "{id} {settings}"
+        );
     }
     let door = |method: &str| {
         let mut options = Options::default();
-        let extension = Extension { method: method.into(), handler: 0, name_param: None, capability: None, list_kind: None };
+        let extension = Extension {
+            method: method.into(),
+            handler: 0,
+            name_param: None,
+            capability: None,
+            list_kind: None,
+        };
         options.extensions = vec![extension];
         Engine::new(info(), options).err()
     };
@@ -246,12 +276,16 @@ fn walks_meet_every_item_once() {
         options.limits.page = page;
         let engine = Engine::new(info(), options).unwrap();
         let template = |n| Edit::AddTemplate { template: Template::new(format!("t{n}://{{x}}")), handler: 0 };
-        let resource = |n| Edit::AddResource { resource: Resource::new(format!("r://{n:03}")), source: Source::Text("".into()) };
+        let resource = |n| Edit::AddResource {
+            resource: Resource::new(format!("r://{n:03}")),
+            source: Source::Text("".into()),
+        };
         let edits = (0..250).rev().flat_map(|n| [template(n), resource(n)]).collect();
         engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
-        for (method, list, key) in
-            [("resources/list", "resources", "uri"), ("resources/templates/list", "resourceTemplates", "uriTemplate")]
-        {
+        for (method, list, key) in [
+            ("resources/list", "resources", "uri"),
+            ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+        ] {
             let mut talk = Talk::new(&engine, Peer::Stdio);
             let (mut met, mut params) = (Vec::new(), json!({}));
             loop {
@@ -340,11 +374,14 @@ fn credentials_are_not_logged() {
     options.logging = true;
     let engine = Engine::new(info(), options).unwrap();
     let handler = engine.new_handler();
-    let edit = Edit::AddResource { resource: Resource::new("live://status"), source: Source::Handler(handler) };
+    let edit =
+        Edit::AddResource { resource: Resource::new("live://status"), source: Source::Handler(handler) };
     engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
     let mut talk = Talk::new(&engine, Peer::Stdio);
     talk.shake_hands(&json!({}));
-    talk.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": { "level": "debug" } }));
+    talk.send(
+        &json!({ "jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": { "level": "debug" } }),
+    );
     let read = json!({ "jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": { "uri": "live://status" } });
     let token = talk.send(&read).tokens[0];
     let reply = talk.connection.reply(token).unwrap();
@@ -358,10 +395,17 @@ fn credentials_are_not_logged() {
 fn the_catalogue_changes_under_open_reads() {
     let engine = engine("a secret of ours", 1);
     let mut talk = Talk::new(&engine, Peer::Stdio);
-    talk.modern(1, "subscriptions/listen", json!({ "notifications": { "resourceSubscriptions": ["c://0000"] } }));
+    talk.modern(
+        1,
+        "subscriptions/listen",
+        json!({ "notifications": { "resourceSubscriptions": ["c://0000"] } }),
+    );
     let token = talk.modern(2, "resources/read", json!({ "uri": "live://status" })).tokens[0];
     for n in 0..1_000 {
-        let add = Edit::AddResource { resource: Resource::new(format!("n://{n}")), source: Source::Text("".into()) };
+        let add = Edit::AddResource {
+            resource: Resource::new(format!("n://{n}")),
+            source: Source::Text("".into()),
+        };
         engine.publish(vec![add], talk.now, &mut Vec::new()).unwrap();
     }
     let gone = ["c://0000", "live://status"].map(|uri| Edit::RemoveResource { uri: uri.into() });
@@ -392,7 +436,8 @@ fn official_examples_are_understood() {
                 continue;
             }
             let sent = Talk::new(&engine, Peer::Stdio).send(&message).sent;
-            let malformed = sent.iter().any(|sent| sent["error"]["code"] == -32600 || sent["error"]["code"] == -32700);
+            let malformed =
+                sent.iter().any(|sent| sent["error"]["code"] == -32600 || sent["error"]["code"] == -32700);
             assert!(!malformed, "{}: {sent:?}", example.path().display());
             understood += 1;
         }

@@ -23,7 +23,11 @@ fn every_requirement_is_cited_or_says_why_not() {
         }
     }
     let count = known.keys().filter(|id| cited.contains(*id)).count();
-    println!("{count} of {} requirements are cited by a test, {} say why not", known.len(), known.len() - count);
+    println!(
+        "{count} of {} requirements are cited by a test, {} say why not",
+        known.len(),
+        known.len() - count
+    );
     assert!(missing.is_empty(), "no test cites {missing:?}, and tests/requirements.json does not say why");
     assert!(stale.is_empty(), "a test cites {stale:?}: take `untested` out of tests/requirements.json");
 }
@@ -36,7 +40,9 @@ fn fixtures_cite_what_there_is() {
     each_file(&vectors::project().join("tests/fixtures/wire"), &mut |path, text| {
         let file: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{path}: {error}"));
         for case in file["cases"].as_array().into_iter().flatten().chain([&file]) {
-            cited.extend(case["covers"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned));
+            cited.extend(
+                case["covers"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned),
+            );
         }
     });
     let in_scope = |id: &&String| id.as_str() <= "R-154" && id.starts_with("R-");

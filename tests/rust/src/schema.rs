@@ -34,9 +34,17 @@ impl Schemas {
     }
 
     /// Validates `value` against one definition.
-    pub(crate) fn check(&self, revision: Revision, definition: &'static str, value: &Value) -> Result<(), String> {
+    pub(crate) fn check(
+        &self,
+        revision: Revision,
+        definition: &'static str,
+        value: &Value,
+    ) -> Result<(), String> {
         let validator = self.validator(revision, definition);
-        let wrong = validator.iter_errors(value).map(|error| format!("{} at {}", error, error.instance_path())).next();
+        let wrong = validator
+            .iter_errors(value)
+            .map(|error| format!("{} at {}", error, error.instance_path()))
+            .next();
         wrong.map_or(Ok(()), |wrong| Err(format!("not a {definition} of {revision}: {wrong}: {value}")))
     }
 
@@ -46,7 +54,8 @@ impl Schemas {
             let folder = if document.get("$defs").is_some() { "$defs" } else { "definitions" };
             assert!(document[folder].get(definition).is_some(), "{revision} has no {definition}");
             document["$ref"] = format!("#/{folder}/{definition}").into();
-            Rc::new(jsonschema::validator_for(&document).expect("the official schema is one"))
+            let options = jsonschema::options().should_validate_formats(true);
+            Rc::new(options.build(&document).expect("the official schema is one"))
         };
         self.validators.borrow_mut().entry((revision, definition)).or_insert_with(make).clone()
     }
@@ -57,7 +66,14 @@ pub(crate) struct Witness<'s> {
     schemas: &'s Schemas,
     negotiated: Option<Revision>,
     /// Requests by the text of their id.
-    asked: HashMap<String, (String, Option<Revision>)>,
+    asked: HashMap<String, Asked>,
+}
+
+#[derive(Clone)]
+struct Asked {
+    method: String,
+    revision: Option<Revision>,
+    uri: Value,
 }
 
 impl<'s> Witness<'s> {
@@ -90,7 +106,8 @@ impl<'s> Witness<'s> {
         let meta = &message["params"]["_meta"];
         let is_modern = CLAIMS.iter().any(|claim| meta.get(claim).is_some());
         let revision = if is_modern { Some(Revision::V2026_07_28) } else { self.negotiated };
-        self.asked.insert(id.to_string(), (method.to_owned(), revision));
+        let uri = message["params"]["uri"].clone();
+        self.asked.insert(id.to_string(), Asked { method: method.to_owned(), revision, uri });
     }
 
     fn check_notification(&self, message: &Value) -> Result<(), String> {
@@ -106,7 +123,8 @@ impl<'s> Witness<'s> {
             "notifications/subscriptions/acknowledged" => "SubscriptionsAcknowledgedNotification",
             other => return Err(format!("{other}: a server does not send this")),
         };
-        let of_listen = message["params"]["_meta"].get(SUBSCRIPTION_ID).is_some() || definition == "CancelledNotification";
+        let of_listen = message["params"]["_meta"].get(SUBSCRIPTION_ID).is_some()
+            || definition == "CancelledNotification";
         let revision = self.negotiated.filter(|_| !of_listen).unwrap_or(Revision::V2026_07_28);
         if definition == "JSONRPCRequest" && revision.is_modern() {
             return Err("a modern server sends no requests (R-019)".into());
@@ -116,7 +134,8 @@ impl<'s> Witness<'s> {
 
     fn check_error(&self, message: &Value) -> Result<(), String> {
         let asked = message.get("id").and_then(|id| self.asked.get(&id.to_string()));
-        let revision = asked.map_or(self.negotiated, |(_, revision)| *revision).unwrap_or(Revision::V2026_07_28);
+        let revision =
+            asked.map_or(self.negotiated, |asked| asked.revision).unwrap_or(Revision::NEWEST_LEGACY);
         let mut message = message.clone();
         if message.get("id").is_some_and(Value::is_null) {
             // JSON-RPC's own form, which the schemas have no place for.
@@ -152,22 +171,31 @@ impl<'s> Witness<'s> {
 
     fn check_result(&mut self, message: &Value) -> Result<(), String> {
         let asked = self.asked.get(&message["id"].to_string()).cloned();
-        let (method, revision) = asked.ok_or_else(|| format!("{message}: nobody asked"))?;
+        let Asked { method, revision, uri } = asked.ok_or_else(|| format!("{message}: nobody asked"))?;
+        let mut message = message.clone();
+        // The client's URI is echoed as it came, also where it is an IRI (DEC-29).
+        let contents = message["result"].get_mut("contents").and_then(Value::as_array_mut);
+        for entry in contents.into_iter().flatten().filter(|entry| uri.is_string() && entry["uri"] == uri) {
+            entry["uri"] = "echo:uri".into();
+        }
         let result = &message["result"];
         if method == "initialize" {
             self.negotiated = result["protocolVersion"].as_str().and_then(Revision::parse);
         }
-        let revision = revision.or(self.negotiated).unwrap_or(Revision::V2026_07_28);
-        let response = if revision >= Revision::V2025_11_25 { "JSONRPCResultResponse" } else { "JSONRPCResponse" };
-        self.schemas.check(revision, response, message)?;
+        let revision = revision.or(self.negotiated).unwrap_or(Revision::NEWEST_LEGACY);
+        let response =
+            if revision >= Revision::V2025_11_25 { "JSONRPCResultResponse" } else { "JSONRPCResponse" };
+        self.schemas.check(revision, response, &message)?;
         let own = definition(&method);
-        if let Some(leak) = ["resultType", "ttlMs", "cacheScope"].iter().find(|name| result.get(name).is_some())
+        if let Some(leak) =
+            ["resultType", "ttlMs", "cacheScope"].iter().find(|name| result.get(name).is_some())
             && own.is_some()
             && !revision.is_modern()
         {
             return Err(format!("{leak} does not belong to {revision} (DEC-09)"));
         }
-        let asks = revision.is_modern() && method == "resources/read" && result["resultType"] == "input_required";
+        let asks =
+            revision.is_modern() && method == "resources/read" && result["resultType"] == "input_required";
         let definition = if asks { "InputRequiredResult" } else { own.unwrap_or("Result") };
         self.schemas.check(revision, definition, result)
     }
@@ -195,7 +223,10 @@ fn check_meta_keys(value: &Value) -> Result<(), String> {
         Value::Object(members) => members.iter().try_for_each(|(name, value)| {
             let keys = value.as_object().filter(|_| name == "_meta").into_iter().flatten();
             let wrong = keys.map(|(key, _)| key).find(|key| !is_meta_key(key));
-            wrong.map_or_else(|| check_meta_keys(value), |key| Err(format!("{key:?} is no key of _meta (R-021)")))
+            wrong.map_or_else(
+                || check_meta_keys(value),
+                |key| Err(format!("{key:?} is no key of _meta (R-021)")),
+            )
         }),
         _ => Ok(()),
     }
@@ -203,11 +234,13 @@ fn check_meta_keys(value: &Value) -> Result<(), String> {
 
 fn is_meta_key(key: &str) -> bool {
     let is_ends = |text: &str, first: fn(&char) -> bool| {
-        text.chars().next().is_some_and(|char| first(&char)) && text.ends_with(|char: char| char.is_ascii_alphanumeric())
+        text.chars().next().is_some_and(|char| first(&char))
+            && text.ends_with(|char: char| char.is_ascii_alphanumeric())
     };
     let (prefix, name) = key.rsplit_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     let is_label = |label: &str| {
-        is_ends(label, char::is_ascii_alphabetic) && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+        is_ends(label, char::is_ascii_alphabetic)
+            && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
     };
     prefix.is_none_or(|prefix| prefix.split('.').all(is_label))
         && is_ends(name, char::is_ascii_alphanumeric)

@@ -5,7 +5,8 @@ use super::expand::write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcp_resources::connection::{
-    Answer, Body, Completion, Contents, Gather, InputAsk, InputRequest, InputRequired, ListPage, RawResult, ReadResult,
+    Answer, Body, Completion, Contents, Gather, InputAsk, InputRequest, InputRequired, ListPage, RawResult,
+    ReadResult,
 };
 use mcp_resources::error::ReadError;
 use serde_json::{Map, Value};
@@ -51,7 +52,12 @@ fn contents(given: &Value) -> Contents<'static> {
         _ => panic!("{given}: either text or blob"),
     };
     let own = |name: &str| text(&given[name]).map(Cow::Owned);
-    Contents { uri: own("uri"), mime_type: own("mimeType"), body, meta: given.get("_meta").map(|meta| write(meta).into()) }
+    Contents {
+        uri: own("uri"),
+        mime_type: own("mimeType"),
+        body,
+        meta: given.get("_meta").map(|meta| write(meta).into()),
+    }
 }
 
 fn chunks(given: &Value, mut gather: Gather) -> Answer<'static> {
@@ -136,9 +142,7 @@ fn error(given: &Value) -> ReadError {
         "size_exceeded" => {
             ReadError::SizeExceeded { limit: number("limit").expect("a limit"), size: number("size") }
         }
-        "rate_limited" => {
-            ReadError::RateLimited { retry_after: number("retryAfterMs").expect("a time") }
-        }
+        "rate_limited" => ReadError::RateLimited { retry_after: number("retryAfterMs").expect("a time") },
         "input_declined" => ReadError::InputDeclined,
         "custom" => ReadError::Custom {
             code: i32::try_from(given["code"].as_i64().expect("a code")).expect("small"),

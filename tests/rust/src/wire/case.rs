@@ -97,7 +97,9 @@ fn revisions(given: Option<&Value>) -> Vec<Option<Revision>> {
             "modern" => revision.is_modern(),
             _ => panic!("{word}: all, legacy, modern or a list"),
         },
-        Some(dates) => dates.as_array().is_some_and(|dates| dates.iter().any(|date| date == revision.as_str())),
+        Some(dates) => {
+            dates.as_array().is_some_and(|dates| dates.iter().any(|date| date == revision.as_str()))
+        }
         None => false,
     };
     match given {

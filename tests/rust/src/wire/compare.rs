@@ -36,7 +36,12 @@ fn at(path: &str, expected: &Value, actual: &Value, bound: &mut Bound) -> Result
 }
 
 /// All `members` are found; there may be more.
-fn open(path: &str, members: &Map<String, Value>, found: &Map<String, Value>, bound: &mut Bound) -> Result<(), String> {
+fn open(
+    path: &str,
+    members: &Map<String, Value>,
+    found: &Map<String, Value>,
+    bound: &mut Bound,
+) -> Result<(), String> {
     members.iter().try_for_each(|(name, expected)| match found.get(name) {
         Some(actual) => at(&format!("{path}/{name}"), expected, actual, bound),
         None if expected.get("$any").is_some() => Ok(()),
@@ -44,7 +49,12 @@ fn open(path: &str, members: &Map<String, Value>, found: &Map<String, Value>, bo
     })
 }
 
-fn matcher(path: &str, members: &Map<String, Value>, actual: &Value, bound: &mut Bound) -> Result<(), String> {
+fn matcher(
+    path: &str,
+    members: &Map<String, Value>,
+    actual: &Value,
+    bound: &mut Bound,
+) -> Result<(), String> {
     let (name, given) = members.iter().find(|(name, _)| name.starts_with('$')).expect("it is a matcher");
     let holds = match (name.as_str(), actual) {
         ("$any", _) => true,
@@ -53,12 +63,20 @@ fn matcher(path: &str, members: &Map<String, Value>, actual: &Value, bound: &mut
             bound.insert(given.as_str().expect("a name").to_owned(), text.clone());
             true
         }
-        ("$in", _) => given.as_array().expect("a list").iter().any(|one| at(path, one, actual, bound).is_ok()),
-        ("$open", Value::Object(found)) => return open(path, given.as_object().expect("an object"), found, bound),
+        ("$in", _) => {
+            given.as_array().expect("a list").iter().any(|one| at(path, one, actual, bound).is_ok())
+        }
+        ("$open", Value::Object(found)) => {
+            return open(path, given.as_object().expect("an object"), found, bound);
+        }
         ("$set", Value::Array(found)) => return set(path, given.as_array().expect("a list"), found, bound),
         _ => false,
     };
-    if holds { Ok(()) } else { Err(format!("{path}: {actual} does not match {}", Value::Object(members.clone()))) }
+    if holds {
+        Ok(())
+    } else {
+        Err(format!("{path}: {actual} does not match {}", Value::Object(members.clone())))
+    }
 }
 
 /// Every expected item is found, in any order, and nothing else.

@@ -22,26 +22,32 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
     let value = match event {
         Event::Read(read) => {
             token = Some(read.token);
-            object("read", [
-                ("handler", json!(handlers.name(read.handler))),
-                ("uri", json!(read.uri)),
-                ("params", params(read.params.as_ref())),
-                ("inputs", parsed(read.inputs)),
-                ("state", read.state.map_or(Value::Null, |state| json!(String::from_utf8_lossy(&state)))),
-                ("meta", parsed(read.caller.meta)),
-            ])
+            object(
+                "read",
+                [
+                    ("handler", json!(handlers.name(read.handler))),
+                    ("uri", json!(read.uri)),
+                    ("params", params(read.params.as_ref())),
+                    ("inputs", parsed(read.inputs)),
+                    ("state", read.state.map_or(Value::Null, |state| json!(String::from_utf8_lossy(&state)))),
+                    ("meta", parsed(read.caller.meta)),
+                ],
+            )
         }
         Event::Complete(complete) => {
             token = Some(complete.token);
             let arguments = complete.arguments.iter();
             let arguments: Map<_, _> =
                 arguments.map(|(name, value)| (name.to_string(), json!(value))).collect();
-            object("complete", [
-                ("handler", json!(handlers.name(complete.handler))),
-                ("variable", json!(complete.variable)),
-                ("value", json!(complete.value)),
-                ("arguments", if arguments.is_empty() { Value::Null } else { arguments.into() }),
-            ])
+            object(
+                "complete",
+                [
+                    ("handler", json!(handlers.name(complete.handler))),
+                    ("variable", json!(complete.variable)),
+                    ("value", json!(complete.value)),
+                    ("arguments", if arguments.is_empty() { Value::Null } else { arguments.into() }),
+                ],
+            )
         }
         Event::List(list) => {
             token = Some(list.token);
@@ -49,11 +55,14 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
         }
         Event::Call(call) => {
             token = Some(call.token);
-            object("call", [
-                ("handler", json!(handlers.name(call.handler))),
-                ("method", json!(call.method)),
-                ("params", parsed(call.params)),
-            ])
+            object(
+                "call",
+                [
+                    ("handler", json!(handlers.name(call.handler))),
+                    ("method", json!(call.method)),
+                    ("params", parsed(call.params)),
+                ],
+            )
         }
         Event::Notified { method, params } => {
             object("notified", [("method", json!(method)), ("params", parsed(params))])

@@ -83,9 +83,14 @@ impl Terms {
             let (_, legacy, modern) = found.unwrap_or_else(|| panic!("{kind}: no kind of error"));
             let is_modern = self.revision.is_some_and(Revision::is_modern);
             let code = if is_modern { modern } else { legacy };
-            let message = if kind == "not_found" { json!("Resource not found") } else { json!({ "$line": true }) };
+            let message =
+                if kind == "not_found" { json!("Resource not found") } else { json!({ "$line": true }) };
             let data = std::mem::take(error);
-            error.extend([("code".into(), json!(code)), ("message".into(), message), ("data".into(), data.into())]);
+            error.extend([
+                ("code".into(), json!(code)),
+                ("message".into(), message),
+                ("data".into(), data.into()),
+            ]);
         }
         error.entry("message").or_insert_with(|| json!({ "$line": true }));
         error.entry("data").or_insert_with(|| json!({ "$any": true }));

@@ -9,9 +9,7 @@ use super::expand::{Terms, outgoing, resolve, write};
 use crate::schema::{Schemas, Witness};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcp_resources::connection::{
-    Arrival, Connection, Event, LogLevel, Outcome, Peer, Reply, RequestToken,
-};
+use mcp_resources::connection::{Arrival, Connection, Event, LogLevel, Outcome, Peer, Reply, RequestToken};
 use mcp_resources::engine::Engine;
 use mcp_resources::hub::{ConnectionId, Delivered};
 use mcp_resources::jsonrpc::{Line, Lines};
@@ -113,11 +111,13 @@ impl<'c> Host<'c> {
         let on = step["on"].as_str().unwrap_or_default().to_owned();
         self.act(&on, step)?;
         let happened = std::mem::take(&mut self.step);
-        self.record.push_str(&String::from_utf8(happened.out.clone()).map_err(|_| "what is sent is not UTF-8")?);
+        self.record
+            .push_str(&String::from_utf8(happened.out.clone()).map_err(|_| "what is sent is not UTF-8")?);
         self.check_events(step, happened.events)?;
         self.check_sent(&on, step, &happened.out)?;
         for (member, happened) in [("delivered", happened.delivered), ("refused", happened.refused)] {
-            compare(&step[member], &json!(happened), &mut self.bound).map_err(|error| format!("{member}{error}"))?;
+            compare(&step[member], &json!(happened), &mut self.bound)
+                .map_err(|error| format!("{member}{error}"))?;
         }
         Ok(())
     }
@@ -129,7 +129,8 @@ impl<'c> Host<'c> {
             "receive" => self.receive(on, &line(&given), step),
             "stream" => self.push(on, given.as_str().ok_or("stream is a text")?.as_bytes(), step),
             "request" | "notify" => {
-                let capabilities = step.get("capabilities").cloned().unwrap_or_else(|| self.case.capabilities());
+                let capabilities =
+                    step.get("capabilities").cloned().unwrap_or_else(|| self.case.capabilities());
                 let message = outgoing(&given, self.case.revision, &capabilities);
                 self.receive(on, write(&message).as_bytes(), step);
             }
@@ -187,7 +188,8 @@ impl<'c> Host<'c> {
         let date = self.case.revision.ok_or("no revision to shake hands under")?.as_str();
         let params = json!({ "protocolVersion": date, "capabilities": self.case.capabilities(),
             "clientInfo": { "name": "client", "version": "1" } });
-        let message = json!({ "jsonrpc": "2.0", "id": "handshake", "method": "initialize", "params": params });
+        let message =
+            json!({ "jsonrpc": "2.0", "id": "handshake", "method": "initialize", "params": params });
         self.receive(name, write(&message).as_bytes(), &Value::Null);
         let out = std::mem::take(&mut self.step.out);
         self.record.push_str(&String::from_utf8_lossy(&out));
@@ -349,7 +351,13 @@ impl<'c> Host<'c> {
             if let Some(token) = seen.token {
                 let off_loop = self.mode.off_loop;
                 let reply = off_loop.then(|| self.wire(on).connection.detach(token)).flatten();
-                self.open.push(Open { on: on.to_owned(), token, reply, is_cancelled: false, is_answered: false });
+                self.open.push(Open {
+                    on: on.to_owned(),
+                    token,
+                    reply,
+                    is_cancelled: false,
+                    is_answered: false,
+                });
             }
             if let Some(token) = seen.cancelled {
                 let index = self.open.iter().rposition(|open| open.on == on && open.token == token);
@@ -373,15 +381,22 @@ impl<'c> Host<'c> {
             drop_unasked(actual, expected);
         }
         let pairs = [(json!(expected), json!(actual)), (json!({ "$set": quiet }), json!(heard))];
-        pairs.iter().try_for_each(|(expected, actual)| compare(expected, actual, &mut self.bound))
+        pairs
+            .iter()
+            .try_for_each(|(expected, actual)| compare(expected, actual, &mut self.bound))
             .map_err(|error| format!("events{error}"))
     }
 
     fn check_sent(&mut self, on: &str, step: &Value, out: &[u8]) -> Result<(), String> {
         let sent = self.parse(on, out)?;
         if let Some(lines) = step["sends_text"].as_array() {
-            let texts: String = lines.iter().filter_map(Value::as_str).map(|line| format!("{line}\n")).collect();
-            return if texts.as_bytes() == out { Ok(()) } else { Err(format!("sent {}", String::from_utf8_lossy(out))) };
+            let texts: String =
+                lines.iter().filter_map(Value::as_str).map(|line| format!("{line}\n")).collect();
+            return if texts.as_bytes() == out {
+                Ok(())
+            } else {
+                Err(format!("sent {}", String::from_utf8_lossy(out)))
+            };
         }
         let expected = match &step["sends"] {
             Value::Null => json!([]),
@@ -420,8 +435,22 @@ impl<'c> Host<'c> {
 }
 
 const VERBS: [&str; 16] = [
-    "receive", "stream", "request", "notify", "initialize", "respond", "progress", "log", "tick", "updated",
-    "list_changed", "edit", "deliver", "connect", "close", "shutdown",
+    "receive",
+    "stream",
+    "request",
+    "notify",
+    "initialize",
+    "respond",
+    "progress",
+    "log",
+    "tick",
+    "updated",
+    "list_changed",
+    "edit",
+    "deliver",
+    "connect",
+    "close",
+    "shutdown",
 ];
 
 /// The exact bytes of a line.

@@ -47,7 +47,11 @@ fn wire_fixtures() {
 fn run(case: &Case, schemas: Option<&Schemas>) -> Result<String, String> {
     let whole = attempt(case, WHOLE, schemas)?;
     let pieces = attempt(case, IN_PIECES, None).map_err(|error| format!("off the loop: {error}"))?;
-    if whole == pieces { Ok(whole) } else { Err(format!("off the loop it sends\n{pieces}instead of\n{whole}")) }
+    if whole == pieces {
+        Ok(whole)
+    } else {
+        Err(format!("off the loop it sends\n{pieces}instead of\n{whole}"))
+    }
 }
 
 /// A case that panics is a failure of this case alone.

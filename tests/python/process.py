@@ -1,0 +1,230 @@
+"""A conformance server as a process, spoken to over its pipes.
+
+Knows nothing of any language: a server is what `tests/conformance/run-server LANGUAGE --stdio` starts.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from vectors import MODERN, ROOT, check_message
+
+RUN_SERVER = ROOT / "tests" / "conformance" / "run-server"
+UNAVAILABLE = 3
+PATIENCE = 30.0
+
+Message = dict[str, Any]
+
+
+class Server:
+    """A running server. Every line that it writes must be a message, and valid under its revision's schema."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.negotiated: str | None = None
+        self.asked: dict[str, Message] = {}
+        self.lines: list[bytes] = []
+        self.errors = b""
+        self._messages: queue.Queue[Message | BaseException | None] = queue.Queue()
+        self._kept: list[Message] = []
+        self._reading = threading.Event()
+        self._reading.set()
+        self._threads = [threading.Thread(target=target, daemon=True) for target in (self._read, self._drain)]
+        for thread in self._threads:
+            thread.start()
+
+    def write(self, data: bytes) -> None:
+        """Writes bytes as they are."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def send(self, message: object) -> None:
+        """Writes one message."""
+        if isinstance(message, dict) and "id" in message and "method" in message:
+            self.asked[json.dumps(message["id"])] = message
+        self.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+
+    def request(self, id: object, method: str, params: Message | None = None) -> None:
+        """Sends a legacy request."""
+        message = {"jsonrpc": "2.0", "id": id, "method": method}
+        self.send(message if params is None else message | {"params": params})
+
+    def modern(
+        self, id: object, method: str, params: Message | None = None, capabilities: Message | None = None
+    ) -> None:
+        """Sends a modern request."""
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": capabilities or {},
+        }
+        given = dict(params or {})
+        self.request(id, method, given | {"_meta": meta | given.get("_meta", {})})
+
+    def initialize(self, revision: str = "2025-11-25") -> Message:
+        """Shakes hands."""
+        params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        self.request("initialize", "initialize", params)
+        result = self.response("initialize")["result"]
+        self.negotiated = result["protocolVersion"]
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return dict(result)
+
+    def next(self, timeout: float = PATIENCE) -> Message | None:
+        """The next message, or `None` at the end of the output."""
+        if self._kept:
+            return self._kept.pop(0)
+        message = self._messages.get(timeout=timeout)
+        if isinstance(message, BaseException):
+            raise message
+        return message
+
+    def response(self, id: object) -> Message:
+        """The response with this id. What else comes is kept for `next`."""
+        passed: list[Message] = []
+        try:
+            while True:
+                message = self.next()
+                assert message is not None, f"the output ended: {self.errors!r}"
+                if message.get("id") == id and type(message.get("id")) is type(id) and "method" not in message:
+                    return message
+                passed.append(message)
+        finally:
+            self._kept[:0] = passed
+
+    def ask(self, id: object, method: str, params: Message | None = None) -> Message:
+        """Sends a modern request and takes its response."""
+        self.modern(id, method, params)
+        return self.response(id)
+
+    def silent(self, seconds: float) -> bool:
+        """Whether nothing comes for so long."""
+        if self._kept:
+            return False
+        try:
+            self._kept.append(self.next(seconds) or {})
+        except queue.Empty:
+            return True
+        return False
+
+    def pause(self, paused: bool) -> None:
+        """Stops to read the output, or goes on."""
+        if paused:
+            self._reading.clear()
+        else:
+            self._reading.set()
+
+    def end_input(self) -> None:
+        """Closes the server's input."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def wait(self, timeout: float = PATIENCE) -> int:
+        """Waits for the exit; its code."""
+        code = self.process.wait(timeout)
+        for thread in self._threads:
+            thread.join(timeout)
+        return code
+
+    def rest(self) -> list[Message]:
+        """What comes until the end of the output."""
+        messages = []
+        while (message := self.next()) is not None:
+            messages.append(message)
+        return messages
+
+    def memory(self) -> int:
+        """Resident bytes of the process and those it started."""
+        return sum(_resident(pid) for pid in _family(self.process.pid))
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in iter(self.process.stdout.readline, b""):
+            self._reading.wait()
+            try:
+                self._messages.put(self._take(line))
+            except BaseException as error:
+                self._messages.put(error)
+        self._messages.put(None)
+
+    def _take(self, line: bytes) -> Message:
+        """R-001, R-145, R-146: a line is one message in UTF-8."""
+        self.lines.append(line if len(line) < 4096 else line[:4096])
+        message = json.loads(line.decode("utf-8"))
+        assert isinstance(message, dict), line
+        assert line.endswith(b"\n"), line
+        assert message["jsonrpc"] == "2.0", line
+        asked = self.asked.get(json.dumps(message["id"])) if "id" in message else None
+        if "id" in message and message["id"] is None:
+            assert self.negotiated in ("2024-11-05", "2025-03-26", "2025-06-18"), "R-010"
+        else:
+            check_message(message, asked, self.negotiated)
+        return message
+
+    def _drain(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.errors += line
+
+
+@contextmanager
+def running(command: list[str]) -> Iterator[Server]:
+    """A server, ended at the latest with the block."""
+    server = Server(command)
+    try:
+        yield server
+    finally:
+        server.pause(False)
+        if server.process.poll() is None:
+            server.process.kill()
+            server.process.wait()
+        for stream in (server.process.stdin, server.process.stdout, server.process.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+
+def command(language: str) -> list[str]:
+    """What starts the conformance server of a language."""
+    return [str(RUN_SERVER), language, "--stdio"]
+
+
+def available(language: str) -> str | None:
+    """Why the server of a language cannot be run here, if so: it was not built."""
+    if not RUN_SERVER.is_file():
+        return "there is no conformance server yet"
+    ended = subprocess.run(command(language), stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    return ended.stderr.decode().strip() if ended.returncode == UNAVAILABLE else None
+
+
+def eventually(holds: Any, seconds: float = PATIENCE) -> bool:
+    """Whether it holds within the time."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _family(pid: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return [pid]
+    return [pid, *(member for child in children for member in _family(int(child)))]
+
+
+def _resident(pid: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

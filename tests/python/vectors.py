@@ -1,0 +1,89 @@
+"""Others' files, which are not kept here: the official schemas and examples of the protocol.
+
+They are looked for in the directory that `MCP_RESOURCES_VECTORS` names, by default `../shared` beside the project.
+"""
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+ROOT = Path(__file__).resolve().parents[2]
+MODERN = "2026-07-28"
+NEWEST_LEGACY = "2025-11-25"
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+CLAIM = "io.modelcontextprotocol/protocolVersion"
+
+RESULTS = {
+    "initialize": "InitializeResult",
+    "ping": "EmptyResult",
+    "resources/subscribe": "EmptyResult",
+    "resources/unsubscribe": "EmptyResult",
+    "resources/list": "ListResourcesResult",
+    "resources/templates/list": "ListResourceTemplatesResult",
+    "resources/read": "ReadResourceResult",
+    "completion/complete": "CompleteResult",
+    "server/discover": "DiscoverResult",
+    "subscriptions/listen": "SubscriptionsListenResult",
+}
+NOTIFICATIONS = {
+    "notifications/resources/updated": "ResourceUpdatedNotification",
+    "notifications/resources/list_changed": "ResourceListChangedNotification",
+    "notifications/progress": "ProgressNotification",
+    "notifications/message": "LoggingMessageNotification",
+    "notifications/cancelled": "CancelledNotification",
+    "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
+}
+
+
+def directory(name: str) -> Path | None:
+    """The directory of this name among the vectors, if it is there."""
+    found = ROOT / os.environ.get("MCP_RESOURCES_VECTORS", "../shared") / name
+    return found if found.is_dir() else None
+
+
+@cache
+def validator(revision: str, definition: str) -> Any:
+    """Holds a value to a definition of a revision; `None` without the schemas."""
+    folder = directory("spec/schema")
+    if folder is None:
+        return None
+    document = json.loads((folder / f"{revision}.json").read_text("utf-8"))
+    place = "$defs" if "$defs" in document else "definitions"
+    assert definition in document[place], f"{revision} has no {definition}"
+    document["$ref"] = f"#/{place}/{definition}"
+    return jsonschema.validators.validator_for(document)(document)
+
+
+def check(revision: str, definition: str, value: object) -> None:
+    """Holds a value to a definition.
+
+    Raises:
+        jsonschema.ValidationError: it is not one.
+    """
+    found = validator(revision, definition)
+    if found is not None:
+        found.validate(value)
+
+
+def check_message(message: dict[str, Any], asked: dict[str, Any] | None, negotiated: str | None) -> None:
+    """Holds what a server sent to its definition: `asked` is the request that it answers, if it is a response."""
+    if "method" in message:
+        assert "id" not in message, "R-019: no requests of the server's here"
+        meta = message.get("params", {}).get("_meta", {})
+        of_listen = SUBSCRIPTION_ID in meta or message["method"] == "notifications/cancelled"
+        revision = MODERN if of_listen or negotiated is None else negotiated
+        check(revision, NOTIFICATIONS[message["method"]], message)
+        return
+    is_modern = asked is not None and CLAIM in asked.get("params", {}).get("_meta", {})
+    revision = MODERN if is_modern else negotiated or NEWEST_LEGACY
+    if "error" in message:
+        is_new = revision in (MODERN, NEWEST_LEGACY)
+        check(revision, "JSONRPCErrorResponse" if is_new else "JSONRPCError", message)
+        return
+    assert asked is not None, f"nobody asked for {message}"
+    wants_input = message["result"].get("resultType") == "input_required"
+    check(revision, "InputRequiredResult" if wants_input else RESULTS[asked["method"]], message["result"])
