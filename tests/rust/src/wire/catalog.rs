@@ -135,11 +135,12 @@ fn template(uri_template: String, entry: &Value) -> Template {
         template.options.extra_query = word.parse().expect("ignore or reject");
     }
     for (name, given) in entry["vars"].as_object().into_iter().flatten() {
-        let mut variable = VariableOptions::default();
-        variable.kind = parsed(&given["kind"]);
-        variable.policy = parsed(&given["policy"]);
-        variable.empty = given["empty"] == Value::Bool(true);
-        variable.chars = parsed(&given["chars"]).unwrap_or_default();
+        let variable = VariableOptions {
+            kind: parsed(&given["kind"]),
+            policy: parsed(&given["policy"]),
+            empty: given["empty"] == Value::Bool(true),
+            chars: parsed(&given["chars"]).unwrap_or_default(),
+        };
         template.options.variables.insert(name.clone(), variable);
         template.parameters.extend(parameter(name, given));
     }
