@@ -15,7 +15,11 @@ pub mod principal;
 pub mod rank;
 pub mod resource;
 pub mod seal;
+#[cfg(all(feature = "server", unix))]
+pub mod server;
 pub mod template;
+#[cfg(all(feature = "server", unix))]
+pub mod testing;
 #[cfg(feature = "pipe")]
 pub mod transport;
 pub mod uri;

@@ -118,6 +118,20 @@ impl Template {
     details_setters!();
 }
 
+/// A resource at this URI, with nothing else said.
+impl<T: Into<String>> From<T> for Resource {
+    fn from(uri: T) -> Self {
+        Self::new(uri)
+    }
+}
+
+/// The resources that match this template, with nothing else said.
+impl<T: Into<String>> From<T> for Template {
+    fn from(uri_template: T) -> Self {
+        Self::new(uri_template)
+    }
+}
+
 /// How an author's function lists the resources of a template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListSource {

@@ -6,6 +6,8 @@ mod clock;
 mod pipe;
 #[cfg(all(feature = "pipe", unix))]
 mod stdio;
+#[cfg(all(feature = "pipe", unix))]
+mod wait;
 
 #[cfg(feature = "pipe")]
 pub use clock::Clock;
@@ -13,3 +15,5 @@ pub use clock::Clock;
 pub use pipe::{Cancelled, Detached, Flushed, Pipe};
 #[cfg(all(feature = "pipe", unix))]
 pub use stdio::{Received, Stdio};
+#[cfg(all(feature = "pipe", unix))]
+pub use wait::{Interest, Ready, Waiter, Wake};

@@ -1,0 +1,217 @@
+//! What all peers of one server share, and every clone of it.
+
+use super::changes::Changes;
+use super::handlers::Handlers;
+use super::host::{nothing, word};
+use crate::catalog::{Catalog, HandlerId, Source};
+use crate::connection::Outcome;
+use crate::engine::Engine;
+use crate::hub::{ConnectionId, ListKinds};
+use crate::now::{Millis, Now};
+use crate::resource::RegistrationError;
+use crate::transport::{Clock, Wake};
+use crate::uri;
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Something that the author should know.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Diagnostic<'a> {
+    /// A registration does what its author may not expect.
+    Warning(&'a str),
+    /// A handler failed with an error of its own. The client heard only that the read failed.
+    Failed(&'a (dyn Error + Send + Sync + 'static)),
+    /// A handler panicked; the panic hook has told where.
+    Panicked,
+    /// A handler returned what its request cannot be answered with.
+    Misuse(&'a str),
+}
+
+impl fmt::Display for Diagnostic<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Warning(text) => write!(f, "warning: {text}"),
+            Self::Failed(error) => {
+                write!(f, "a handler failed: {error}")?;
+                let mut source = error.source();
+                while let Some(error) = source {
+                    write!(f, ": {error}")?;
+                    source = error.source();
+                }
+                Ok(())
+            }
+            Self::Panicked => f.write_str("a handler panicked"),
+            Self::Misuse(text) => write!(f, "wrong answer: {text}"),
+        }
+    }
+}
+
+pub(super) type Diagnose = Box<dyn Fn(&Diagnostic<'_>) + Send + Sync>;
+pub(super) type Watch = Box<dyn Fn(&str, bool) + Send + Sync>;
+
+/// See the module.
+pub(super) struct Shared {
+    pub(super) engine: Arc<Engine>,
+    pub(super) clock: Arc<Clock>,
+    pub(super) handlers: Handlers,
+    diagnose: Diagnose,
+    watch: Option<Watch>,
+    /// Held while the catalogue and the table of functions change together.
+    editing: Mutex<()>,
+    peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
+    /// The deadline of the engine that a peer's thread already waits for.
+    armed: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        handlers: Handlers,
+        diagnose: Diagnose,
+        watch: Option<Watch>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            engine,
+            clock: Arc::new(Clock::new()),
+            handlers,
+            diagnose,
+            watch,
+            editing: Mutex::new(()),
+            peers: Mutex::default(),
+            armed: AtomicU64::new(Millis::MAX),
+        })
+    }
+
+    pub(super) fn diagnose(&self, diagnostic: &Diagnostic<'_>) {
+        (self.diagnose)(diagnostic);
+    }
+
+    pub(super) fn watched(&self, uri: &str, begins: bool) -> Outcome<'static> {
+        if let Some(watch) = &self.watch {
+            watch(uri, begins);
+        }
+        nothing()
+    }
+
+    /// Applies all changes, or none, and announces them.
+    pub(super) fn apply(&self, changes: Changes) -> Result<(), RegistrationError> {
+        let prepared = changes.prepare(|| self.engine.new_handler())?;
+        let mut woken = Vec::new();
+        let warnings = {
+            let _editing = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
+            let removed = self.removed(&prepared.edits);
+            // First the functions: a read may come as soon as the catalogue has changed.
+            self.handlers.change(&prepared.entries, &[]);
+            let published = self.engine.publish(prepared.edits, self.clock.now(), &mut woken);
+            let added = || prepared.entries.iter().map(|(id, _)| *id).collect::<Vec<_>>();
+            self.handlers.change(&[], &if published.is_ok() { removed } else { added() });
+            published?
+        };
+        self.wake(&woken);
+        for warning in &warnings {
+            self.diagnose(&Diagnostic::Warning(warning));
+        }
+        Ok(())
+    }
+
+    /// Marks a resource as updated.
+    pub(super) fn updated(&self, uri: &str) -> Result<(), RegistrationError> {
+        let mut woken = Vec::new();
+        self.engine.updated(uri, self.clock.now(), &mut woken)?;
+        self.wake(&woken);
+        Ok(())
+    }
+
+    /// Marks lists as changed.
+    pub(super) fn list_changed(&self, lists: ListKinds) {
+        let mut woken = Vec::new();
+        self.engine.list_changed(lists, self.clock.now(), &mut woken);
+        self.wake(&woken);
+    }
+
+    /// Lets time pass for the engine, and says when it is needed again.
+    pub(super) fn tick(&self, now: Now) -> Option<Millis> {
+        let mut deadline = self.engine.deadline();
+        if deadline.is_some_and(|deadline| deadline <= now.tick) {
+            let mut woken = Vec::new();
+            self.engine.tick(now, &mut woken);
+            self.say(&woken, word::DELIVER);
+            deadline = self.engine.deadline();
+        }
+        self.armed.store(deadline.unwrap_or(Millis::MAX), Ordering::Release);
+        deadline
+    }
+
+    /// Ends every listen, and every peer after it.
+    pub(super) fn shutdown(&self) {
+        let mut woken = Vec::new();
+        self.engine.shutdown(&mut woken);
+        self.say(&woken, word::DELIVER);
+        for wake in self.peers().values() {
+            wake.say(word::STOP);
+        }
+    }
+
+    pub(super) fn joined(&self, id: ConnectionId, wake: Arc<Wake>) {
+        self.peers().insert(id, wake);
+    }
+
+    pub(super) fn left(&self, id: ConnectionId) {
+        let mut peers = self.peers();
+        peers.remove(&id);
+        // Whoever is left takes over the engine's deadline.
+        self.armed.store(Millis::MAX, Ordering::Release);
+        for wake in peers.values() {
+            wake.say(word::LOOK);
+        }
+    }
+
+    /// Wakes those who have something to deliver, and somebody for a deadline that nobody waits for yet.
+    fn wake(&self, woken: &[ConnectionId]) {
+        self.say(woken, word::DELIVER);
+        if self.engine.deadline().is_some_and(|deadline| deadline < self.armed.load(Ordering::Acquire))
+            && let Some(wake) = self.peers().values().next()
+        {
+            wake.say(word::LOOK);
+        }
+    }
+
+    fn say(&self, ids: &[ConnectionId], word: u32) {
+        if ids.is_empty() {
+            return;
+        }
+        let peers = self.peers();
+        for wake in ids.iter().filter_map(|id| peers.get(id)) {
+            wake.say(word);
+        }
+    }
+
+    /// The functions behind what `edits` remove from the catalogue as it stands.
+    fn removed(&self, edits: &[crate::catalog::Edit]) -> Vec<HandlerId> {
+        let catalog = self.engine.catalog();
+        edits.iter().filter_map(|edit| handler_of(&catalog, edit, self.engine.limits().uri)).collect()
+    }
+
+    fn peers(&self) -> MutexGuard<'_, HashMap<ConnectionId, Arc<Wake>>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn handler_of(catalog: &Catalog, edit: &crate::catalog::Edit, longest: usize) -> Option<HandlerId> {
+    use crate::catalog::Edit;
+    match edit {
+        Edit::RemoveResource { uri } => {
+            let normal = uri::normalize(uri, longest).ok()?;
+            match catalog.resource(&normal)?.source {
+                Source::Handler(id) => Some(id),
+                Source::Text(_) | Source::Bytes(_) => None,
+            }
+        }
+        Edit::RemoveTemplate { uri_template } => Some(catalog.template_by_text(uri_template)?.handler),
+        Edit::AddResource { .. } | Edit::AddTemplate { .. } => None,
+    }
+}
