@@ -1,0 +1,35 @@
+//! Fuzz targets: plain functions that take any bytes and panic if a property does not hold.
+//!
+//! `cargo test -p mcp-resources-fuzz` drives each of them, on a stable compiler, with its corpus (`corpus/<target>/`)
+//! and with some thousand mutations of it, the same ones each time; `MCP_RESOURCES_FUZZ_ITERATIONS` sets how many.
+//! With the feature `libfuzzer` they are programs for cargo-fuzz. An input that made a target fail becomes a file of
+//! its corpus.
+
+mod bytes;
+mod decode;
+mod mutate;
+mod uris;
+
+pub use bytes::{lines, seal, text};
+pub use decode::decode;
+pub use mutate::Mutator;
+pub use uris::{template, uri};
+
+/// A target and the name of its corpus.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The name of the program and of the folder in `corpus`.
+    pub name: &'static str,
+    /// Panics if a property does not hold for these bytes.
+    pub run: fn(&[u8]),
+}
+
+/// Every target.
+pub const TARGETS: [Target; 6] = [
+    Target { name: "decode", run: decode },
+    Target { name: "lines", run: lines },
+    Target { name: "text", run: text },
+    Target { name: "seal", run: seal },
+    Target { name: "uri", run: uri },
+    Target { name: "template", run: template },
+];
