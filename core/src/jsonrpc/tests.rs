@@ -212,6 +212,14 @@ fn nesting_is_bounded_and_the_id_still_known() {
         (&deep(200_000, r#","id":1,"#), "parse"),
         (&"[".repeat(200_000), "parse"),
     ]);
+    // What is open is remembered beyond one word of bits: each level must be closed by its own kind.
+    for levels in [31, 32, 33, 64, 65, 100] {
+        let open = r#"[{"a":"#.repeat(levels);
+        for (close, valid) in [("}]", true), ("]}", false), ("}", false), ("}}", false)] {
+            let text = format!("{open}1{}{close}", "}]".repeat(levels - 1));
+            assert_eq!(Json::parse(text.as_bytes(), 1000).is_some(), valid, "{levels} {close}");
+        }
+    }
 }
 
 #[test]
