@@ -35,6 +35,8 @@ pub(crate) struct Link {
     pub(crate) context: Py<PyAny>,
     /// Whether `def` handlers run on the worker threads.
     pub(crate) threads: bool,
+    /// Whether notifications are written as soon as they are there.
+    delivers: bool,
     stdio: Option<Stdio>,
     reader: Mutex<Option<Reader>>,
     tasks: Mutex<HashMap<RequestToken, Py<PyAny>>>,
@@ -64,8 +66,14 @@ pub struct Channel(Arc<Link>);
 #[pymethods]
 impl Channel {
     #[new]
-    #[pyo3(signature = (server, driver, *, stdio, threads = true))]
-    fn new(server: &Server, driver: &Bound<'_, PyAny>, stdio: bool, threads: bool) -> PyResult<Self> {
+    #[pyo3(signature = (server, driver, *, stdio, threads = true, delivers = true))]
+    fn new(
+        server: &Server,
+        driver: &Bound<'_, PyAny>,
+        stdio: bool,
+        threads: bool,
+        delivers: bool,
+    ) -> PyResult<Self> {
         let py = driver.py();
         let host = server.host.clone();
         let engine = host.engine()?;
@@ -78,6 +86,7 @@ impl Channel {
             context: py.import("contextvars")?.call_method0("copy_context")?.unbind(),
             driver: driver.clone().unbind(),
             threads,
+            delivers,
             stdio: if stdio { Some(Stdio::take()?) } else { None },
             reader: Mutex::new(Some(Reader { lines: Lines::new(limit), buffer: vec![0; CHUNK] })),
             tasks: Mutex::default(),
@@ -346,6 +355,9 @@ impl Link {
 
     /// The hub has something for this client.
     pub(crate) fn deliver(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
+        if !self.delivers {
+            return Ok(());
+        }
         self.pipe.deliver();
         if self.on_loop() {
             return if self.pumping.load(Ordering::Acquire) { Ok(()) } else { self.settle(py) };

@@ -12,6 +12,7 @@ mod queue;
 mod resource;
 mod server;
 mod template;
+mod testing;
 
 /// The compiled part of the package `mcp_resources`.
 #[pyo3::pymodule(gil_used = true)]
@@ -34,4 +35,6 @@ mod _core {
     use super::server::{Edit, Server};
     #[pymodule_export]
     use super::template::{Match, NoMatch, Rejected, TemplateSet, UriTemplate, Variable};
+    #[pymodule_export]
+    use super::testing::Words;
 }

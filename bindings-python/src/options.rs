@@ -66,7 +66,7 @@ fn limits(limits: &mut Limits, given: &Bound<'_, PyDict>) -> PyResult<()> {
     for (name, value) in given {
         set!(name.cast::<PyString>()?.to_str()?, value,
             message nesting batch uri resources templates in_flight page list_scan list_source list_ttl list_cache
-            subscriptions filter_uris contents contents_total output read_timeout completion_timeout completion_values
+            subscriptions filter_uris watched_uris contents contents_total output read_timeout completion_timeout completion_values
             coalesce progress_interval log_messages state state_ttl asks grace);
     }
     Ok(())

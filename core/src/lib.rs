@@ -2,6 +2,8 @@
 
 pub mod base64;
 pub mod catalog;
+#[cfg(feature = "client")]
+pub mod client;
 pub mod connection;
 pub mod engine;
 pub mod error;

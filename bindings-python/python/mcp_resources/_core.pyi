@@ -27,6 +27,7 @@ __all__ = [
     "TemplateSet",
     "UriTemplate",
     "Variable",
+    "Words",
 ]
 
 _Kind: TypeAlias = Literal["scalar", "list", "map"]
@@ -331,7 +332,9 @@ class Server:
 class Channel:
     """One client: what the event loop calls, and what handlers answer to."""
 
-    def __new__(cls, server: Server, driver: _Driver, *, stdio: bool, threads: bool = True) -> Channel: ...
+    def __new__(
+        cls, server: Server, driver: _Driver, *, stdio: bool, threads: bool = True, delivers: bool = True
+    ) -> Channel: ...
     def readable(self) -> None:
         """There is input: reads it, answers what can be answered, starts handlers, writes."""
     def feed(self, chunk: bytes) -> None:
@@ -371,3 +374,20 @@ class Channel:
     @property
     def unwritten(self) -> int:
         """How many bytes wait to be written."""
+
+@final
+class Words:
+    """What a client says and hears, for `mcp_resources.testing`."""
+
+    def __new__(cls, revision: str, capabilities: str) -> Words: ...
+    def request(self, ask: str, params: str, meta: str) -> tuple[int, bytes]:
+        """A request: its id, and a line."""
+    @staticmethod
+    def initialized() -> bytes:
+        """The end of a handshake."""
+    @staticmethod
+    def cancel(id: int) -> bytes:
+        """Takes a request back."""
+    @staticmethod
+    def sort(line: bytes) -> tuple[str, int | None, str] | None:
+        """What a line of the server's is, what it belongs to, and its content."""

@@ -41,6 +41,8 @@ class Limits(TypedDict, total=False):
     """Subscriptions of one connection. Default 10,000."""
     filter_uris: int
     """URIs that one listen may name. Default 10,000."""
+    watched_uris: int
+    """URIs that all subscriptions of one connection may name together."""
     contents: int
     """Contents of one reply before encoding. Default 16 MiB."""
     contents_total: int

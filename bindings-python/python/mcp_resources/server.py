@@ -40,6 +40,7 @@ class ResourceServer:
         self._core = _core.Server(name, version, fields, (_core.Queue(pool.size()), pool.spawn))
         self._readers: dict[tuple[Callable[..., object], bool, bool], Reader] = {}
         self._batch: list[Edit] | None = None
+        self._warned: set[str] = set()
 
     def resource(
         self, uri: str, **details: Unpack[ResourceDetails]
@@ -198,4 +199,6 @@ class ResourceServer:
             self._batch.extend(edits)
             return
         for warning in self._core.publish(edits):
-            logger.warning("%s: %s", self.name, warning)
+            if warning not in self._warned:
+                self._warned.add(warning)
+                logger.warning("%s: %s", self.name, warning)

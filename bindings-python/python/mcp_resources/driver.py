@@ -1,0 +1,60 @@
+"""What the core asks of an event loop of asyncio, or any that has its interface."""
+
+import asyncio
+import functools
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, cast
+
+from ._core import Channel
+
+
+class Driver:
+    """One channel's event loop. All is called on the loop's thread, except `wake`."""
+
+    channel: Channel
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
+        """Whether `start` runs a coroutine up to where it waits."""
+        eager: Callable[..., asyncio.Task[Any]] = functools.partial(
+            cast(Any, asyncio.Task), loop=loop, eager_start=True
+        )
+        self.start: Callable[..., asyncio.Task[Any]] = eager if self.eager else loop.create_task
+        self._timer: asyncio.TimerHandle | None = None
+
+    def change(self, read: bool, write: bool) -> None:
+        """Waits for input, and for room for output, or no longer."""
+
+    def alarm(self, delay: float) -> None:
+        """Calls back after `delay` seconds, instead of when it was asked to before."""
+        self.silence()
+        self._timer = self.loop.call_later(delay, self.channel.timer)
+
+    def silence(self) -> None:
+        """Does not call back."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def soon(self) -> None:
+        """Writes in the next turn of the loop."""
+        self.loop.call_soon(self.channel.flush)
+
+    def wake(self) -> None:
+        """Lets the loop look at the channel. From any thread."""
+        with suppress(RuntimeError):  # the loop is closed
+            self.loop.call_soon_threadsafe(self.channel.wake)
+
+    def output(self) -> None:
+        """There is something to take, where the core does not write it itself."""
+
+    def suspended(self) -> None:
+        """A handler waits, and none did before."""
+
+    def ended(self) -> None:
+        """The client has closed its end, or is gone."""
+
+    def idle(self) -> None:
+        """After the end: nothing is in flight, and all is written."""

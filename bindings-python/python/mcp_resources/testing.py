@@ -1,0 +1,380 @@
+"""A client in the same process, for an author's own tests: it talks to a server as any client does, in either era.
+
+async with Client(server) as client:
+    assert await client.read_text("greeting://world") == "Hello, world!"
+"""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from types import TracebackType
+from typing import Any, Self
+
+from ._core import Channel, Words
+from .driver import Driver
+from .results import Completion, Contents
+from .server import ResourceServer
+
+__all__ = ["Client", "Connection", "InputNeeded", "Notification", "ServerError"]
+
+MODERN = "2026-07-28"
+
+
+class ServerError(Exception):
+    """An error that the server answered. `kind` is its word for what went wrong, if it has one."""
+
+    def __init__(self, code: int, message: str, data: dict[str, Any]) -> None:
+        super().__init__(f"{message} ({code})")
+        self.code = code
+        self.message = message
+        self.data = data
+        self.kind: str | None = data.get("kind")
+
+
+class InputNeeded(Exception):
+    """The server asks for input: `requests` by key. Read again with `inputs` and this `state`."""
+
+    def __init__(self, requests: dict[str, Any], state: str | None) -> None:
+        super().__init__(", ".join(requests))
+        self.requests = requests
+        self.state = state
+
+
+class Notification:
+    """A notification: its sort, the request that it belongs to, and its params.
+
+    The sorts: `updated`, `list_changed`, `acknowledged`, `progress`, `log`, `cancelled`, `other`.
+    """
+
+    __slots__ = ("id", "params", "sort")
+
+    def __init__(self, sort: str, id: int | None, params: dict[str, Any]) -> None:
+        self.sort = sort
+        self.id = id
+        self.params = params
+
+    def __repr__(self) -> str:
+        return f"Notification({self.sort!r}, {self.id!r}, {self.params!r})"
+
+
+class Listen:
+    """An open listen: the id of its request, and what the server honours of it."""
+
+    def __init__(self, client: "Client", id: int, honoured: dict[str, Any]) -> None:
+        self.id = id
+        self.honoured = honoured
+        self._client = client
+
+    async def next(self, timeout: float = 5.0) -> Notification:
+        """The next notification of this listen.
+
+        Raises:
+            TimeoutError: none came.
+        """
+        return await self._client.notification(timeout, of=self.id)
+
+
+class Client:
+    """A client of one server. An async context manager.
+
+    Args:
+        server: the server.
+        revision: the revision of the protocol to speak; a legacy one begins with its handshake.
+        capabilities: what the client declares.
+    """
+
+    def __init__(
+        self,
+        server: ResourceServer,
+        *,
+        revision: str = MODERN,
+        capabilities: Mapping[str, object] | None = None,
+    ) -> None:
+        self._core = server._core
+        self._words = Words(revision, json.dumps(capabilities or {}))
+        self._is_modern = revision == MODERN
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._notifications: list[Notification] = []
+        self._arrived = asyncio.Condition()
+        self._rest = b""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.server_info: dict[str, Any] = {}
+        """What the server says of itself: the result of the handshake, or of discovery."""
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        self._driver = _Memory(self._loop, self._receive)
+        self._channel = self._driver.channel = Channel(self._core, self._driver, stdio=False)
+        if self._is_modern:
+            self.server_info = await self.request("discover")
+        else:
+            self.server_info = await self.request("initialize")
+            self._channel.feed(Words.initialized())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._channel.stop()
+        self._channel.close()
+        self._driver.silence()
+
+    async def list_resources(self) -> list[dict[str, Any]]:
+        """All resources, from all pages, with the members that the revision has."""
+        return await self._pages("list", "resources")
+
+    async def list_templates(self) -> list[dict[str, Any]]:
+        """All templates, from all pages."""
+        return await self._pages("list_templates", "resourceTemplates")
+
+    async def read(
+        self, uri: str, *, inputs: Mapping[str, Mapping[str, object]] | None = None, state: str | None = None
+    ) -> list[Contents]:
+        """The contents of a resource. `inputs` are answers by key, given when the server asks for them.
+
+        Raises:
+            InputNeeded: the server asks for something that `inputs` does not have.
+            ServerError: the server answered with an error.
+        """
+        params: dict[str, Any] = {"uri": uri}
+        if state is not None:
+            params |= {"inputResponses": dict(inputs or {}), "requestState": state}
+        result = await self.request("read", params)
+        if "contents" not in result:
+            needed = InputNeeded(result.get("inputRequests", {}), result.get("requestState"))
+            if inputs is None or state == needed.state or not needed.requests.keys() <= inputs.keys():
+                raise needed
+            return await self.read(uri, inputs=inputs, state=needed.state)
+        return [_contents(entry) for entry in result["contents"]]
+
+    async def read_text(self, uri: str) -> str:
+        """The text of a resource that is one text.
+
+        Raises:
+            ServerError: the server answered with an error.
+        """
+        (contents,) = await self.read(uri)
+        if not isinstance(contents.body, str):
+            raise TypeError(f"{uri} is not a text")
+        return contents.body
+
+    async def complete(
+        self, template: str, variable: str, value: str, arguments: Mapping[str, str] | None = None
+    ) -> Completion:
+        """Values for a variable of a template.
+
+        Raises:
+            ServerError: the server answered with an error.
+        """
+        params: dict[str, Any] = {
+            "ref": {"type": "ref/resource", "uri": template},
+            "argument": {"name": variable, "value": value},
+        }
+        if arguments is not None:
+            params["context"] = {"arguments": dict(arguments)}
+        found = (await self.request("complete", params))["completion"]
+        return Completion(found["values"], total=found.get("total"), has_more=found.get("hasMore"))
+
+    async def subscribe(self, uri: str) -> None:
+        """Asks to hear of changes (legacy revisions)."""
+        await self.request("subscribe", {"uri": uri})
+
+    async def unsubscribe(self, uri: str) -> None:
+        """Asks to hear of them no longer (legacy revisions)."""
+        await self.request("unsubscribe", {"uri": uri})
+
+    @asynccontextmanager
+    async def listen(self, uris: Iterable[str] = (), *, list_changed: bool = False) -> AsyncIterator[Listen]:
+        """Listens to changes of resources and of the list (revision 2026-07-28)."""
+        wanted: dict[str, Any] = {"resourceSubscriptions": [*uris], "resourcesListChanged": list_changed}
+        id, answer = self.send("listen", {"notifications": wanted})
+        acknowledged = asyncio.ensure_future(self.notification(of=id))
+        answer.add_done_callback(lambda _: acknowledged.cancel())
+        try:
+            first = await acknowledged
+        except asyncio.CancelledError:
+            if answer.done() and not answer.cancelled():
+                answer.result()  # refused: raises what the server said
+            raise
+        try:
+            yield Listen(self, id, first.params["notifications"])
+        finally:
+            self.cancel(id)
+
+    async def notification(self, timeout: float = 5.0, *, of: int | None = None) -> Notification:
+        """The next notification: of one request, or any.
+
+        Raises:
+            TimeoutError: none came.
+        """
+        async with asyncio.timeout(timeout), self._arrived:
+            while True:
+                for at, notification in enumerate(self._notifications):
+                    if of is None or notification.id == of:
+                        return self._notifications.pop(at)
+                await self._arrived.wait()
+
+    async def request(
+        self, method: str, params: Mapping[str, object] | None = None, *, meta: Mapping[str, object] | None = None
+    ) -> dict[str, Any]:
+        """Sends a request and waits for its result.
+
+        Args:
+            method: a method, or one of ours by its short name, such as `read`, `list` or `set_level`.
+            params: its params.
+            meta: members of `_meta`.
+
+        Raises:
+            ServerError: the server answered with an error.
+        """
+        id, answer = self.send(method, params, meta=meta)
+        try:
+            result: dict[str, Any] = await answer
+        except asyncio.CancelledError:
+            self.cancel(id)
+            raise
+        return result
+
+    def send(
+        self, method: str, params: Mapping[str, object] | None = None, *, meta: Mapping[str, object] | None = None
+    ) -> tuple[int, "asyncio.Future[dict[str, Any]]"]:
+        """Sends a request: its id, and what becomes its result."""
+        id, line = self._words.request(method, json.dumps(params or {}), json.dumps(meta or {}))
+        answer = self._answers[id] = self._loop.create_future()
+        self._channel.feed(line)
+        return id, answer
+
+    def cancel(self, id: int) -> None:
+        """Takes a request back."""
+        answer = self._answers.pop(id, None)
+        if answer is not None:
+            answer.cancel()
+        self._channel.feed(Words.cancel(id))
+
+    async def _pages(self, ask: str, member: str) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        params: dict[str, object] = {}
+        while True:
+            page = await self.request(ask, params)
+            items += page[member]
+            if "nextCursor" not in page:
+                return items
+            params = {"cursor": page["nextCursor"]}
+
+    def _receive(self) -> None:
+        *lines, self._rest = (self._rest + self._channel.take()).split(b"\n")
+        for line in lines:
+            sorted_line = Words.sort(line)
+            if sorted_line is not None:
+                self._sort(*sorted_line)
+
+    def _sort(self, sort: str, id: int | None, body: str) -> None:
+        content = json.loads(body)
+        if sort not in ("result", "error"):
+            self._notifications.append(Notification(sort, id, content))
+            task = self._loop.create_task(self._tell())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return
+        answer = self._answers.pop(id, None) if id is not None else None
+        if answer is None or answer.done():
+            return
+        if sort == "result":
+            answer.set_result(content)
+        else:
+            answer.set_exception(ServerError(content["code"], content["message"], content.get("data") or {}))
+
+    async def _tell(self) -> None:
+        async with self._arrived:
+            self._arrived.notify_all()
+
+
+class Connection:
+    """The bytes of one connection, without any I/O, clock or thread: for tests of what is said, byte for byte.
+
+    Its time stands still until `tick`. A `def` handler runs at once; an `async def` handler that waits is continued by
+    `settle`, on an event loop of the connection's own. Not for use where an event loop is running.
+
+    Args:
+        server: the server. Its clock is set.
+        now: milliseconds of its clock, and since 1970.
+    """
+
+    def __init__(self, server: ResourceServer, *, now: tuple[int, int] = (0, 0)) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._core = server._core
+        self._tick, self._unix = now
+        self._core.set_time(*now)
+        driver = _Still(self.loop)
+        self._channel = Channel(self._core, driver, stdio=False, threads=False, delivers=False)
+        driver.channel = self._channel
+
+    def receive(self, data: bytes) -> bytes:
+        """Takes bytes of the client's, in any chunks, and returns what the server has to write."""
+        self._channel.feed(data)
+        return self.settle()
+
+    def settle(self) -> bytes:
+        """Lets handlers go on as far as they can, and returns what the server has to write."""
+        for _ in range(3):
+            self.loop.call_soon(self.loop.stop)
+            self.loop.run_forever()
+        return self._channel.take()
+
+    def tick(self, milliseconds: int) -> bytes:
+        """Lets time pass, and returns what the server has to write."""
+        self._tick += milliseconds
+        self._unix += milliseconds
+        self._core.set_time(self._tick, self._unix)
+        self._channel.timer()
+        return self.settle()
+
+    def deliver(self, room: int = 1 << 20) -> bytes:
+        """Returns notifications that wait: a message is begun while fewer than `room` bytes are taken."""
+        self._channel.deliver(room)
+        return self._channel.take()
+
+    def end(self) -> bytes:
+        """The end of input."""
+        self._channel.end()
+        return self.settle()
+
+    def close(self) -> None:
+        """Ends the connection: what is in flight is cancelled."""
+        self._channel.close()
+        with suppress(RuntimeError):
+            self.settle()
+        self.loop.close()
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for a handler."""
+        return self._channel.in_flight
+
+
+def _contents(entry: dict[str, Any]) -> Contents:
+    body = entry["text"] if "text" in entry else base64.b64decode(entry["blob"], validate=True)
+    return Contents(body, uri=entry["uri"], mime_type=entry.get("mimeType"), meta=entry.get("_meta"))
+
+
+class _Memory(Driver):
+    """The loop behind a channel whose output is taken in the same process."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, output: Callable[[], None]) -> None:
+        super().__init__(loop)
+        self._output = output
+
+    def output(self) -> None:
+        self._output()
+
+
+class _Still(Driver):
+    """The same, where time stands still and output waits to be taken."""
+
+    def alarm(self, delay: float) -> None:
+        pass
+
+    def soon(self) -> None:
+        pass
