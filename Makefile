@@ -32,7 +32,7 @@ $(VENV)/.requirements: tests/requirements.txt
 
 $(VENV)/.package: $(VENV)/.requirements $(PACKAGE_SOURCES)
 	$(call step,Building the Python package)
-	@$(BIN)/maturin develop --quiet
+	@$(BIN)/maturin develop
 	@touch $@
 
 demo: setup ## serve this repository's documents to the official Python client, in both eras

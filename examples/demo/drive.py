@@ -13,6 +13,7 @@ import time
 import warnings
 import zipfile
 from pathlib import Path
+from textwrap import shorten
 
 import mcp_types as types
 from mcp import Client, MCPError
@@ -63,19 +64,13 @@ async def show_lists(client: Client) -> None:
             break
     resources = [resource for page in pages for resource in page]
     on_disk = {path.name for path in ROOT.glob("*.md")}
-    check(
-        {r.name for r in resources if r.uri.startswith("repo://docs/")} == on_disk,
-        "every document is listed once",
-    )
+    check({r.name for r in resources if r.uri.startswith("repo://docs/")} == on_disk, "every document is listed once")
     check(len(pages) > 1, "the list has several pages")
     sizes = " + ".join(str(len(page)) for page in pages)
-    say(
-        "list",
-        f"{len(resources)} resources on {len(pages)} pages ({sizes}), among them",
-    )
+    say("list", f"{len(resources)} resources on {len(pages)} pages ({sizes}), among them")
     for resource in [r for r in resources if not r.uri.startswith("repo://source/")]:
         size = f"{resource.size:,} bytes" if resource.size is not None else ""
-        say("", f"  {resource.uri:<34}{resource.mime_type or '':<18}{size:>14}")
+        say("", f"  {resource.uri:<34}{resource.mime_type or '':<18}{size:>14}".rstrip())
     templates = (await client.list_resource_templates()).resource_templates
     say("templates", "   ".join(template.uri_template for template in templates))
 
@@ -89,29 +84,21 @@ async def show_reads(client: Client) -> None:
         (text,) = (await client.read_resource(uri)).contents
         assert isinstance(text, types.TextResourceContents)
         check(text.text == path.read_text("utf-8"), f"{uri} is the file on disk")
-        say(
-            "read",
-            f"{uri}: {text.mime_type}, {len(text.text):,} characters, begins “{text.text.splitlines()[0]}”",
-        )
+        first = shorten(text.text.splitlines()[0], 40, placeholder=" …")
+        say("read", f"{uri}: {text.mime_type}, {len(text.text):,} characters, “{first}”")
     (blob,) = (await client.read_resource("repo://documents.zip")).contents
     assert isinstance(blob, types.BlobResourceContents)
     data = base64.b64decode(blob.blob, validate=True)
     names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     check("README.md" in names, "the archive holds the documents")
-    say(
-        "read",
-        f"repo://documents.zip: {blob.mime_type}, {len(data):,} bytes, holds {', '.join(names)}",
-    )
+    say("read", f"repo://documents.zip: {blob.mime_type}, {len(data):,} bytes, unpacks to {len(names)} files")
 
 
 async def show_completion(client: Client) -> None:
     """What a user may mean who has typed a `C`."""
     template = types.ResourceTemplateReference(uri=DOCUMENTS)
     answer = (await client.complete(template, {"name": "name", "value": "C"})).completion
-    check(
-        answer.values == sorted(path.name for path in ROOT.glob("C*.md")),
-        "the completion has the right names",
-    )
+    check(answer.values == sorted(path.name for path in ROOT.glob("C*.md")), "the completion has the right names")
     say("complete", f"{DOCUMENTS} with “C”: {', '.join(answer.values)}")
 
 
@@ -123,14 +110,8 @@ async def show_update(client: Client, updates: asyncio.Queue[str]) -> None:
         uri = await next_update(client, updates)
     waited = round((time.monotonic() - began) * 1000)
     after = await uptime(client)
-    check(
-        uri == UPTIME and after > before,
-        "the update names the resource, and the value is new",
-    )
-    say(
-        "subscribe",
-        f"{UPTIME}: {before:.3f} s, updated after {waited} ms, read again: {after:.3f} s",
-    )
+    check(uri == UPTIME and after > before, "the update names the resource, and the value is new")
+    say("subscribe", f"{UPTIME}: {before:.3f} s, updated after {waited} ms, read again: {after:.3f} s")
 
 
 async def next_update(client: Client, updates: asyncio.Queue[str]) -> str:
@@ -177,4 +158,7 @@ def check(holds: bool, what: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except* (MCPError, TimeoutError) as errors:
+        sys.exit(f"demo failed: {errors.exceptions[0]!r}")

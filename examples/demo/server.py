@@ -16,6 +16,7 @@ from mcp_resources import Resource, ResourceNotFound, ResourceServer, UriTemplat
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "core" / "src"
+MARKDOWN, RUST = "text/markdown", "text/x-rust"
 UPTIME = "metrics://server/uptime"
 TICK = 0.2
 
@@ -33,14 +34,15 @@ def read(available: dict[str, Path], name: str) -> str:
     return available[name].read_text("utf-8")
 
 
-def listed(template: str, variable: str, available: dict[str, Path]) -> list[Resource]:
-    expand = UriTemplate(template).expand
+def listed(template: UriTemplate, mime_type: str, available: dict[str, Path]) -> list[Resource]:
+    (variable,) = template.variables
     return [
-        Resource(expand(**{variable: name}), name=name, size=path.stat().st_size) for name, path in available.items()
+        Resource(template.expand(**{variable: name}), name=name, mime_type=mime_type, size=path.stat().st_size)
+        for name, path in available.items()
     ]
 
 
-@server.resource("repo://docs/{name}", mime_type="text/markdown")
+@server.resource("repo://docs/{name}", mime_type=MARKDOWN)
 def document(name: str) -> str:
     """A document of this repository."""
     return read(files(ROOT, "*.md"), name)
@@ -53,10 +55,10 @@ def document_names(value: str) -> list[str]:
 
 @document.list
 def document_list() -> list[Resource]:
-    return listed("repo://docs/{name}", "name", files(ROOT, "*.md"))
+    return listed(UriTemplate("repo://docs/{name}"), MARKDOWN, files(ROOT, "*.md"))
 
 
-@server.resource("repo://source/{+path}", mime_type="text/x-rust")
+@server.resource("repo://source/{+path}", mime_type=RUST)
 def source(path: str) -> str:
     """A source file of the engine."""
     return read(files(SOURCES, "**/*.rs"), path)
@@ -69,7 +71,7 @@ def source_paths(value: str) -> list[str]:
 
 @source.list
 def source_list() -> list[Resource]:
-    return listed("repo://source/{+path}", "path", files(SOURCES, "**/*.rs"))
+    return listed(UriTemplate("repo://source/{+path}"), RUST, files(SOURCES, "**/*.rs"))
 
 
 @server.resource("repo://documents.zip", mime_type="application/zip")

@@ -41,11 +41,7 @@ def listing() -> list[Resource]:
 def describe(name: str, path: Path) -> Resource:
     heading = path.read_text("utf-8").partition("\n")[0].removeprefix("# ")
     return Resource(
-        URI.expand(name=name),
-        name=name,
-        title=heading,
-        mime_type="text/markdown",
-        size=path.stat().st_size,
+        URI.expand(name=name), name=name, title=heading, mime_type="text/markdown", size=path.stat().st_size
     )
 
 

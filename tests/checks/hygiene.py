@@ -8,32 +8,12 @@ from tree import Finding, Tree, line_at
 
 PANICS_PER_1000_LINES = 1
 _SHIPPED = ("core/src", "bindings-python/src", "bindings-node/src")
-_SOURCE = (
-    ".rs",
-    ".py",
-    ".pyi",
-    ".ts",
-    ".js",
-    ".toml",
-    ".yml",
-    ".json",
-    ".md",
-    "Makefile",
-    ".ci/run",
-)
+_SOURCE = (".rs", ".py", ".pyi", ".ts", ".js", ".toml", ".yml", ".json", ".md", "Makefile", ".ci/run")
 _UNSAFE_HOMES = ("core/src/base64.rs", "core/src/json_text.rs")
 _PANIC = re.compile(r"\.unwrap\(\)|\.expect\(\s*\"")
 # In halves, so that this file does not match itself.
 _OPEN_WORK = re.compile(
-    "|".join(
-        [
-            "TO" + "DO:?\\b",
-            "FIX" + "ME",
-            "XX" + "X",
-            r"\bto" + r"do!\(",
-            "unimple" + "mented!",
-        ]
-    )
+    "|".join(["TO" + "DO:?\\b", "FIX" + "ME", "XX" + "X", r"\bto" + r"do!\(", "unimple" + "mented!"])
 )
 _MACHINE_PATH = re.compile(r"(?<![\w/:.])/(?:work|farm|root|home/\w+|Users/\w+|tmp/wt)/")
 _SKIP = re.compile(r"#\[ignore\]|pytest\.mark\.skip(?!(?:if)?\([^)]*reason=)|pytest\.mark\.xfail(?!\([^)]*reason=)")
@@ -54,12 +34,7 @@ def check(tree: Tree) -> Iterator[Finding]:
 def _rust(path: str, text: str) -> Iterator[Finding]:
     bare = rust_text.code(text)
     if path not in _UNSAFE_HOMES:
-        yield from _find(
-            path,
-            bare,
-            re.compile(r"\bunsafe\s*(?:\{|fn|impl|trait|extern)"),
-            "unsafe code",
-        )
+        yield from _find(path, bare, re.compile(r"\bunsafe\s*(?:\{|fn|impl|trait|extern)"), "unsafe code")
     yield from _find(path, bare, re.compile(r"#!?\[allow\("), "use `#[expect(…, reason = …)]`")
     for match in re.finditer(r"#!?\[expect\(([^]]*)\)\]", bare):
         if "reason" not in match[1]:
@@ -82,8 +57,4 @@ def _panics(tree: Tree) -> Iterator[Finding]:
         found += [(path, line_at(bare, match.start())) for match in _PANIC.finditer(bare)]
     if len(found) > PANICS_PER_1000_LINES * lines / 1000:
         for path, line in found:
-            yield Finding(
-                path,
-                line,
-                f"unwrap or expect ({len(found)} in {lines} lines; at most 1 in 1000)",
-            )
+            yield Finding(path, line, f"unwrap or expect ({len(found)} in {lines} lines; at most 1 in 1000)")

@@ -18,11 +18,7 @@ def check(tree: Tree) -> Iterator[Finding]:
         if not here or rust_text.is_test_file(path):
             continue
         if here[0] not in level_of:
-            yield Finding(
-                path,
-                1,
-                f"module `{here[0]}` has no level: give it one in tests/checks/layers.toml",
-            )
+            yield Finding(path, 1, f"module `{here[0]}` has no level: give it one in tests/checks/layers.toml")
             continue
         bare = rust_text.code(rust_text.without_tests(text))
         for offset, used in _used(bare, here):

@@ -19,15 +19,7 @@ def check(tree: Tree) -> Iterator[Finding]:
         for link in _LINK.finditer(text):
             goal = normpath(join(dirname(path), link[1]))
             if goal not in tree.files and not any(f"{folder}/".startswith(f"{goal}/") for folder in folders):
-                yield Finding(
-                    path,
-                    line_at(text, link.start()),
-                    f"the link leads nowhere: {link[1]}",
-                )
+                yield Finding(path, line_at(text, link.start()), f"the link leads nowhere: {link[1]}")
         for name in _TARGET.finditer(text):
             if name[1] not in targets:
-                yield Finding(
-                    path,
-                    line_at(text, name.start()),
-                    f"the Makefile has no `{name[1]}`",
-                )
+                yield Finding(path, line_at(text, name.start()), f"the Makefile has no `{name[1]}`")

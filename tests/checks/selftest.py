@@ -80,14 +80,7 @@ class Purity(unittest.TestCase):
     def test_hosts_tests_and_words_are_free(self) -> None:
         assert core(purity.check, "transport/stdio.rs", "use std::fs;") == []
         assert core(purity.check, "hub/tests.rs", "use std::fs;") == []
-        assert (
-            core(
-                purity.check,
-                "hub/table.rs",
-                "#[cfg(test)] mod tests { use std::fs; } // std::env",
-            )
-            == []
-        )
+        assert core(purity.check, "hub/table.rs", "#[cfg(test)] mod tests { use std::fs; } // std::env") == []
         assert core(purity.check, "hub/table.rs", "use std::{fmt, net::IpAddr};") == []
 
 
@@ -103,25 +96,14 @@ class Vocabulary(unittest.TestCase):
             assert len(found(vocabulary.check, bindings_python__src__lib_rs=wordy)) == 1, wordy
 
     def test_python(self) -> None:
-        for wordy in (
-            "f('resources/read')",
-            "code = -32602",
-            "f('{\"uri\": 1}')",
-            "f('io.modelcontextprotocol/x')",
-        ):
+        for wordy in ("f('resources/read')", "code = -32602", "f('{\"uri\": 1}')", "f('io.modelcontextprotocol/x')"):
             assert len(found(vocabulary.check, bindings_python__python__m__s_py=wordy)) == 1, wordy
 
     def test_typescript(self) -> None:
         assert len(found(vocabulary.check, bindings_node__js__index_ts="f('resources/read')")) == 1
 
     def test_comments_and_docstrings_may_explain(self) -> None:
-        assert (
-            found(
-                vocabulary.check,
-                bindings_python__src__lib_rs="// resources/read is -32602",
-            )
-            == []
-        )
+        assert found(vocabulary.check, bindings_python__src__lib_rs="// resources/read is -32602") == []
         docs = '"""Answers resources/read."""\ndef f():\n    """Is -32602."""\n    return -1  # jsonrpc\n'
         assert found(vocabulary.check, bindings_python__python__m__s_py=docs) == []
         assert found(vocabulary.check, bindings_node__js__index_ts="// resources/read\nf(1)") == []
@@ -135,64 +117,27 @@ class Size(unittest.TestCase):
     def test_long_function(self) -> None:
         body = "    f();\n" * 59
         assert len(core(size.check, "uri.rs", f"fn long() {{\n{body}}}\n")) == 1
-        assert (
-            core(
-                size.check,
-                "uri.rs",
-                f"#[cfg(test)]\nmod tests {{ fn long() {{\n{body}}} }}\n",
-            )
-            == []
-        )
+        assert core(size.check, "uri.rs", f"#[cfg(test)]\nmod tests {{ fn long() {{\n{body}}} }}\n") == []
         assert len(found(size.check, a__b_py="def long():\n" + "    f()\n" * 60)) == 1
 
     def test_fat_binding(self) -> None:
         core_text, binding = "f();\n" * 10, "f();\n" * 3
-        assert (
-            len(
-                found(
-                    size.check,
-                    core__src__uri_rs=core_text,
-                    bindings_python__src__lib_rs=binding,
-                )
-            )
-            == 1
-        )
+        assert len(found(size.check, core__src__uri_rs=core_text, bindings_python__src__lib_rs=binding)) == 1
         thin = "f();\n// why\n\nf();\n"
-        assert (
-            found(
-                size.check,
-                core__src__uri_rs=core_text,
-                bindings_python__src__lib_rs=thin,
-            )
-            == []
-        )
+        assert found(size.check, core__src__uri_rs=core_text, bindings_python__src__lib_rs=thin) == []
 
 
 class Hygiene(unittest.TestCase):
     def test_rust(self) -> None:
         for bad in ("unsafe { f() }", "#[allow(dead_code)]", "#[expect(dead_code)]"):
             assert len(core(hygiene.check, "uri.rs", bad)) == 1, bad
-        assert (
-            core(
-                hygiene.check,
-                "uri.rs",
-                '#[expect(dead_code, reason = "so")] // unsafe { }',
-            )
-            == []
-        )
+        assert core(hygiene.check, "uri.rs", '#[expect(dead_code, reason = "so")] // unsafe { }') == []
         assert core(hygiene.check, "base64.rs", "unsafe { f() }") == []
 
     def test_panics(self) -> None:
         assert len(core(hygiene.check, "uri.rs", "x.unwrap();\n")) == 1
         assert core(hygiene.check, "uri.rs", "x.unwrap();\n" + "f();\n" * 1000) == []
-        assert (
-            core(
-                hygiene.check,
-                "uri.rs",
-                "#[cfg(test)] mod tests { fn f() { x.unwrap(); } }",
-            )
-            == []
-        )
+        assert core(hygiene.check, "uri.rs", "#[cfg(test)] mod tests { fn f() { x.unwrap(); } }") == []
 
     def test_marks_and_paths(self) -> None:
         for bad in (
@@ -211,19 +156,10 @@ class Hygiene(unittest.TestCase):
 
 class Links(unittest.TestCase):
     def test_links_and_targets(self) -> None:
-        makefile = Tree(
-            {
-                "README.md": "[a](gone.md) `make fly`",
-                "Makefile": "test: setup\n\ttrue\n",
-            }
-        )
+        makefile = Tree({"README.md": "[a](gone.md) `make fly`", "Makefile": "test: setup\n\ttrue\n"})
         assert len(list(links.check(makefile))) == 2
         lawful = Tree(
-            {
-                "README.md": "[a](b/c.md#d) [b](b) [w](https://x) `make test`",
-                "b/c.md": "",
-                "Makefile": "test:\n",
-            }
+            {"README.md": "[a](b/c.md#d) [b](b) [w](https://x) `make test`", "b/c.md": "", "Makefile": "test:\n"}
         )
         assert list(links.check(lawful)) == []
 

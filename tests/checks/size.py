@@ -51,11 +51,7 @@ def _bindings(tree: Tree) -> Iterator[Finding]:
         own = code_lines(tree, f"{binding}/src")
         if own > BINDING_SHARE * core:
             limit = round(BINDING_SHARE * core)
-            yield Finding(
-                f"{binding}/src",
-                1,
-                f"{own} lines of Rust; at most {limit}, a fifth of the core's {core}",
-            )
+            yield Finding(f"{binding}/src", 1, f"{own} lines of Rust; at most {limit}, a fifth of the core's {core}")
 
 
 def code_lines(tree: Tree, folder: str) -> int:

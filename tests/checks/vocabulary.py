@@ -40,18 +40,10 @@ def check(tree: Tree) -> Iterator[Finding]:
 
 def _literals(path: str, text: str, literals: Iterator[tuple[int, str]] | list[tuple[int, str]]) -> Iterator[Finding]:
     for offset, literal in literals:
-        for what, pattern in (
-            ("protocol word", _WORD),
-            ("JSON literal", _JSON),
-            ("JSON-RPC code", _CODE),
-        ):
+        for what, pattern in (("protocol word", _WORD), ("JSON literal", _JSON), ("JSON-RPC code", _CODE)):
             match = pattern.search(literal)
             if match:
-                yield Finding(
-                    path,
-                    line_at(text, offset + match.start()),
-                    f"{what} `{match.group()}`",
-                )
+                yield Finding(path, line_at(text, offset + match.start()), f"{what} `{match.group()}`")
 
 
 def _codes(path: str, bare: str) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ One text for all languages: an example has the same name, the same URIs and the 
 import asyncio
 import json
 import os
+import re
 import sqlite3
 import sys
 import threading
@@ -53,12 +54,7 @@ def command(language: str, example: str, *args: str) -> StdioServerParameters:
     return StdioServerParameters(command=str(target / "debug" / "examples" / example), args=list(args))
 
 
-def converse(
-    server: StdioServerParameters,
-    mode: str,
-    body: Body,
-    on_message: MessageHandlerFnT | None = None,
-) -> None:
+def converse(server: StdioServerParameters, mode: str, body: Body, on_message: MessageHandlerFnT | None = None) -> None:
     async def main() -> None:
         async with (
             asyncio.timeout(PATIENCE),
@@ -149,10 +145,7 @@ class Upstream(BaseHTTPRequestHandler):
     """The API behind the example: two users, and a fault."""
 
     def do_GET(self) -> None:  # the name that http.server calls
-        users = {
-            "/users/1": b'{"id":1,"name":"Ada"}',
-            "/users/2": '{"id":2,"name":"花子"}'.encode(),
-        }
+        users = {"/users/1": b'{"id":1,"name":"Ada"}', "/users/2": '{"id":2,"name":"花子"}'.encode()}
         status = 200 if self.path in users else 500 if self.path == "/users/500" else 404
         body = users.get(self.path, b"secret-detail")
         self.send_response(status)
@@ -175,10 +168,7 @@ def upstream() -> Iterator[str]:
 def test_http_api(language: str, mode: str) -> None:
     async def body(client: Client) -> None:
         content = await read(client, "api://users/2")
-        assert (json.loads(content.text)["name"], content.mime_type) == (
-            "花子",
-            "application/json",
-        )
+        assert (json.loads(content.text)["name"], content.mime_type) == ("花子", "application/json")
         assert (await refused(client, "api://users/3")).code == NOT_FOUND[mode]
         assert (await refused(client, "api://users/ada")).code == INVALID_PARAMS
         fault = await refused(client, "api://users/500")
@@ -200,10 +190,7 @@ def test_documents(language: str, mode: str) -> None:
         assert resources[f"docs:///{quote('設計.md')}"].title == "設計の要点"
         assert (await read(client, "docs:///用語集.md")).text.startswith("# 用語集")  # DEC-29: an IRI is accepted
         assert await complete(client, "docs:///{name}", "name", "は") == ["はじめに.md"]
-        assert (await refused(client, "docs:///..%2Fapp.json")).code in {
-            NOT_FOUND[mode],
-            INVALID_PARAMS,
-        }
+        assert (await refused(client, "docs:///..%2Fapp.json")).code in {NOT_FOUND[mode], INVALID_PARAMS}
 
     converse(command(language, "documents"), mode, body)
 
@@ -214,3 +201,19 @@ def test_every_example_is_tested_and_listed(language: str) -> None:
     for name in names:
         assert f"test_{name}" in globals(), name
         assert name in readme, name
+
+
+def test_readme(mode: str, tmp_path: Path) -> None:
+    """The quickstart runs as it is printed."""
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    script = tmp_path / "quickstart.py"
+    script.write_text(block, "utf-8")
+
+    async def body(client: Client) -> None:
+        assert json.loads((await read(client, "notes://all")).text)["monday"] == "Buy milk"
+        assert (await read(client, "notes://day/monday")).text == "Buy milk"
+        assert (await refused(client, "notes://day/friday")).code == NOT_FOUND[mode]
+        assert await complete(client, "notes://day/{day}", "day", "t") == ["tuesday"]
+        assert set(await listed(client)) == {"notes://all", "notes://day/monday", "notes://day/tuesday"}
+
+    converse(StdioServerParameters(command=sys.executable, args=[str(script)]), mode, body)
