@@ -21,7 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const WHOLE: Mode = Mode { in_pieces: false, off_loop: false };
 const IN_PIECES: Mode = Mode { in_pieces: true, off_loop: true };
 
-/// as far as a fixture cites them; R-005 and the schema of every message.
+/// What each case cites, and R-005 for every message.
 #[test]
 fn wire_fixtures() {
     let schemas = Schemas::load();
