@@ -17,7 +17,8 @@ from typing import Any
 from vectors import MODERN, ROOT, check_message
 
 RUN_SERVER = ROOT / "tests" / "conformance" / "run-server"
-UNAVAILABLE = 3
+UNAVAILABLE = (2, 3)
+"""Exit codes: there is no server in this language, or it was not built."""
 PATIENCE = 30.0
 
 Message = dict[str, Any]
@@ -201,7 +202,7 @@ def available(language: str) -> str | None:
     if not RUN_SERVER.is_file():
         return "there is no conformance server yet"
     ended = subprocess.run(command(language), stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
-    return ended.stderr.decode().strip() if ended.returncode == UNAVAILABLE else None
+    return ended.stderr.decode().strip() if ended.returncode in UNAVAILABLE else None
 
 
 def eventually(holds: Any, seconds: float = PATIENCE) -> bool:

@@ -144,6 +144,7 @@ def test_a_huge_line_is_refused_in_bounded_memory(server: Server) -> None:
 
 def test_a_message_comes_in_single_bytes(server: Server) -> None:
     """R-145: any chunking, both line ends, blank lines."""
+    server.asked["1"] = {"method": "ping"}
     for byte in b'\r\n\n{"jsonrpc":"2.0","id":1,"method":"ping"}\r\n':
         server.write(bytes([byte]))
     assert server.response(1) == {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -231,6 +232,23 @@ def test_each_revision_hears_of_changes(server: Server, revision: str) -> None:
     changed = server.next()
     assert changed is not None
     assert changed["method"] == "notifications/resources/list_changed"
+
+
+def test_a_change_before_initialized_is_told_after_it(server: Server) -> None:
+    """R-038, DEC-08: held back, not lost, and told without waiting for another message."""
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    server.request("initialize", "initialize", params)
+    server.response("initialize")
+    server.negotiated = "2025-11-25"
+    server.request(1, "resources/subscribe", {"uri": "test://watched-resource"})
+    server.request(2, "resources/read", {"uri": "test://trigger/updated"})
+    server.response(2)
+    assert server.response(1)["result"] == {}
+    assert server.silent(0.3)
+    server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    told = server.next(5)
+    assert told is not None
+    assert told["method"] == "notifications/resources/updated"
 
 
 def test_every_line_is_an_answer_or_belongs_to_a_listen(server: Server) -> None:

@@ -78,7 +78,8 @@ def check_message(message: dict[str, Any], asked: dict[str, Any] | None, negotia
         revision = MODERN if of_listen or negotiated is None else negotiated
         check(revision, NOTIFICATIONS[message["method"]], message)
         return
-    is_modern = asked is not None and CLAIM in asked.get("params", {}).get("_meta", {})
+    params = (asked or {}).get("params")
+    is_modern = isinstance(params, dict) and CLAIM in params.get("_meta", {})
     revision = MODERN if is_modern else negotiated or NEWEST_LEGACY
     if "error" in message:
         is_new = revision in (MODERN, NEWEST_LEGACY)

@@ -3,8 +3,8 @@
 use crate::vectors;
 use mcp_resources::catalog::{Edit, Source};
 use mcp_resources::connection::{
-    Answer, Arrival, AskError, Connection, Contents, Event, InputRequired, LogLevel, Outcome, Peer,
-    RequestToken,
+    Answer, Arrival, AskError, Completion, Connection, Contents, Event, InputRequired, LogLevel, Outcome,
+    Peer, RequestToken,
 };
 use mcp_resources::engine::{Engine, Extension, Options, ServerInfo};
 use mcp_resources::error::ReadError;
@@ -365,6 +365,18 @@ fn blobs_decode_to_their_bytes() {
         let blob = answer["result"]["contents"][0]["blob"].as_str().unwrap();
         assert_eq!(base64::engine::general_purpose::STANDARD.decode(blob).unwrap(), bytes);
     }
+}
+
+/// an answer of the wrong sort is an internal error to the client, and named to the host.
+#[test]
+fn an_answer_of_the_wrong_sort_is_named() {
+    let mut talk = Talk::new(&engine("a secret of ours", 0), Peer::Stdio);
+    let token = talk.modern(1, "resources/read", json!({ "uri": "live://status" })).tokens[0];
+    let mut out = Vec::new();
+    let answer = Answer::Completion(Completion::default());
+    let outcome = talk.connection.respond(token, answer, talk.now, &mut out);
+    assert!(outcome.misuse.is_some());
+    assert_eq!(parse(&out)[0]["error"]["code"], -32603);
 }
 
 /// a credential that a handler logs is not sent.

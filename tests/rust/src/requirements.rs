@@ -45,7 +45,9 @@ fn fixtures_cite_what_there_is() {
             );
         }
     });
-    let in_scope = |id: &&String| id.as_str() <= "R-154" && id.starts_with("R-");
+    // Later numbers are of HTTP, authorization and clients.
+    let number = |id: &String| id.strip_prefix("R-").and_then(|number| number.parse::<u32>().ok());
+    let in_scope = |id: &&String| number(id).is_some_and(|number| number < 155);
     let unknown: Vec<_> = cited.iter().filter(in_scope).filter(|id| !known.contains(*id)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
     assert!(cited.len() > 150, "{}", cited.len());
@@ -67,9 +69,11 @@ fn cited() -> BTreeSet<String> {
         each_file(&vectors::project().join(folder), &mut |path, text| {
             let text = if path.contains("core") { tests_of(path, text) } else { text };
             for (at, _) in text.match_indices('-') {
-                let start = text[..at].rfind(|c: char| !c.is_ascii_uppercase()).map_or(0, |at| at + 1);
-                let digits = text[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
-                if matches!(&text[start..at], "R" | "DEC" | "S" | "X") && digits >= 2 {
+                let bytes = text.as_bytes();
+                let letters = bytes[..at].iter().rev().take_while(|byte| byte.is_ascii_uppercase()).count();
+                let digits = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let start = at - letters;
+                if matches!(&bytes[start..at], b"R" | b"DEC" | b"S" | b"X") && digits >= 2 {
                     cited.insert(text[start..=at + digits].to_owned());
                 }
             }

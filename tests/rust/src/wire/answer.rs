@@ -61,9 +61,6 @@ fn contents(given: &Value) -> Contents<'static> {
 }
 
 fn chunks(given: &Value, mut gather: Gather) -> Answer<'static> {
-    if let Some(mime_type) = text(&given["mimeType"]) {
-        gather.mime_type(mime_type);
-    }
     for chunk in list(&given["chunks"]) {
         let taken = match chunk {
             Value::String(text) => gather.text(text),
@@ -104,7 +101,7 @@ fn input_required(given: &Value) -> InputRequired<'static> {
     let request = |(key, ask): (&String, &Value)| InputRequest { key: key.clone().into(), ask: asked(ask) };
     InputRequired {
         requests: requests.map(request).collect(),
-        state: text(&given["state"]).map(|state| state.into_bytes().into()),
+        state: given.get("state").map(|state| write(state).into_bytes().into()),
     }
 }
 

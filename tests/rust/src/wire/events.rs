@@ -28,8 +28,13 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
                     ("handler", json!(handlers.name(read.handler))),
                     ("uri", json!(read.uri)),
                     ("params", params(read.params.as_ref())),
-                    ("inputs", parsed(read.inputs)),
-                    ("state", read.state.map_or(Value::Null, |state| json!(String::from_utf8_lossy(&state)))),
+                    ("inputs", unless_empty(parsed(read.inputs))),
+                    (
+                        "state",
+                        read.state.map_or(Value::Null, |state| {
+                            serde_json::from_slice(&state).expect("as it was given")
+                        }),
+                    ),
                     ("meta", parsed(read.caller.meta)),
                 ],
             )
@@ -97,6 +102,10 @@ pub(crate) fn drop_unasked(actual: &mut Value, expected: &Value) {
 fn object<const N: usize>(kind: &str, members: [(&str, Value); N]) -> Value {
     let present = members.into_iter().filter(|(_, value)| !value.is_null());
     json!({ kind: present.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>() })
+}
+
+fn unless_empty(value: Value) -> Value {
+    if value == json!({}) { Value::Null } else { value }
 }
 
 fn parsed(json: Option<Json<'_>>) -> Value {
