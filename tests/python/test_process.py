@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from process import Server, available, command, eventually, running
@@ -75,21 +76,24 @@ BAD_REQUESTS = [
 ]
 
 
+BAD_CALLS: list[tuple[str, dict[str, Any], int]] = [
+    ("no/such", {}, -32601),
+    ("tools/list", {}, -32601),
+    ("prompts/get", {"name": "x"}, -32601),
+    ("resources/read", {}, -32602),
+    ("resources/read", {"uri": 5}, -32602),
+    ("resources/list", {"cursor": "forged"}, -32602),
+    ("completion/complete", {"ref": 1}, -32602),
+    ("subscriptions/listen", {}, -32602),
+]
+
+
 def test_bad_requests_are_refused_with_their_id(server: Server) -> None:
     """R-003, R-009, R-011, R-012, R-013."""
     for message, code in BAD_REQUESTS:
         server.send(message)
         assert server.response(1)["error"]["code"] == code, message
-    for method, params, code in [
-        ("no/such", {}, -32601),
-        ("tools/list", {}, -32601),
-        ("prompts/get", {"name": "x"}, -32601),
-        ("resources/read", {}, -32602),
-        ("resources/read", {"uri": 5}, -32602),
-        ("resources/list", {"cursor": "forged"}, -32602),
-        ("completion/complete", {"ref": 1}, -32602),
-        ("subscriptions/listen", {}, -32602),
-    ]:
+    for method, params, code in BAD_CALLS:
         assert server.ask(2, method, params)["error"]["code"] == code, method
     assert alive(server)
 

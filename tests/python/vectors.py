@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parents[2]
 MODERN = "2026-07-28"

@@ -87,12 +87,8 @@ def outgoing(short: dict[str, Any], revision: str | None, capabilities: Any) -> 
 def resolve(value: Any, bound: dict[str, str]) -> Any:
     """`value` with its references and repetitions written out."""
     match value:
-        case {"$ref": name, **changes}:
-            text = bound[name]
-            if (at := changes.get("flip")) is not None:
-                at = min(at, len(text) - 1)
-                text = text[:at] + ("B" if text[at] == "A" else "A") + text[at + 1 :]
-            return text[: len(text) - changes.get("cut", 0)]
+        case {"$ref": name}:
+            return _changed(bound[name], value)
         case {"$repeat": [prefix, unit, times]}:
             return prefix + unit * times
         case dict():
@@ -100,6 +96,13 @@ def resolve(value: Any, bound: dict[str, str]) -> Any:
         case list():
             return [resolve(item, bound) for item in value]
     return value
+
+
+def _changed(text: str, changes: dict[str, Any]) -> str:
+    if "flip" in changes:
+        at = min(changes["flip"], len(text) - 1)
+        text = text[:at] + ("B" if text[at] == "A" else "A") + text[at + 1 :]
+    return text[: len(text) - changes.get("cut", 0)]
 
 
 class Terms:
