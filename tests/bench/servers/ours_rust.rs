@@ -1,0 +1,76 @@
+//! The fixture of the benchmark on `mcp-resources` in Rust.
+
+use mcp_resources::error::ReadError;
+use mcp_resources::limits::Limits;
+use mcp_resources::resource::{Resource, Template};
+use mcp_resources::server::{Builder, ReadRequest, ResourceServer};
+use std::error::Error;
+use std::sync::LazyLock;
+
+const TEXT: &str = include_str!("static.txt");
+const LARGE: usize = 1 << 20;
+
+static LARGE_TEXT: LazyLock<String> = LazyLock::new(|| {
+    let mut text = "resource contents 1\n".repeat(LARGE / 20 + 1);
+    text.truncate(LARGE);
+    text
+});
+static LARGE_BLOB: LazyLock<Vec<u8>> =
+    LazyLock::new(|| (0..LARGE).map(|at| (at.wrapping_mul(167) + 13).to_le_bytes()[0]).collect());
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut limits = Limits::default();
+    limits.page = 1_000;
+    let mut builder = ResourceServer::builder("bench", "1.0.0")
+        .limits(limits)
+        .resource(plain("bench://static"), |_| async { TEXT })
+        .text(plain("bench://const"), TEXT)
+        .template(Template::new("bench://item/{id}").mime_type("text/plain"), item)
+        .template(Template::new("bench://aitem/{id}").mime_type("text/plain"), item)
+        .resource(plain("bench://text1m"), |_| async { LARGE_TEXT.as_str() })
+        .resource(Resource::new("bench://blob1m").mime_type("application/octet-stream"), |_| async {
+            LARGE_BLOB.as_slice()
+        })
+        .template("bench://sub/{n}", |request| async move { request.uri })
+        .template("bench://touch/{n}", touch);
+    for number in 0..number("STATIC", 1_000)? {
+        builder = builder.resource(plain(&format!("bench://r/{number}")), move |_| async move {
+            format!("resource {number}")
+        });
+    }
+    for number in 0..number("TEMPLATES", 0)? {
+        builder = template(builder, number);
+    }
+    Ok(builder.build()?.run_stdio().await?)
+}
+
+fn plain(uri: &str) -> Resource {
+    Resource::new(uri).mime_type("text/plain")
+}
+
+async fn item(request: ReadRequest) -> String {
+    format!("item {}", request.param("id").unwrap_or_default())
+}
+
+async fn touch(request: ReadRequest) -> Result<&'static str, ReadError> {
+    let uri = format!("bench://sub/{}", request.param("n").unwrap_or_default());
+    request.context.server().notify_updated(&uri).map_err(|_| ReadError::InvalidUri)?;
+    Ok("ok")
+}
+
+fn template(builder: Builder, number: u32) -> Builder {
+    let text = format!("bench://t{number}/{{a}}/{{b}}");
+    builder.template(Template::new(text).mime_type("text/plain"), |request: ReadRequest| async move {
+        let text = |name| request.param(name).unwrap_or_default();
+        format!("{} {}", text("a"), text("b"))
+    })
+}
+
+/// A number from the environment.
+fn number(name: &str, default: u32) -> Result<u32, Box<dyn Error>> {
+    match std::env::var(name) {
+        Ok(text) => Ok(text.parse()?),
+        Err(_) => Ok(default),
+    }
+}
