@@ -139,7 +139,7 @@ pub struct Connection {
 impl Connection {
     pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: Peer) -> Self {
         let limits = engine.limits();
-        let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch };
+        let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch, ..DecodeLimits::default() };
         let (session, inflight, listens, asks, batches) = Default::default();
         Self { engine, peer, id, decode, session, inflight, listens, asks, batches }
     }

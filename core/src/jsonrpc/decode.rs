@@ -19,11 +19,13 @@ pub struct DecodeLimits {
     pub nesting: usize,
     /// How many messages one batch may hold. Default 1,024.
     pub batch: usize,
+    /// How many members `params` may have, and `params._meta`. Default 1,024.
+    pub members: usize,
 }
 
 impl Default for DecodeLimits {
     fn default() -> Self {
-        Self { nesting: 64, batch: 1024 }
+        Self { nesting: 64, batch: 1024, members: 1024 }
     }
 }
 
@@ -123,18 +125,19 @@ impl<'m> Params<'m> {
         }
     }
 
-    /// Reads params that come without a message around them. `None` if an object or its `_meta` repeats a name.
-    pub fn from_json(json: Json<'m>) -> Option<Self> {
-        let mut root = Root::new(json.raw());
+    /// Reads params that come without a message around them. `None` if an object or its `_meta` repeats a name or has
+    /// more than `most_members`.
+    pub fn from_json(json: Json<'m>, most_members: usize) -> Option<Self> {
+        let mut root = Root::new(json.raw(), most_members);
         root.params = root.read_params(&mut Scanner::new(json.raw())?, 0).ok();
-        (!root.repeats).then(|| root.into_params())
+        (!root.broken).then(|| root.into_params())
     }
 }
 
 /// Reads one line or one body.
 ///
-/// Accepts the JSON that `serde_json` accepts. Nesting deeper than `limits.nesting`, a repeated member and a batch
-/// longer than `limits.batch` break a rule; so does input of 4 GiB or more. Surrogate escapes without a partner are
+/// Accepts the JSON that `serde_json` accepts. What exceeds one of the `limits` and a repeated member break a
+/// rule; so does input of 4 GiB or more. Surrogate escapes without a partner are
 /// accepted where nobody reads them; [`Json::as_str`] refuses them, and so does the method's name here.
 pub fn decode<'m>(bytes: &'m [u8], limits: &DecodeLimits) -> Decoded<'m> {
     let Ok(text) = simdutf8::basic::from_utf8(bytes) else { return Decoded::Malformed(Malformed::Parse) };
@@ -145,7 +148,7 @@ pub fn decode<'m>(bytes: &'m [u8], limits: &DecodeLimits) -> Decoded<'m> {
         let decoded = batch(&mut scanner, limits);
         return decoded.unwrap_or(Decoded::Malformed(Malformed::Parse));
     }
-    let mut root = Root::new(text);
+    let mut root = Root::new(text, limits.members);
     if root.read(&mut scanner, 1).is_err() || scanner.end().is_err() {
         return Decoded::Malformed(Malformed::Parse);
     }
@@ -160,7 +163,7 @@ fn batch<'m>(scanner: &mut Scanner<'m>, limits: &DecodeLimits) -> Scan<Decoded<'
     let mut more = scanner.open(b'[', b']', 1)?;
     while more {
         scanner.forget_depth();
-        let mut root = Root::new(scanner.text());
+        let mut root = Root::new(scanner.text(), limits.members);
         root.read(scanner, 2)?;
         // One too many is enough to know; the rest is only checked.
         if list.len() <= limits.batch {
@@ -187,15 +190,18 @@ struct Root<'m> {
     /// The members of `params`, and of `_meta` in it, if they are objects.
     members: Option<Members<'m>>,
     meta: Option<Members<'m>>,
-    /// A name comes twice.
-    repeats: bool,
+    /// How many members each of them may have.
+    most: usize,
+    /// A name comes twice, or there are too many.
+    broken: bool,
 }
 
 impl<'m> Root<'m> {
     #[inline(always)]
-    fn new(text: &'m str) -> Self {
+    fn new(text: &'m str, most: usize) -> Self {
         Self {
             text,
+            most,
             jsonrpc: None,
             id: None,
             method: None,
@@ -204,7 +210,7 @@ impl<'m> Root<'m> {
             error: None,
             members: None,
             meta: None,
-            repeats: false,
+            broken: false,
         }
     }
 
@@ -237,7 +243,7 @@ impl<'m> Root<'m> {
             b"error" => &mut self.error,
             _ => return Ok(()),
         };
-        self.repeats |= slot.replace(value).is_some();
+        self.broken |= slot.replace(value).is_some();
         Ok(())
     }
 
@@ -254,14 +260,15 @@ impl<'m> Root<'m> {
             let name = scanner.name()?;
             let is_meta = *name.plain(self.text) == *b"_meta" && scanner.peek() == Some(b'{');
             let value = if is_meta {
-                self.meta.insert(Members::new(self.text)).read(scanner, depth + 2)?
+                self.meta.insert(Members::new(self.text)).read(scanner, depth + 2, self.most)?
             } else {
                 scanner.value(depth + 1)?
             };
-            members.push(name, value);
+            members.push(name, value, self.most);
             more = scanner.more(b'}')?;
         }
-        self.repeats |= members.has_duplicates() || self.meta.as_ref().is_some_and(Members::has_duplicates);
+        let is_sound = |members: &Members<'_>| members.are_distinct(self.most);
+        self.broken |= !is_sound(members) || !self.meta.as_ref().is_none_or(is_sound);
         Ok(scanner.since(start))
     }
 
@@ -269,7 +276,7 @@ impl<'m> Root<'m> {
     fn into_message(self, too_deep: bool) -> Result<Message<'m>, Malformed<'m>> {
         let id = self.json(self.id);
         let request_id = id.and_then(Id::from_json);
-        let broken = self.repeats || too_deep;
+        let broken = self.broken || too_deep;
         let is_response = self.method.is_none() && (self.result.is_some() || self.error.is_some());
         let invalid = Err(Malformed::Invalid { id: request_id.filter(|_| !is_response) });
 

@@ -116,7 +116,7 @@ impl<'m> Json<'m> {
             return None;
         }
         let mut members = Members::new(self.0);
-        members.read(&mut Scanner::new(self.0)?, 1).ok()?;
+        members.read(&mut Scanner::new(self.0)?, 1, usize::MAX).ok()?;
         Some(members)
     }
 

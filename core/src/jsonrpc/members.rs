@@ -36,23 +36,31 @@ impl<'m> Members<'m> {
         Self { text, list: SmallVec::new(), escaped: false }
     }
 
-    /// Adds the members of an object that is the `depth`-th container inside each other.
-    pub(super) fn read(&mut self, scanner: &mut Scanner<'m>, depth: usize) -> Scan<Span> {
+    /// Adds the members of an object that is the `depth`-th container inside each other, as [`Members::push`] does.
+    pub(super) fn read(&mut self, scanner: &mut Scanner<'m>, depth: usize, most: usize) -> Scan<Span> {
         let start = scanner.mark();
         let mut more = scanner.open(b'{', b'}', depth)?;
         while more {
             let name = scanner.name()?;
             let value = scanner.value(depth)?;
-            self.push(name, value);
+            self.push(name, value, most);
             more = scanner.more(b'}')?;
         }
         Ok(scanner.since(start))
     }
 
+    /// Adds a member. Keeps no more than one beyond `most`, which is enough to know that there are too many.
     #[inline]
-    pub(super) fn push(&mut self, name: Name, value: Span) {
-        self.escaped |= name.escaped;
-        self.list.push(Member { name: name.span, value });
+    pub(super) fn push(&mut self, name: Name, value: Span, most: usize) {
+        if self.list.len() <= most {
+            self.escaped |= name.escaped;
+            self.list.push(Member { name: name.span, value });
+        }
+    }
+
+    /// Whether there are at most `most` members, and no two with the same name.
+    pub(super) fn are_distinct(&self, most: usize) -> bool {
+        self.list.len() <= most && !self.has_duplicates()
     }
 
     /// The value of the member `name`. If the object repeats the name, the last one, as JavaScript and Python have it;
@@ -83,7 +91,7 @@ impl<'m> Members<'m> {
     }
 
     /// Whether two members have the same name.
-    pub(super) fn has_duplicates(&self) -> bool {
+    fn has_duplicates(&self) -> bool {
         if self.escaped || self.list.len() > PAIRWISE {
             let mut names: Vec<_> = self.iter().map(|(name, _)| name).collect();
             names.sort_unstable();

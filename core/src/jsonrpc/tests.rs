@@ -189,7 +189,7 @@ fn an_array_is_a_batch() {
         (r#"[[{"jsonrpc":"2.0","id":1,"method":"a"}]]"#, "[invalid]"),
         ("[1,]", "parse"),
     ]);
-    let limits = DecodeLimits { nesting: 3, batch: 2 };
+    let limits = DecodeLimits { nesting: 3, batch: 2, ..DecodeLimits::default() };
     assert_eq!(shown(&decode(b"[1,1]", &limits)), "[invalid, invalid]");
     assert_eq!(shown(&decode(b"[1,1,1,1]", &limits)), "invalid");
     // The nesting of one message is not the fault of the next.
@@ -248,12 +248,15 @@ fn numbers_keep_to_their_type() {
 /// Params that come without a message (the engine inside another server).
 #[test]
 fn params_can_be_read_alone() {
-    let params = |text: &'static str| Json::parse(text.as_bytes(), 9).and_then(Params::from_json);
+    let params =
+        |text: &'static str| Json::parse(text.as_bytes(), 9).and_then(|json| Params::from_json(json, 2));
     let object = params(r#"{"uri":"a://b","_meta":{"progressToken":5}}"#).unwrap();
     assert_eq!(object.get("uri").and_then(Json::as_str).as_deref(), Some("a://b"));
     assert_eq!(object.meta("progressToken").and_then(Json::as_u64), Some(5));
     assert!(matches!(params("[]"), Some(Params::Other(_))));
     assert!(params(r#"{"uri":"a","uri":"b"}"#).is_none());
+    assert!(params(r#"{"a":1,"b":2,"c":3}"#).is_none());
+    assert!(params(r#"{"_meta":{"a":1,"b":2,"c":3}}"#).is_none());
 }
 
 /// A value rebuilt through what [`Json`] offers.
