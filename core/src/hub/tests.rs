@@ -339,7 +339,6 @@ fn subscriptions_are_bounded() {
     assert_eq!(world.hub.counts(), Counts { connections: 1, subscriptions: 2, uris: 1 });
     let two_spellings = [("note://a", "note://a"), ("note://a", "NOTE://a"), ("note://b", "note://b")];
     assert_eq!(listen(other, "1", &two_spellings), Ok(vec!["note://b".into()]));
-    // Filters of the largest size do not add up without end.
     assert_eq!(listen(other, "2", &two_spellings), Err(ListenError::LimitReached));
 }
 
