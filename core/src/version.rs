@@ -124,10 +124,8 @@ impl Revision {
         let modern = self.is_modern();
         match error {
             ReadError::Custom { code, .. } => *code,
-            ReadError::InvalidParameter { .. } | ReadError::InvalidUri | ReadError::InputDeclined => {
-                INVALID_PARAMS
-            }
-            ReadError::NotFound if modern => INVALID_PARAMS,
+            ReadError::InvalidParameter { .. } | ReadError::InvalidUri => INVALID_PARAMS,
+            ReadError::NotFound | ReadError::InputDeclined if modern => INVALID_PARAMS,
             ReadError::NotFound => -32002,
             ReadError::AccessDenied if modern => -31003,
             ReadError::AccessDenied => -32003,

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::ReadError;
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
-use crate::resource::CacheHint;
+use crate::resource::{CacheHint, CacheScope};
 use crate::version;
 use std::sync::Arc;
 
@@ -292,8 +292,15 @@ impl Served {
 }
 
 impl ReadTask {
-    /// The hint of one result: its own, else the resource's; none after a round of input.
+    /// The hint of one result: its own, else the resource's; none after a round of input. What is private
+    /// stays so.
     fn cache(&self, own: Option<CacheHint>) -> CacheHint {
-        if self.retried { CacheHint::default() } else { own.unwrap_or_else(|| self.served.cache()) }
+        if self.retried {
+            return CacheHint::default();
+        }
+        let resource = self.served.cache();
+        let own = own.unwrap_or(resource);
+        let scope = if resource.scope == CacheScope::Private { CacheScope::Private } else { own.scope };
+        CacheHint { scope, ..own }
     }
 }
