@@ -2,6 +2,7 @@
 
 use crate::channel::Link;
 use crate::convert::{Gather, Given, Sort};
+use crate::error;
 use crate::function::Function;
 use mcp_resources::connection::{Encoded, Reply, RequestToken};
 use mcp_resources::transport::Cancelled;
@@ -74,10 +75,13 @@ impl Pending {
         if let Some(reply) = self.slot.take() {
             let is_large = given.size() > LARGE;
             let word = move || given.answer(|answer| reply.encode(answer, now));
-            let encoded: Encoded = if is_large { py.detach(word) } else { word() };
+            let mut encoded: Encoded = if is_large { py.detach(word) } else { word() };
+            // Before the client can have the answer.
+            if let Some(misuse) = encoded.misuse.take() {
+                error::log_misuse(py, &function.name, &misuse);
+            }
             let outcome = self.link.pipe.finish(self.token, encoded);
-            let events = self.link.outcome(py, &function.name, outcome);
-            self.link.hand_over(py, events)?;
+            self.link.hand_over(py, outcome.events)?;
         }
         self.link.appended(py, by_worker)
     }

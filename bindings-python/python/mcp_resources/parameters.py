@@ -160,7 +160,7 @@ def _adapter(annotation: Any) -> Callable[[Any], object]:
 
     def convert(text: Any) -> object:
         try:
-            return adapter.validate_strings(text)
+            return adapter.validate_python(text)
         except ValidationError as error:
             raise ValueError(error.errors(include_url=False, include_input=False)[0]["msg"]) from None
 
