@@ -42,12 +42,13 @@ impl Pending {
 
     /// The worker has a result.
     fn succeed(&self, py: Python<'_>, result: Bound<'_, PyAny>) -> PyResult<()> {
-        self.finish(py, Ok(result), true)
+        if self.link.host.queue.get().handled() { self.finish(py, Ok(result), true) } else { Ok(()) }
     }
 
     /// The worker has an exception.
     fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> PyResult<()> {
-        self.finish(py, Err(PyErr::from_value(error)), true)
+        let error = Err(PyErr::from_value(error));
+        if self.link.host.queue.get().handled() { self.finish(py, error, true) } else { Ok(()) }
     }
 }
 

@@ -4,6 +4,9 @@
 //! at a time, waiting for the interpreter: it gets in at the moment when a handler blocks, or after a switch interval.
 //! So short handlers run one after another on one thread without a wake-up each, and a slow one holds nobody back.
 //! A thread leaves its answers unwritten for the next one only if there is such a thread, which writes them first.
+//!
+//! Before the interpreter ends, every thread leaves except those inside handlers: a thread that comes back to an
+//! interpreter that is gone dies where it stands, which frames of Rust do not survive.
 
 use crate::channel::Link;
 use crate::pending::Pending;
@@ -11,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// One call of a handler.
 pub(crate) struct Job {
@@ -23,12 +27,17 @@ pub(crate) struct Job {
 
 type JobParts = (Py<PyAny>, Py<PyTuple>, Option<Py<PyDict>>, Py<Pending>);
 
+/// How long the end of the interpreter waits for threads to leave.
+const LEAVING: Duration = Duration::from_secs(1);
+
 /// See the module.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Queue {
     most: usize,
     state: Mutex<State>,
     bell: Condvar,
+    /// A thread has left, or entered a handler.
+    gone: Condvar,
 }
 
 #[derive(Default)]
@@ -42,6 +51,9 @@ struct State {
     arriving: usize,
     /// Those whose output is not written.
     unwritten: Vec<Arc<Link>>,
+    /// How many threads are inside a handler.
+    handling: usize,
+    stopped: bool,
 }
 
 /// What must be done about waiting jobs.
@@ -54,7 +66,7 @@ pub(crate) enum Need {
 impl Queue {
     #[new]
     fn new(most: usize) -> Self {
-        Self { most: most.max(1), state: Mutex::default(), bell: Condvar::new() }
+        Self { most: most.max(1), state: Mutex::default(), bell: Condvar::new(), gone: Condvar::new() }
     }
 
     /// A new thread is in the interpreter.
@@ -62,17 +74,21 @@ impl Queue {
         self.arrived(py)
     }
 
-    /// The next job: what to call, its arguments, and what to tell the outcome. Waits for one.
-    fn next(slf: &Bound<'_, Self>) -> PyResult<JobParts> {
+    /// The next job: what to call, its arguments, and what to tell the outcome. Waits for one; `None` ends the thread.
+    fn next(slf: &Bound<'_, Self>) -> PyResult<Option<JobParts>> {
         let (py, queue) = (slf.py(), slf.get());
         loop {
+            if queue.leave() {
+                return Ok(None);
+            }
             if let Some((job, need, unwritten)) = queue.take() {
                 if let Need::Thread = need {
                     Self::start_thread(slf, &job.link)?;
                 }
                 write(py, unwritten)?;
                 if !job.pending.get().is_cancelled() {
-                    return Ok((job.run, job.args, job.kwargs, job.pending));
+                    queue.lock().handling += 1;
+                    return Ok(Some((job.run, job.args, job.kwargs, job.pending)));
                 }
                 job.pending.get().abandon(py)?;
             } else {
@@ -83,6 +99,18 @@ impl Queue {
                 }
             }
         }
+    }
+
+    /// The interpreter is about to end: lets every thread leave that is not inside a handler.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| {
+            let mut state = self.lock();
+            state.stopped = true;
+            self.bell.notify_all();
+            let inside = |state: &mut State| state.threads > state.handling;
+            let waited = self.gone.wait_timeout_while(state, LEAVING, inside);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        });
     }
 
     /// How many jobs wait.
@@ -112,6 +140,23 @@ impl Queue {
         }
     }
 
+    /// A handler has returned. Returns whether its outcome is still of interest.
+    pub(crate) fn handled(&self) -> bool {
+        let mut state = self.lock();
+        state.handling -= 1;
+        !state.stopped
+    }
+
+    /// Whether this thread is to end.
+    fn leave(&self) -> bool {
+        let mut state = self.lock();
+        if state.stopped {
+            state.threads -= 1;
+            self.gone.notify_all();
+        }
+        state.stopped
+    }
+
     /// An answer was appended whose writing is left to this queue's threads.
     pub(crate) fn leave_unwritten(&self, link: &Arc<Link>) {
         let mut state = self.lock();
@@ -134,7 +179,7 @@ impl Queue {
 
     /// Calls one idle thread, unless nothing waits or one is on its way.
     fn call_someone(&self, state: &mut State) -> Need {
-        if state.jobs.is_empty() || state.arriving > 0 {
+        if state.jobs.is_empty() || state.arriving > 0 || state.stopped {
             return Need::Nothing;
         }
         if state.idle > state.called {
@@ -166,11 +211,14 @@ impl Queue {
             return false;
         }
         state.idle += 1;
-        while state.called == 0 {
+        while state.called == 0 && !state.stopped {
             state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.called -= 1;
         state.idle -= 1;
+        if state.called == 0 {
+            return false;
+        }
+        state.called -= 1;
         true
     }
 

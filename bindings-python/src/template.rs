@@ -6,7 +6,7 @@ use mcp_resources::template as core;
 use mcp_resources::template::{ExpandError, Lookup, TemplateOptions, Value, Values, VariableOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::str::FromStr;
 
 /// A URI template (RFC 6570).
@@ -137,11 +137,11 @@ impl Variable {
     fn __repr__(&self) -> String {
         let word =
             |word: &Option<String>| word.as_ref().map_or("None".to_owned(), |word| format!("{word:?}"));
+        let empty = if self.empty { "True" } else { "False" };
         format!(
-            "Variable({}, {}, empty={}, chars={:?})",
+            "Variable({}, {}, empty={empty}, chars={:?})",
             word(&self.kind),
             word(&self.policy),
-            self.empty,
             self.chars
         )
     }
@@ -222,7 +222,7 @@ fn lookup<'py>(
     found: &Lookup<'_>,
     templates: &[core::UriTemplate],
 ) -> PyResult<Bound<'py, PyAny>> {
-    let text =
+    let of =
         |index: usize| templates.get(index).map_or_else(String::new, |template| template.as_str().to_owned());
     match found {
         Lookup::Match { index, params } => {
@@ -230,11 +230,11 @@ fn lookup<'py>(
             for (name, value) in params.iter() {
                 values.set_item(name, value_to_py(py, value)?)?;
             }
-            Ok(Bound::new(py, Match { template: text(*index), params: values.unbind() })?.into_any())
+            Ok(Bound::new(py, Match { template: of(*index), params: values.unbind() })?.into_any())
         }
         Lookup::None { .. } => Ok(Bound::new(py, NoMatch)?.into_any()),
         Lookup::Rejected { index, variable, why } => {
-            let (template, variable, why) = (text(*index), variable.to_string(), why.to_string());
+            let (template, variable, why) = (of(*index), variable.to_string(), why.to_string());
             Ok(Bound::new(py, Rejected { template, variable, why })?.into_any())
         }
     }
@@ -242,7 +242,6 @@ fn lookup<'py>(
 
 /// A value to expand; `None` is no value.
 fn value_from_py(value: &Bound<'_, PyAny>) -> PyResult<Option<Value<'static>>> {
-    let text = |value: &Bound<'_, PyAny>| value.str().and_then(|text| text.extract::<String>());
     if value.is_none() {
         return Ok(None);
     }
@@ -254,10 +253,18 @@ fn value_from_py(value: &Bound<'_, PyAny>) -> PyResult<Option<Value<'static>>> {
         let items = value.try_iter()?.map(|item| text(&item?)).collect::<PyResult<Vec<_>>>()?;
         return Ok(Some(Value::from(items)));
     }
-    if value.hasattr("__buffer__")? {
-        return Err(PyTypeError::new_err("a value of a template is a text, a list or a dict"));
-    }
     text(value).map(|text| Some(Value::from(text)))
+}
+
+/// A text, or what prints as one.
+fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
+        return Err(PyTypeError::new_err("a value of a template is a text, a list or a dict, not bytes"));
+    }
+    if let Ok(truth) = value.cast::<PyBool>() {
+        return Ok(truth.is_true().to_string());
+    }
+    value.str()?.extract()
 }
 
 fn parse<T: FromStr<Err: std::fmt::Display>>(option: &str, word: &str) -> PyResult<T> {

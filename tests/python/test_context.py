@@ -107,7 +107,7 @@ async def test_logs_go_to_those_who_want_them() -> None:
     @server.resource("a://b")
     async def handler(ctx: Context) -> str:
         ctx.log.debug("not wanted")
-        ctx.log.warning({"free": 3, "token": "secret"}, name="disk")
+        ctx.log.warning({"free": 3, "password": "secret"}, name="disk")
         ctx.log("error", "plain")
         return "x"
 

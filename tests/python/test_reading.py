@@ -77,9 +77,7 @@ async def fail(server: ResourceServer, handler: Callable[..., object], revision:
         ({"d": date(2025, 1, 2), "l": Level.HIGH, "u": uuid.UUID(int=1)}, None, "application/json"),
     ],
 )
-async def test_returns(
-    server: ResourceServer, how: str, value: object, body: object, mime_type: str
-) -> None:
+async def test_returns(server: ResourceServer, how: str, value: object, body: object, mime_type: str) -> None:
     async def coroutine() -> object:
         return value
 
@@ -108,12 +106,14 @@ async def test_contents_say_more(server: ResourceServer) -> None:
             Contents("one", uri="a://b/1", mime_type="text/x-one", meta={"com.example/n": 1}),
             Contents(b"two"),
             Contents({"three": 3}),
+            Contents(array("B", [4])),
         ]
 
     assert await read(server, several) == [
         Contents("one", uri="a://b/1", mime_type="text/x-one", meta={"com.example/n": 1}),
         Contents(b"two", uri="a://b", mime_type="application/octet-stream"),
         Contents('{"three":3}', uri="a://b", mime_type="application/json"),
+        Contents(b"\x04", uri="a://b", mime_type="application/octet-stream"),
     ]
 
 
@@ -194,9 +194,7 @@ async def test_a_generator_that_fails_late_is_an_error(
     assert "secret" in caplog.text
 
 
-async def test_mixed_chunks_are_the_authors_mistake(
-    server: ResourceServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_mixed_chunks_are_the_authors_mistake(server: ResourceServer, caplog: pytest.LogCaptureFixture) -> None:
     assert (await fail(server, sync_chunks("a", b"b"))).kind == "read_error"
     assert "either text or bytes" in caplog.text
 

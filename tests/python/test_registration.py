@@ -227,9 +227,7 @@ async def test_parameters_are_published_and_complete(server: ResourceServer) -> 
     """S-16."""
 
     @server.resource("a://h/{color}{?days,since}", parameters={"since": Param("YYYY-MM-DD", type="date")})
-    def handler(
-        color: Color, days: Annotated[int, Param("How many")] = 3, since: str = "2025-01-01"
-    ) -> str:
+    def handler(color: Color, days: Annotated[int, Param("How many")] = 3, since: str = "2025-01-01") -> str:
         return "x"
 
     async with Client(server) as client:
@@ -415,7 +413,9 @@ async def test_server_options_reach_the_client() -> None:
 
 def test_limits_are_those_of_the_core() -> None:
     source = (Path(__file__).parents[2] / "core/src/limits.rs").read_text("utf-8")
-    fields = [line.split()[1].rstrip(":") for line in source.splitlines() if line.startswith("    pub ") and ":" in line]
+    fields = [
+        line.split()[1].rstrip(":") for line in source.splitlines() if line.startswith("    pub ") and ":" in line
+    ]
     assert sorted(Limits.__annotations__) == sorted(fields)
     every = Limits(**dict.fromkeys(fields, 1_000))  # type: ignore[typeddict-item]
     ResourceServer("x", version="1", limits=every).add_resource(Resource("a://b"), text="")

@@ -266,8 +266,10 @@ class Queue:
     def __new__(cls, most: int) -> Queue: ...
     def enter(self) -> None:
         """A new thread is in the interpreter."""
-    def next(self) -> tuple[Callable[..., object], tuple[Any, ...], dict[str, Any] | None, Pending]:
-        """The next job: what to call, its arguments, and what to tell the outcome. Waits for one."""
+    def next(self) -> tuple[Callable[..., object], tuple[Any, ...], dict[str, Any] | None, Pending] | None:
+        """The next job: what to call, its arguments, and what to tell the outcome. `None` ends the thread."""
+    def stop(self) -> None:
+        """The interpreter is about to end: lets every thread leave that is not inside a handler."""
     @property
     def waiting(self) -> int:
         """How many jobs wait."""

@@ -4,6 +4,7 @@ The loop of a thread is Python and not Rust: when the interpreter ends, a thread
 stands, which is safe only for frames of Python.
 """
 
+import atexit
 import os
 import threading
 from itertools import count
@@ -20,7 +21,9 @@ def size() -> int:
 
 
 def spawn(queue: Queue) -> None:
-    """Starts one more thread. It ends with the process."""
+    """Starts one more thread. It ends with the interpreter."""
+    if queue.threads == 1:
+        atexit.register(queue.stop)
     threading.Thread(target=_work, args=(queue,), name=f"mcp-resources-{next(_numbers)}", daemon=True).start()
 
 

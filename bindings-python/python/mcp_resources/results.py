@@ -232,9 +232,17 @@ def read(value: object, json_type: str | None) -> tuple[list[Entry], CacheHint |
 
 def _entry(contents: Contents, json_type: str | None) -> Entry:
     body, mime_type = contents.body, contents.mime_type
-    if not isinstance(body, str | bytes | bytearray | memoryview) and not hasattr(body, "__buffer__"):
+    if not isinstance(body, str) and not _is_buffer(body):
         body, mime_type = _json_document(body), mime_type or json_type
     return contents.uri, mime_type, body, None if contents.meta is None else to_json(contents.meta)
+
+
+def _is_buffer(value: Any) -> bool:
+    try:
+        memoryview(value).release()
+    except TypeError:
+        return False
+    return True
 
 
 def _json_document(value: object) -> str:

@@ -109,6 +109,15 @@ impl Stdio {
     }
 }
 
+/// Lets a pipe take an answer of a mebibyte at once, if the system allows that much.
+#[cfg(target_os = "linux")]
+fn enlarge(pipe: &OwnedFd) {
+    let _refused = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enlarge(_: &OwnedFd) {}
+
 /// A descriptor of our own that never blocks. The flag belongs to the *open file*, which other processes may share (a
 /// terminal, a pipe that standard error writes to): where the system can open it anew, theirs stays as it is.
 fn private(fd: BorrowedFd<'_>, access: OFlags) -> io::Result<OwnedFd> {
@@ -120,6 +129,7 @@ fn private(fd: BorrowedFd<'_>, access: OFlags) -> io::Result<OwnedFd> {
         let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
         let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         if let Ok(own) = open(path, flags, Mode::empty()) {
+            enlarge(&own);
             return Ok(own);
         }
     }
