@@ -4,7 +4,6 @@ import asyncio
 import inspect
 
 import pytest
-
 from mcp_resources import ResourceServer
 
 PATIENCE = 30.0

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 from mcp_resources import Context, Limits, Resource, ResourceServer
 
@@ -118,7 +119,7 @@ def leave() -> str:
 
 @server.resource("s://state")
 async def state() -> dict[str, object]:
-    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text("utf-8").splitlines())
     return {
         "threads": threading.active_count(),
         "tasks": len(asyncio.all_tasks()),

@@ -7,7 +7,6 @@ import time
 from typing import Any
 
 import pytest
-
 from mcp_resources import (
     Context,
     Elicit,

@@ -13,7 +13,6 @@ from datetime import date
 from typing import Any
 
 import pytest
-
 from mcp_resources import (
     AccessDenied,
     Contents,

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import pytest
-
 from mcp_resources import (
     CacheHint,
     Icon,
@@ -60,11 +59,11 @@ async def refusal(server: ResourceServer, uri: str) -> ServerError:
 async def test_name_and_description_come_from_the_function(server: ResourceServer) -> None:
     @server.resource("config://app")
     def app_config() -> str:
-        """The configuration
-        of the application.
+        """The configuration of
+        the application.
 
         Not for the client.
-        """
+        """  # noqa: D205
         return "x"
 
     item = await listed(server, "config://app")
@@ -336,9 +335,13 @@ async def test_a_refused_registration_leaves_nothing_behind(server: ResourceServ
 
 
 async def test_a_batch_is_all_or_nothing(server: ResourceServer) -> None:
-    with pytest.raises(RegistrationError), server.batch():
-        server.resource("a://b")(lambda: "")
-        server.resource("a://b")(lambda: "")
+    def twice() -> None:
+        with server.batch():
+            server.resource("a://b")(lambda: "")
+            server.resource("a://b")(lambda: "")
+
+    with pytest.raises(RegistrationError):
+        twice()
     assert server._core.handlers == 0
     with server.batch():
         for number in range(50):

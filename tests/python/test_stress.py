@@ -1,4 +1,4 @@
-"""Answers off the loop without a stall, a deadlock or unbounded memory (flow (b) of the design), on both event loops."""
+"""Answers off the loop without a stall, a deadlock or unbounded memory, on both event loops."""
 
 import random
 import threading

@@ -1,7 +1,6 @@
 """`UriTemplate` and `TemplateSet` by themselves. What matches what is the shared corpus's to test."""
 
 import pytest
-
 from mcp_resources import (
     InvalidTemplate,
     InvalidUri,
