@@ -26,3 +26,8 @@ pub mod testing;
 pub mod transport;
 pub mod uri;
 pub mod version;
+
+/// Compiles what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}
