@@ -225,7 +225,11 @@ impl Link {
             && let Some(line) = reader.lines.next()
         {
             let outcome = self.pipe.line(line);
+            let wakes = outcome.wakes;
             result = calls::handle_all(py, self, self.outcome(py, "", outcome));
+            if wakes && result.is_ok() {
+                result = self.deliver(py);
+            }
             if result.is_err() {
                 break;
             }

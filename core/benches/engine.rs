@@ -1,4 +1,5 @@
 //! M1: one message through the engine and its answer back, without a transport.
+#![expect(clippy::expect_used, reason = "a benchmark stops at its own mistakes")]
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use mcp_resources::catalog::{Edit, Source};

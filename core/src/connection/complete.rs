@@ -60,12 +60,15 @@ impl Connection {
     }
 }
 
+/// Names and values, as in [`CompletionRequest::arguments`].
+type Arguments<'m> = Vec<(Cow<'m, str>, Cow<'m, str>)>;
+
 /// What a client wants completed.
 struct Asked<'m> {
     reference: Cow<'m, str>,
     variable: Cow<'m, str>,
     value: Cow<'m, str>,
-    arguments: Vec<(Cow<'m, str>, Cow<'m, str>)>,
+    arguments: Arguments<'m>,
 }
 
 impl<'m> Asked<'m> {
@@ -106,7 +109,7 @@ impl<'m> Asked<'m> {
 }
 
 /// The values chosen so far.
-fn context<'m>(request: &Request<'m>) -> Result<Vec<(Cow<'m, str>, Cow<'m, str>)>, &'static str> {
+fn context<'m>(request: &Request<'m>) -> Result<Arguments<'m>, &'static str> {
     const WRONG: &str = "Invalid params: context.arguments must be an object of strings";
     let Some(context) = request.params.get("context") else { return Ok(Vec::new()) };
     let Some(arguments) = context.object().ok_or(WRONG)?.get("arguments") else { return Ok(Vec::new()) };

@@ -85,6 +85,8 @@ pub struct Outcome<'m> {
     pub events: Events<'m>,
     /// What the author did wrong, if an answer was not one that its event can have: for the host's log.
     pub misuse: Option<String>,
+    /// There is something for [`Connection::deliver`], as if the connection had been woken.
+    pub wakes: bool,
 }
 
 /// Whether a message has been dealt with.

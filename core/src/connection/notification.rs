@@ -15,9 +15,9 @@ impl Connection {
         let outcome = Outcome::new(Status::Accepted);
         match &*method {
             "notifications/initialized" => {
-                // Whoever owns the stream delivers after every message: nobody needs to be woken.
-                self.engine.hub().ready(self.id, &mut Vec::new());
-                outcome
+                let mut woken = Vec::new();
+                self.engine.hub().ready(self.id, &mut woken);
+                Outcome { wakes: !woken.is_empty(), ..outcome }
             }
             "notifications/cancelled" => outcome.with(self.cancelled(params, out)),
             _ => {

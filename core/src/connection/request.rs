@@ -27,7 +27,7 @@ pub(super) struct Request<'m> {
 
 impl<'m> Outcome<'m> {
     pub(super) fn new(status: Status) -> Self {
-        Self { status, events: Events::new(), misuse: None }
+        Self { status, events: Events::new(), misuse: None, wakes: false }
     }
 
     pub(super) fn answered() -> Self {

@@ -97,6 +97,9 @@ impl Host {
         if let Some(misuse) = &outcome.misuse {
             self.shared.diagnose(&Diagnostic::Misuse(misuse));
         }
+        if outcome.wakes {
+            self.pipe.deliver();
+        }
         let mut following = Vec::new();
         for event in outcome.events {
             let next = self.event(event);
@@ -279,5 +282,5 @@ async fn run(link: Arc<Link>, mut work: Work) {
 
 /// Nothing follows.
 pub(super) fn nothing() -> Outcome<'static> {
-    Outcome { status: Status::Accepted, events: Events::new(), misuse: None }
+    Outcome { status: Status::Accepted, events: Events::new(), misuse: None, wakes: false }
 }

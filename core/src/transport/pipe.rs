@@ -104,7 +104,7 @@ impl Pipe {
             }
             Line::TooLong => {
                 let told = connection.too_long(out);
-                Outcome { status: told.status, events: Events::new(), misuse: told.misuse }
+                Outcome { status: told.status, events: Events::new(), misuse: told.misuse, wakes: false }
             }
         };
         state.after(outcome)
