@@ -5,6 +5,7 @@ import inspect
 
 import pytest
 from mcp_resources import ResourceServer
+from vectors import directory
 
 PATIENCE = 30.0
 
@@ -27,3 +28,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.fixture
 def server() -> ResourceServer:
     return ResourceServer("test", version="1.0.0")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if directory("spec/schema") is None:
+        terminalreporter.write_line("left out: no official schemas beside the project, messages are not validated")

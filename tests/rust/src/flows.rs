@@ -41,9 +41,13 @@ impl Talk {
         let Outcome { events, .. } = self.connection.message(arrival, self.now, &mut out);
         let mut heard = Heard { sent: parse(&out), tokens: Vec::new(), states: Vec::new() };
         for event in events {
-            if let Event::Read(read) = event {
-                heard.tokens.push(read.token);
-                heard.states.push(read.state);
+            match event {
+                Event::Read(read) => {
+                    heard.tokens.push(read.token);
+                    heard.states.push(read.state);
+                }
+                Event::Complete(complete) => heard.tokens.push(complete.token),
+                _ => {}
             }
         }
         heard
@@ -377,6 +381,23 @@ fn an_answer_of_the_wrong_sort_is_named() {
     let outcome = talk.connection.respond(token, answer, talk.now, &mut out);
     assert!(outcome.misuse.is_some());
     assert_eq!(parse(&out)[0]["error"]["code"], -32603);
+}
+
+/// of a thousand values a hundred are sent, and how many there are.
+#[test]
+fn a_completion_has_at_most_a_hundred_values() {
+    let engine = engine("a secret of ours", 0);
+    let handler = engine.new_handler();
+    let add = Edit::AddTemplate { template: Template::new("many://{x}").completes("x"), handler };
+    engine.publish(vec![add], Now::default(), &mut Vec::new()).unwrap();
+    let mut talk = Talk::new(&engine, Peer::Stdio);
+    let params = json!({ "ref": { "type": "ref/resource", "uri": "many://{x}" }, "argument": { "name": "x", "value": "" } });
+    let token = talk.modern(1, "completion/complete", params).tokens[0];
+    let values = (0..1_000).map(|n| n.to_string().into()).collect();
+    let answer = Answer::Completion(Completion { values, ..Completion::default() });
+    let completion = talk.respond(token, answer)["result"]["completion"].clone();
+    assert_eq!(completion["values"].as_array().unwrap().len(), 100);
+    assert_eq!((&completion["total"], &completion["hasMore"]), (&json!(1_000), &json!(true)));
 }
 
 /// a credential that a handler logs is not sent.

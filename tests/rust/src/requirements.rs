@@ -87,7 +87,8 @@ fn tests_of<'t>(path: &str, text: &'t str) -> &'t str {
     if path.ends_with("tests.rs") || path.contains("/tests/") {
         return text;
     }
-    text.find("#[cfg(test)]").map_or("", |at| &text[at..])
+    let mut modules = text.match_indices("#[cfg(test)]\nmod ").map(|(at, _)| &text[at..]);
+    modules.find(|rest| rest.lines().nth(1).is_some_and(|line| line.ends_with('{'))).unwrap_or_default()
 }
 
 fn each_file(folder: &Path, look: &mut dyn FnMut(&str, &str)) {
