@@ -11,8 +11,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
+from socket import SHUT_WR, socketpair
+from socket import socket as Socket
+from typing import Any, TypeAlias
 
 from vectors import MODERN, ROOT, check_message
 
@@ -21,14 +24,15 @@ UNAVAILABLE = (2, 3)
 """Exit codes: there is no server in this language, or it was not built."""
 PATIENCE = 30.0
 
-Message = dict[str, Any]
+Message: TypeAlias = dict[str, Any]
+Process: TypeAlias = "subprocess.Popen[bytes]"
 
 
 class Server:
     """A running server. Every line that it writes must be a message, and valid under its revision's schema."""
 
-    def __init__(self, command: list[str]) -> None:
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def __init__(self, command: list[str], *, socket: bool = False) -> None:
+        self.process, self._input, self._output = (_on_socket if socket else _on_pipes)(command)
         self.negotiated: str | None = None
         self.asked: dict[str, Message] = {}
         self.lines: list[bytes] = []
@@ -43,9 +47,8 @@ class Server:
 
     def write(self, data: bytes) -> None:
         """Writes bytes as they are."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
+        self._input.write(data)
+        self._input.flush()
 
     def send(self, message: object) -> None:
         """Writes one message."""
@@ -124,8 +127,7 @@ class Server:
 
     def end_input(self) -> None:
         """Closes the server's input."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
+        self._input.close()
 
     def wait(self, timeout: float = PATIENCE) -> int:
         """Waits for the exit; its code."""
@@ -146,8 +148,7 @@ class Server:
         return sum(_resident(pid) for pid in _family(self.process.pid))
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in iter(self.process.stdout.readline, b""):
+        for line in iter(self._output.readline, b""):
             self._reading.wait()
             try:
                 self._messages.put(self._take(line))
@@ -176,20 +177,49 @@ class Server:
 
 
 @contextmanager
-def running(command: list[str]) -> Iterator[Server]:
-    """A server, ended at the latest with the block."""
-    server = Server(command)
+def running(command: list[str], *, socket: bool = False) -> Iterator[Server]:
+    """A server, ended at the latest with the block. With `socket` its standard input and output are one."""
+    server = Server(command, socket=socket)
     try:
         yield server
     finally:
         server.pause(False)
         if server.process.poll() is None:
             server.process.kill()
-            server.process.wait()
-        for stream in (server.process.stdin, server.process.stdout, server.process.stderr):
-            if stream is not None:
-                with suppress(OSError):
+        server.wait()
+        for stream in (server._input, server._output, server.process.stderr):
+            with suppress(OSError):
+                if stream is not None:
                     stream.close()
+
+
+def _on_pipes(command: list[str]) -> tuple[Process, Any, Any]:
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return process, process.stdin, process.stdout
+
+
+def _on_socket(command: list[str]) -> tuple[Process, Any, Any]:
+    ours, theirs = socketpair()
+    with theirs:
+        process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=subprocess.PIPE)
+    return process, _Half(ours), ours.makefile("rb")
+
+
+class _Half:
+    """The writing half of a socket: closing it is the end of input for the other side."""
+
+    def __init__(self, socket: Socket) -> None:
+        self._socket = socket
+        self.write = socket.sendall
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        """Ends the input."""
+        with suppress(OSError):
+            self._socket.shutdown(SHUT_WR)
+        self._socket.close()
 
 
 def command(language: str) -> list[str]:
@@ -197,11 +227,12 @@ def command(language: str) -> list[str]:
     return [str(RUN_SERVER), language, "--stdio"]
 
 
+@cache
 def available(language: str) -> str | None:
     """Why the server of a language cannot be run here, if so: it was not built."""
     if not RUN_SERVER.is_file():
         return "there is no conformance server yet"
-    ended = subprocess.run(command(language), stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    ended = subprocess.run(command(language), stdin=subprocess.DEVNULL, capture_output=True, timeout=900, check=False)
     return ended.stderr.decode().strip() if ended.returncode in UNAVAILABLE else None
 
 

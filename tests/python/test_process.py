@@ -155,6 +155,26 @@ def test_a_message_comes_in_single_bytes(server: Server) -> None:
     assert alive(server)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_socket_carries_the_same_framing(language: str) -> None:
+    """R-154: a Unix socket in the place of both pipes."""
+    why = available(language)
+    if why is not None:
+        pytest.skip(why)
+    with running(command(language), socket=True) as server:
+        server.initialize()
+        server.request(1, "resources/subscribe", {"uri": "test://watched-resource"})
+        server.response(1)
+        server.modern(2, "resources/read", {"uri": "test://large-text"})
+        assert len(server.response(2)["result"]["contents"][0]["text"]) == 1_000_000
+        assert server.ask(3, "resources/read", {"uri": "test://trigger/updated"})["result"]
+        told = server.next()
+        assert told is not None
+        assert told["method"] == "notifications/resources/updated"
+        server.end_input()
+        assert server.wait() == 0
+
+
 def test_a_client_that_does_not_read_costs_no_memory(server: Server) -> None:
     """DEC-17: above a high-water mark the server stops to read."""
     assert alive(server)
