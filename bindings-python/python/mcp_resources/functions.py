@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from ._core import Context, Function, Gather, UriTemplate, Variable
 from .errors import RegistrationError
@@ -22,26 +22,22 @@ _GATHER: Slot = ("gather", None, "", None, False, None)
 _ANYTHING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-class Description(NamedTuple):
-    """What a function says of itself: the defaults of `name` and `description`."""
-
-    name: str | None
-    text: str | None
-
-
-def describe(function: Callable[..., object]) -> Description:
-    """The function's name, and the first paragraph of its docstring."""
+def describe(function: Callable[..., object]) -> tuple[str | None, str | None]:
+    """The function's name, and the first paragraph of its docstring: the defaults of `name` and `description`."""
     name = getattr(function, "__name__", None)
     doc = inspect.getdoc(function) if inspect.isroutine(function) else None
     paragraph = (doc or "").strip().split("\n\n")[0]
-    return Description(None if name == "<lambda>" else name, " ".join(paragraph.split()) or None)
+    return None if name == "<lambda>" else name, " ".join(paragraph.split()) or None
 
 
-class Reader(NamedTuple):
+class Reader:
     """A function that reads a resource, and what its annotations say of the template's variables."""
 
-    function: Function
-    parameters: dict[str, Param]
+    __slots__ = ("function", "parameters")
+
+    def __init__(self, function: Function, parameters: dict[str, Param]) -> None:
+        self.function = function
+        self.parameters = parameters
 
 
 class _Slots:

@@ -34,9 +34,9 @@ class ResourceHandler(Generic[P, R]):
         self._template = _template(uri, function, details) if "{" in uri else None
         parameters = details.pop("parameters", {})
         self._reader = reader(function, self._template, parameters, (self._inline, "mime_type" not in details))
-        own = describe(function)
-        details.setdefault("name", own.name)
-        details.setdefault("description", own.text)
+        name, description = describe(function)
+        details.setdefault("name", name)
+        details.setdefault("description", description)
         self._details = {key: value for key, value in details.items() if value is not None}
         self._completers: dict[str, Function] = {}
         self._lister: Function | None = None

@@ -5,10 +5,8 @@ import operator
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeAlias, Union
-from uuid import UUID
 
 from .errors import RegistrationError
 
@@ -62,15 +60,19 @@ class Analysis:
         """Whether `None` is a value: the variable may be undefined."""
 
 
-_TYPES: dict[object, tuple[ParamType, Callable[[str], object] | None]] = {
-    str: ("string", None),
-    int: ("integer", int),
-    float: ("number", float),
-    bool: ("boolean", "true".__eq__),
-    UUID: ("uuid", UUID),
-    date: ("date", date.fromisoformat),
-    datetime: ("date-time", datetime.fromisoformat),
-}
+@functools.cache
+def _types() -> dict[object, tuple[ParamType, Callable[[str], object] | None]]:
+    from datetime import date, datetime  # when the first parameter is registered: importing the package is to be quick
+    from uuid import UUID
+
+    return {
+        int: ("integer", int),
+        float: ("number", float),
+        bool: ("boolean", "true".__eq__),
+        UUID: ("uuid", UUID),
+        date: ("date", date.fromisoformat),
+        datetime: ("date-time", datetime.fromisoformat),
+    }
 
 
 def analyse(annotation: object) -> Analysis:
@@ -119,8 +121,10 @@ def _strip(annotation: object, result: Analysis) -> object:
 
 def _scalar(annotation: object, result: Analysis) -> None:
     param = result.param
-    if annotation in _TYPES:
-        kind, result.convert = _TYPES[annotation]
+    if annotation is str:
+        result.param = _completed(param, "string", None)
+    elif annotation in _types():
+        kind, result.convert = _types()[annotation]
         result.param = _completed(param, kind, None)
     elif typing.get_origin(annotation) is Literal:
         _choice({str(value): value for value in typing.get_args(annotation)}, result)

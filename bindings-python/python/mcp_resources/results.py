@@ -1,7 +1,7 @@
 """What a handler may return besides `str` and bytes, and how the rest becomes JSON."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from .errors import McpError
@@ -124,28 +124,39 @@ class MethodResult:
         self.meta = meta
 
 
-class Elicit(NamedTuple):
+class Elicit:
     """A form for the user. `schema` is a flat JSON schema; the answer is checked against it."""
 
-    message: str
-    schema: Mapping[str, object]
+    __slots__ = ("message", "schema")
+
+    def __init__(self, message: str, schema: Mapping[str, object]) -> None:
+        self.message = message
+        self.schema = schema
 
 
-class ElicitUrl(NamedTuple):
+class ElicitUrl:
     """A page for the user to visit; its URL carries nothing about them."""
 
-    message: str
-    url: str
+    __slots__ = ("message", "url")
+
+    def __init__(self, message: str, url: str) -> None:
+        self.message = message
+        self.url = url
 
 
-class Sample(NamedTuple):
+class Sample:
     """A completion by the client's model: the params of the request."""
 
-    params: Mapping[str, object]
+    __slots__ = ("params",)
+
+    def __init__(self, params: Mapping[str, object]) -> None:
+        self.params = params
 
 
-class ListRoots(NamedTuple):
+class ListRoots:
     """The client's roots."""
+
+    __slots__ = ()
 
 
 InputRequest: TypeAlias = Elicit | ElicitUrl | Sample | ListRoots
@@ -189,7 +200,14 @@ class InputResponse:
 def to_json(value: object) -> str:
     """JSON text of a value: what `json` writes, dataclasses, pydantic models, enums, dates, UUIDs and sets."""
     dump = getattr(value, "model_dump_json", None)
-    return cast(str, dump()) if dump is not None else _encode(value)
+    return cast(str, dump()) if dump is not None else _encoder()(value)
+
+
+@functools.cache
+def _encoder() -> Callable[[object], str]:
+    import json  # not every server needs it, and each is to start quickly
+
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_default).encode
 
 
 def _default(value: object) -> object:
@@ -209,9 +227,6 @@ def _default(value: object) -> object:
     if cls.__module__ == "uuid":
         return str(value)
     raise TypeError(f"{cls.__qualname__} has no JSON form")
-
-
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_default).encode
 
 
 # What the core asks for; each returns plain tuples.
@@ -263,15 +278,14 @@ def input_parts(required: InputRequired) -> tuple[list[tuple[str, str, str, str]
 
 
 def _ask(request: InputRequest) -> tuple[str, str, str]:
-    match request:
-        case Elicit(message, schema):
-            return "form", message, to_json(schema)
-        case ElicitUrl(message, url):
-            return "url", message, url
-        case Sample(params):
-            return "sample", to_json(params), ""
-        case ListRoots():
-            return "roots", "", ""
+    if isinstance(request, Elicit):
+        return "form", request.message, to_json(request.schema)
+    if isinstance(request, ElicitUrl):
+        return "url", request.message, request.url
+    if isinstance(request, Sample):
+        return "sample", to_json(request.params), ""
+    if isinstance(request, ListRoots):
+        return "roots", "", ""
     raise TypeError(f"{request!r} is not Elicit, ElicitUrl, Sample or ListRoots")
 
 
@@ -301,4 +315,8 @@ def method(value: object) -> tuple[str, str | None, str | None]:
 
 def inputs(text: str | None) -> dict[str, InputResponse]:
     """The client's answers by key."""
-    return {} if text is None else {key: InputResponse(value) for key, value in json.loads(text).items()}
+    if text is None:
+        return {}
+    import json
+
+    return {key: InputResponse(value) for key, value in json.loads(text).items()}
