@@ -46,7 +46,7 @@ def add_constants() -> None:
         if isinstance(content, str):
             server.add_resource(resource, text=content)
         else:
-            server.add_resource(resource, data=content)
+            server.add_resource(resource, bytes=content)
     for number in range(60):
         item = Resource(
             f"test://page/{number:03}",

@@ -160,8 +160,15 @@ async def embedded() -> None:
     print("came back", file=sys.stderr, flush=True)
 
 
+class WithoutReaders(asyncio.SelectorEventLoop):
+    """An event loop that cannot wait for descriptors, as one of Windows."""
+
+    def add_reader(self, fd: object, callback: object, *args: object) -> None:
+        raise NotImplementedError
+
+
 def main() -> None:
-    factory = None
+    factory = WithoutReaders if "without-readers" in sys.argv else None
     if "uvloop" in sys.argv:
         import uvloop
 

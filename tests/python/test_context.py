@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import gc
 import threading
 import time
 from typing import Any
@@ -21,6 +22,7 @@ from mcp_resources import (
     ResourceServer,
     Sample,
 )
+from mcp_resources.driver import Driver
 from mcp_resources.testing import Client, InputNeeded, ServerError
 
 LEGACY = "2025-11-25"
@@ -106,7 +108,7 @@ async def test_logs_go_to_those_who_want_them() -> None:
     @server.resource("a://b")
     async def handler(ctx: Context) -> str:
         ctx.log.debug("not wanted")
-        ctx.log.warning({"free": 3, "password": "secret"}, name="disk")
+        ctx.log.warning({"free": 3, "password": "secret"}, logger="disk")
         ctx.log("error", "plain")
         return "x"
 
@@ -346,3 +348,21 @@ async def test_a_method_of_ours_cannot_be_taken(server: ResourceServer) -> None:
     server.method("resources/read")(lambda params: {})
     with pytest.raises(RegistrationError, match="resources/read"):
         server.add_resource(Resource("a://b"), text="")
+
+
+async def test_closed_connections_are_freed(server: ResourceServer) -> None:
+    @server.resource("a://b")
+    async def handler(ctx: Context) -> str:
+        return "x" if ctx.uri else ""
+
+    def drivers() -> int:
+        return sum(isinstance(found, Driver) for found in gc.get_objects())
+
+    gc.collect()
+    before = drivers()
+    for _ in range(10):
+        async with Client(server) as client:
+            await client.read("a://b")
+        del client
+    gc.collect()
+    assert drivers() == before

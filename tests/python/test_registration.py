@@ -354,7 +354,7 @@ async def test_a_batch_is_all_or_nothing(server: ResourceServer) -> None:
 
 async def test_constants_and_removal(server: ResourceServer) -> None:
     server.add_resource(Resource("a://text", mime_type="text/csv"), text="a,b")
-    server.add_resource(Resource("a://data"), data=bytearray(b"\x00\xff"))
+    server.add_resource(Resource("a://data"), bytes=bytearray(b"\x00\xff"))
     server.add_resource(Resource("a://read"), read=lambda: {"a": 1})
     with pytest.raises(TypeError, match="one of"):
         server.add_resource(Resource("a://none"))  # type: ignore[call-overload]

@@ -195,6 +195,14 @@ def test_input_and_output_may_be_files(tmp_path: Path, loop: str) -> None:
     assert len(lines) == 1 + len(KINDS)
 
 
+def test_a_loop_that_cannot_wait_for_descriptors(tmp_path: Path) -> None:
+    with running(tmp_path / "errors", "without-readers") as process:
+        for _ in range(3):
+            process.write(b"".join(read(id, f"s://later/{id}") for id in range(1, 1_001)))
+            assert len(process.answers(1_000)) == 1_000
+        assert process.end() == (0, b"")
+
+
 def test_no_input_at_all(tmp_path: Path) -> None:
     del tmp_path
     ended = subprocess.run(

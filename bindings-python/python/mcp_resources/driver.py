@@ -13,10 +13,10 @@ from ._core import Channel
 class Driver:
     """One channel's event loop. All is called on the loop's thread, except `wake`."""
 
-    channel: Channel
-
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
+        self.channel: Channel | None = None
+        """`None` once it is closed: the channel holds its driver, and neither would ever be freed."""
         self.eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
         """Whether `start` runs a coroutine up to where it waits."""
         eager: Callable[..., asyncio.Task[Any]] = functools.partial(
@@ -30,22 +30,21 @@ class Driver:
 
     def alarm(self, delay: float) -> None:
         """Calls back after `delay` seconds, instead of when it was asked to before."""
-        self.silence()
-        self._timer = self.loop.call_later(delay, self.channel.timer)
-
-    def silence(self) -> None:
-        """Does not call back."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._silence()
+        if self.channel is not None:
+            self._timer = self.loop.call_later(delay, self.channel.timer)
 
     def soon(self) -> None:
         """Writes in the next turn of the loop."""
-        self.loop.call_soon(self.channel.flush)
+        if self.channel is not None:
+            self.loop.call_soon(self.channel.flush)
 
     def wake(self) -> None:
         """Lets the loop look at the channel. From any thread."""
-        with suppress(RuntimeError):  # the loop is closed
-            self.loop.call_soon_threadsafe(self.channel.wake)
+        channel = self.channel
+        if channel is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self.loop.call_soon_threadsafe(channel.wake)
 
     def output(self) -> None:
         """There is something to take, where the core does not write it itself."""
@@ -58,3 +57,14 @@ class Driver:
 
     def idle(self) -> None:
         """After the end: nothing is in flight, and all is written."""
+
+    def release(self) -> None:
+        """Closes the channel and lets go of it."""
+        self._silence()
+        channel, self.channel = self.channel, None
+        if channel is not None:
+            channel.close()
+
+    def _silence(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()

@@ -12,13 +12,14 @@ __all__ = ["Log", "LogLevel"]
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
-logger = logging.getLogger("mcp_resources")
+_logger = logging.getLogger("mcp_resources")
+_HERE = __file__.removesuffix("log.py")
 
 
 class Log:
     """Tells the client of a request what its handler is doing. Nothing is sent that it did not ask for.
 
-    `data` is any JSON value, `name` the logger's name.
+    `data` is any JSON value, `logger` the name of what logs.
     """
 
     __slots__ = ("_context",)
@@ -26,53 +27,61 @@ class Log:
     def __init__(self, context: "Context") -> None:
         self._context = context
 
-    def __call__(self, level: LogLevel, data: object, name: str | None = None) -> None:
+    def __call__(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         """Tells it at the given level."""
-        self._context.send_log(level, to_json(data), name)
+        self._context.send_log(level, to_json(data), logger)
 
-    def debug(self, data: object, name: str | None = None) -> None:
+    def debug(self, data: object, logger: str | None = None) -> None:
         """What only someone who looks for a fault wants to know."""
-        self("debug", data, name)
+        self("debug", data, logger)
 
-    def info(self, data: object, name: str | None = None) -> None:
+    def info(self, data: object, logger: str | None = None) -> None:
         """What happens as it should."""
-        self("info", data, name)
+        self("info", data, logger)
 
-    def notice(self, data: object, name: str | None = None) -> None:
+    def notice(self, data: object, logger: str | None = None) -> None:
         """What happens as it should, and is worth a look."""
-        self("notice", data, name)
+        self("notice", data, logger)
 
-    def warning(self, data: object, name: str | None = None) -> None:
+    def warning(self, data: object, logger: str | None = None) -> None:
         """What may become a fault."""
-        self("warning", data, name)
+        self("warning", data, logger)
 
-    def error(self, data: object, name: str | None = None) -> None:
+    def error(self, data: object, logger: str | None = None) -> None:
         """A fault."""
-        self("error", data, name)
+        self("error", data, logger)
 
-    def critical(self, data: object, name: str | None = None) -> None:
+    def critical(self, data: object, logger: str | None = None) -> None:
         """A fault of a whole part."""
-        self("critical", data, name)
+        self("critical", data, logger)
 
-    def alert(self, data: object, name: str | None = None) -> None:
+    def alert(self, data: object, logger: str | None = None) -> None:
         """Someone must act now."""
-        self("alert", data, name)
+        self("alert", data, logger)
 
-    def emergency(self, data: object, name: str | None = None) -> None:
+    def emergency(self, data: object, logger: str | None = None) -> None:
         """Nothing works."""
-        self("emergency", data, name)
+        self("emergency", data, logger)
 
 
 def failed(name: str, what: str, error: BaseException) -> None:
     """An exception of a handler's: the traceback is the author's, the client hears only that the read failed."""
-    logger.error("%s failed: %s", name, what, exc_info=error)
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_HERE):
+        traceback = traceback.tb_next
+    _logger.error("%s failed: %s", name, what, exc_info=(type(error), error, traceback))
 
 
 def misused(name: str, what: str) -> None:
     """An answer that the request cannot have."""
-    logger.error("%s: %s", name, what)
+    _logger.error("%s: %s", name, what)
 
 
 def held(name: str, seconds: float) -> None:
     """A handler that kept the event loop from everything else."""
-    logger.warning("%s has held the event loop for %.0f ms; everything else waited", name, seconds * 1000)
+    _logger.warning("%s has held the event loop for %.0f ms; everything else waited", name, seconds * 1000)
+
+
+def warned(server: str, warning: str) -> None:
+    """What may not be what the author meant."""
+    _logger.warning("%s: %s", server, warning)

@@ -10,7 +10,7 @@ from . import _core, pool
 from ._core import Edit, Resource
 from .functions import Reader, helper, reader
 from .handler import ResourceHandler
-from .log import logger
+from .log import warned
 from .options import ResourceDetails, ServerOptions
 from .results import to_json
 
@@ -62,7 +62,7 @@ class ResourceServer:
     @overload
     def add_resource(self, resource: Resource, *, text: str) -> None: ...
     @overload
-    def add_resource(self, resource: Resource, *, data: Any) -> None: ...
+    def add_resource(self, resource: Resource, *, bytes: Any) -> None: ...
     @overload
     def add_resource(self, resource: Resource, *, read: Callable[..., object], inline: bool = False) -> None: ...
     def add_resource(
@@ -70,20 +70,20 @@ class ResourceServer:
         resource: Resource,
         *,
         text: str | None = None,
-        data: Any = None,
+        bytes: Any = None,
         read: Callable[..., object] | None = None,
         inline: bool = False,
     ) -> None:
-        """Adds a resource: with a constant `text` or constant bytes (`data`), or a function that reads it.
+        """Adds a resource: with a constant `text` or constant `bytes`, or a function that reads it.
 
         From any thread, also while the server runs; clients are told that the list has changed.
 
         Raises:
             RegistrationError: the URI is registered already, or a field is wrong.
         """
-        given = [source for source in (text, data, read) if source is not None]
+        given = [source for source in (text, bytes, read) if source is not None]
         if len(given) != 1:
-            raise TypeError("give one of text, data and read")
+            raise TypeError("give one of text, bytes and read")
         source: Any = given[0] if read is None else self._reader(read, resource.mime_type is None, inline).function
         self._publish([Edit.add_resource(resource, source)])
 
@@ -201,4 +201,4 @@ class ResourceServer:
         for warning in self._core.publish(edits):
             if warning not in self._warned:
                 self._warned.add(warning)
-                logger.warning("%s: %s", self.name, warning)
+                warned(self.name, warning)

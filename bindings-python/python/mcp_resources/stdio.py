@@ -6,6 +6,7 @@ time, and the end.
 
 import asyncio
 import os
+import select
 import signal
 import threading
 from contextlib import suppress
@@ -41,17 +42,17 @@ class _Stdio(Driver):
         self._idle = asyncio.Event()
         self._polled = (False, False)
         self._reader: _Reader | None = None
-        self.channel = Channel(server, self, stdio=True)
-        self._watchdog = Watchdog(loop, lambda: self.channel.suspended)
+        self._channel = self.channel = Channel(server, self, stdio=True)
+        self._watchdog = Watchdog(loop, lambda: self._channel.suspended)
 
     def change(self, read: bool, write: bool) -> None:
         reads, writes = self._polled
         if read != reads:
             self._wait_for_input(read)
         if write and not writes:
-            self.loop.add_writer(self.channel.output, self.channel.writable)
+            self.loop.add_writer(self._channel.output, self._channel.writable)
         elif writes and not write:
-            self.loop.remove_writer(self.channel.output)
+            self.loop.remove_writer(self._channel.output)
         self._polled = read, write
 
     def suspended(self) -> None:
@@ -71,17 +72,17 @@ class _Stdio(Driver):
 
     async def close(self) -> None:
         """Lets what is in flight finish within the grace, cancels the rest, and writes what the client still takes."""
-        self.channel.stop()
+        self._channel.stop()
         grace = self._server.grace / 1000
         try:
             if not await self._wait(grace):
-                self.channel.cancel_all()
+                self._channel.cancel_all()
                 await self._wait(grace)
         finally:
-            self.channel.close()
+            self.release()
             self.change(False, False)
             self._watchdog.stop()
-            self.silence()
+            del self._channel
 
     async def _wait(self, seconds: float) -> bool:
         try:
@@ -95,12 +96,12 @@ class _Stdio(Driver):
         if self._reader is not None:
             self._reader.pause(not read)
         elif not read:
-            self.loop.remove_reader(self.channel.input)
+            self.loop.remove_reader(self._channel.input)
         else:
             try:
-                self.loop.add_reader(self.channel.input, self.channel.readable)
+                self.loop.add_reader(self._channel.input, self._channel.readable)
             except (OSError, NotImplementedError):  # a regular file, or a loop that cannot wait for descriptors
-                self._reader = _Reader(self.loop, self.channel)
+                self._reader = _Reader(self.loop, self._channel)
 
 
 class _Reader:
@@ -129,10 +130,13 @@ class _Reader:
     def _read(self) -> bytes:
         self._going.wait()
         self._room.acquire()
-        try:
-            return os.read(self._channel.input, _CHUNK)
-        except OSError:
-            return b""
+        while True:
+            try:
+                return os.read(self._channel.input, _CHUNK)
+            except BlockingIOError:
+                select.select([self._channel.input], [], [])
+            except OSError:
+                return b""
 
     def _feed(self, chunk: bytes) -> None:
         self._room.release()

@@ -8,7 +8,7 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -118,8 +118,7 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._channel.stop()
-        self._channel.close()
-        self._driver.silence()
+        self._driver.release()
 
     async def list_resources(self) -> list[dict[str, Any]]:
         """All resources, from all pages, with the members that the revision has."""
@@ -307,9 +306,9 @@ class Connection:
         self._core = server._core
         self._tick, self._unix = now
         self._core.set_time(*now)
-        driver = _Still(self.loop)
-        self._channel = Channel(self._core, driver, stdio=False, threads=False, delivers=False)
-        driver.channel = self._channel
+        self._driver = _Still(self.loop)
+        self._channel = Channel(self._core, self._driver, stdio=False, threads=False, delivers=False)
+        self._driver.channel = self._channel
 
     def receive(self, data: bytes) -> bytes:
         """Takes bytes of the client's, in any chunks, and returns what the server has to write."""
@@ -343,9 +342,8 @@ class Connection:
 
     def close(self) -> None:
         """Ends the connection: what is in flight is cancelled."""
-        self._channel.close()
-        with suppress(RuntimeError):
-            self.settle()
+        self._driver.release()
+        self.settle()
         self.loop.close()
 
     @property
@@ -368,6 +366,10 @@ class _Memory(Driver):
 
     def output(self) -> None:
         self._output()
+
+    def release(self) -> None:
+        super().release()
+        self._output = lambda: None  # it holds the client, and the client the channel
 
 
 class _Still(Driver):
