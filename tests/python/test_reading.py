@@ -117,10 +117,17 @@ async def test_contents_say_more(server: ResourceServer) -> None:
 
 
 async def test_a_result_carries_its_own_caching_hint(server: ResourceServer) -> None:
-    server.resource("a://b", ttl_ms=1)(lambda: ReadResult(Contents("x"), ttl_ms=5, cache_scope="public"))
+    """R-113, R-116: but what is registered as private stays so."""
+
+    def own() -> ReadResult:
+        return ReadResult(Contents("x"), ttl_ms=5, cache_scope="public")
+
+    server.resource("a://b", ttl_ms=1)(own)
+    server.resource("a://c", cache_scope="public")(own)
     async with Client(server) as client:
-        result = await client.request("read", {"uri": "a://b"})
-    assert (result["ttlMs"], result["cacheScope"]) == (5, "public")
+        for uri, scope in (("a://b", "private"), ("a://c", "public")):
+            result = await client.request("read", {"uri": uri})
+            assert (result["ttlMs"], result["cacheScope"]) == (5, scope)
 
 
 async def test_no_contents_at_all_are_not_found(server: ResourceServer) -> None:
@@ -208,7 +215,7 @@ async def test_mixed_chunks_are_the_authors_mistake(server: ResourceServer, capl
         (SizeExceeded(10, 11), "size_exceeded", -31013, -32603, {"limit": 10, "size": 11}),
         (ReadTimeout(5), "timeout", -31008, -32603, {"timeoutMs": 5}),
         (RateLimited(7), "rate_limited", -31029, -32603, {"retryAfterMs": 7}),
-        (InputDeclined(), "input_declined", -32602, -32602, {}),
+        (InputDeclined(), "input_declined", -32602, -32603, {}),
         (RuntimeError("secret"), "read_error", -32603, -32603, {}),
         (ValueError("secret"), "read_error", -32603, -32603, {}),
         (TimeoutError("secret"), "read_error", -32603, -32603, {}),

@@ -1,7 +1,7 @@
 //! Events as the format writes them.
 
 use super::catalog::Handlers;
-use mcp_resources::connection::{Event, RequestToken};
+use mcp_resources::connection::{CompletionRequest, Event, RequestToken};
 use mcp_resources::jsonrpc::Json;
 use mcp_resources::template::{Params, Value as Param};
 use serde_json::{Map, Value, json};
@@ -41,18 +41,7 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
         }
         Event::Complete(complete) => {
             token = Some(complete.token);
-            let arguments = complete.arguments.iter();
-            let arguments: Map<_, _> =
-                arguments.map(|(name, value)| (name.to_string(), json!(value))).collect();
-            object(
-                "complete",
-                [
-                    ("handler", json!(handlers.name(complete.handler))),
-                    ("variable", json!(complete.variable)),
-                    ("value", json!(complete.value)),
-                    ("arguments", if arguments.is_empty() { Value::Null } else { arguments.into() }),
-                ],
-            )
+            completion(&complete, handlers)
         }
         Event::List(list) => {
             token = Some(list.token);
@@ -81,6 +70,20 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
         Event::Replied { ask, .. } => json!({ "replied": ask.0 }),
     };
     Seen { value, token, cancelled }
+}
+
+fn completion(complete: &CompletionRequest<'_>, handlers: &Handlers) -> Value {
+    let arguments = complete.arguments.iter();
+    let arguments: Map<_, _> = arguments.map(|(name, value)| (name.to_string(), json!(value))).collect();
+    object(
+        "complete",
+        [
+            ("handler", json!(handlers.name(complete.handler))),
+            ("variable", json!(complete.variable)),
+            ("value", json!(complete.value)),
+            ("arguments", if arguments.is_empty() { Value::Null } else { arguments.into() }),
+        ],
+    )
 }
 
 /// Whether it is one of those that some languages cannot see.
