@@ -1,111 +1,18 @@
 //! Conversations that fixtures cannot tell: two engines, other peers, threads, many listeners, what an author may not do.
 
+use crate::talk::{Talk, engine, info, parse};
 use crate::vectors;
 use mcp_resources::catalog::{Edit, Source};
 use mcp_resources::connection::{
-    Answer, Arrival, AskError, Completion, Connection, Contents, Event, InputRequired, LogLevel, Outcome,
-    Peer, RequestToken,
+    Answer, AskError, Completion, Contents, Event, InputRequired, LogLevel, Peer,
 };
-use mcp_resources::engine::{Engine, Extension, Options, ServerInfo};
+use mcp_resources::engine::{Engine, Extension, Options};
 use mcp_resources::error::ReadError;
 use mcp_resources::now::Now;
-use mcp_resources::principal::Principal;
 use mcp_resources::resource::{RegistrationError, Resource, Template};
-use mcp_resources::seal::SealKey;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// One connection of one engine, driven by JSON.
-struct Talk {
-    connection: Connection,
-    now: Now,
-}
-
-/// What a message brought about.
-struct Heard {
-    sent: Vec<Value>,
-    tokens: Vec<RequestToken>,
-    states: Vec<Option<Vec<u8>>>,
-}
-
-impl Talk {
-    fn new(engine: &Arc<Engine>, peer: Peer) -> Self {
-        Self { connection: engine.connect(peer), now: Now::default() }
-    }
-
-    fn send(&mut self, message: &Value) -> Heard {
-        let (message, mut out) = (message.to_string(), Vec::new());
-        let principal = Principal::local();
-        let arrival = Arrival { message: message.as_bytes(), principal: &principal };
-        let Outcome { events, .. } = self.connection.message(arrival, self.now, &mut out);
-        let mut heard = Heard { sent: parse(&out), tokens: Vec::new(), states: Vec::new() };
-        for event in events {
-            match event {
-                Event::Read(read) => {
-                    heard.tokens.push(read.token);
-                    heard.states.push(read.state);
-                }
-                Event::Complete(complete) => heard.tokens.push(complete.token),
-                _ => {}
-            }
-        }
-        heard
-    }
-
-    fn modern(&mut self, id: u32, method: &str, mut params: Value) -> Heard {
-        params["_meta"] = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {} });
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
-    }
-
-    fn shake_hands(&mut self, capabilities: &Value) {
-        self.send(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": { "name": "c", "version": "1" } } }));
-        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    }
-
-    fn respond(&mut self, token: RequestToken, answer: Answer<'_>) -> Value {
-        let mut out = Vec::new();
-        self.connection.respond(token, answer, self.now, &mut out);
-        parse(&out).remove(0)
-    }
-
-    fn deliver(&mut self) -> Vec<Value> {
-        let mut out = Vec::new();
-        self.connection.deliver(usize::MAX, self.now, &mut out);
-        parse(&out)
-    }
-}
-
-fn parse(out: &[u8]) -> Vec<Value> {
-    serde_json::Deserializer::from_slice(out).into_iter().map(Result::unwrap).collect()
-}
-
-fn info() -> ServerInfo {
-    ServerInfo { name: "flows".into(), version: "1".into(), ..ServerInfo::default() }
-}
-
-/// A handler at `live://status`, `resources` constants and a page of two.
-fn engine(key: &str, resources: usize) -> Arc<Engine> {
-    let mut options = Options::default();
-    options.limits.page = 2;
-    options.keys = vec![SealKey::from_secret(key.as_bytes()).unwrap()];
-    let engine = Engine::new(info(), options).unwrap();
-    let handler = engine.new_handler();
-    let constant = |n| Edit::AddResource {
-        resource: Resource::new(format!("c://{n:04}")),
-        source: Source::Text("".into()),
-    };
-    let mut edits: Vec<_> = (0..resources).map(constant).collect();
-    edits.push(Edit::AddResource {
-        resource: Resource::new("live://status"),
-        source: Source::Handler(handler),
-    });
-    edits.push(Edit::AddTemplate { template: Template::new("note://{id}"), handler });
-    engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
-    engine
-}
 
 /// Flow 10: a process that shares the key opens what another sealed, one that does not
 /// refuses it.

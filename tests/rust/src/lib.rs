@@ -11,4 +11,8 @@ mod requirements;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
+mod statuses;
+#[cfg(test)]
+mod talk;
+#[cfg(test)]
 mod wire;

@@ -1,0 +1,103 @@
+//! One connection of one engine, driven by JSON.
+
+use mcp_resources::catalog::{Edit, Source};
+use mcp_resources::connection::{Answer, Arrival, Connection, Event, Outcome, Peer, RequestToken, Status};
+use mcp_resources::engine::{Engine, Options, ServerInfo};
+use mcp_resources::now::Now;
+use mcp_resources::principal::Principal;
+use mcp_resources::resource::{Resource, Template};
+use mcp_resources::seal::SealKey;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// See the module.
+pub(crate) struct Talk {
+    pub(crate) connection: Connection,
+    pub(crate) now: Now,
+}
+
+/// What a message brought about.
+pub(crate) struct Heard {
+    pub(crate) sent: Vec<Value>,
+    pub(crate) tokens: Vec<RequestToken>,
+    pub(crate) states: Vec<Option<Vec<u8>>>,
+    pub(crate) status: Status,
+}
+
+impl Talk {
+    pub(crate) fn new(engine: &Arc<Engine>, peer: Peer) -> Self {
+        Self { connection: engine.connect(peer), now: Now::default() }
+    }
+
+    pub(crate) fn send(&mut self, message: &Value) -> Heard {
+        let (message, mut out) = (message.to_string(), Vec::new());
+        let principal = Principal::local();
+        let arrival = Arrival { message: message.as_bytes(), principal: &principal };
+        let Outcome { events, status, .. } = self.connection.message(arrival, self.now, &mut out);
+        let mut heard = Heard { sent: parse(&out), tokens: Vec::new(), states: Vec::new(), status };
+        for event in events {
+            match event {
+                Event::Read(read) => {
+                    heard.tokens.push(read.token);
+                    heard.states.push(read.state);
+                }
+                Event::Complete(complete) => heard.tokens.push(complete.token),
+                _ => {}
+            }
+        }
+        heard
+    }
+
+    pub(crate) fn modern(&mut self, id: u32, method: &str, mut params: Value) -> Heard {
+        params["_meta"] = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {} });
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+    }
+
+    pub(crate) fn shake_hands(&mut self, capabilities: &Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": { "name": "c", "version": "1" } } }));
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    }
+
+    pub(crate) fn respond(&mut self, token: RequestToken, answer: Answer<'_>) -> Value {
+        let mut out = Vec::new();
+        self.connection.respond(token, answer, self.now, &mut out);
+        parse(&out).remove(0)
+    }
+
+    pub(crate) fn deliver(&mut self) -> Vec<Value> {
+        let mut out = Vec::new();
+        self.connection.deliver(usize::MAX, self.now, &mut out);
+        parse(&out)
+    }
+}
+
+pub(crate) fn parse(out: &[u8]) -> Vec<Value> {
+    serde_json::Deserializer::from_slice(out).into_iter().map(Result::unwrap).collect()
+}
+
+pub(crate) fn info() -> ServerInfo {
+    ServerInfo { name: "flows".into(), version: "1".into(), ..ServerInfo::default() }
+}
+
+/// A handler at `live://status`, `resources` constants and a page of two.
+pub(crate) fn engine(key: &str, resources: usize) -> Arc<Engine> {
+    let mut options = Options::default();
+    options.limits.page = 2;
+    options.keys = vec![SealKey::from_secret(key.as_bytes()).unwrap()];
+    let engine = Engine::new(info(), options).unwrap();
+    let handler = engine.new_handler();
+    let constant = |n| Edit::AddResource {
+        resource: Resource::new(format!("c://{n:04}")),
+        source: Source::Text("".into()),
+    };
+    let mut edits: Vec<_> = (0..resources).map(constant).collect();
+    edits.push(Edit::AddResource {
+        resource: Resource::new("live://status"),
+        source: Source::Handler(handler),
+    });
+    edits.push(Edit::AddTemplate { template: Template::new("note://{id}"), handler });
+    engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
+    engine
+}
