@@ -1,7 +1,7 @@
 //! Programs that match text from right to left, with choices in order of preference.
 //!
 //! Reading from the right makes the rightmost separators win and gives the surplus to the left variable, which is the
-//! choice rule. A set of (split, position) pairs that were tried keeps any run within `instructions x (length + 1)`
+//! choice rule. A set of (choice, position) pairs that were tried keeps any run within `instructions x (length + 1)`
 //! steps, whatever the text.
 
 use super::class::Class;
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     code: Box<[Instruction]>,
-    splits: usize,
+    choices: usize,
 }
 
 /// A part of the text, in bytes.
@@ -81,12 +81,19 @@ enum Instruction {
     Literal(Box<[u8]>),
     /// One character of the class, a percent-triplet being one character.
     Step(Class),
+    /// As few characters of the class as possible; what follows is tried wherever `guard` allows. `number` tells
+    /// choices apart.
+    Run {
+        number: u32,
+        class: Class,
+        guard: Guard,
+    },
     /// The slot ends here.
     End(u16),
     /// The slot starts here.
     Start(u16),
     Jump(u32),
-    /// Try `first`, then `second`. `number` tells splits apart; `guard` tells early that `first` cannot work.
+    /// Try `first`, if `guard` allows, then `second`.
     Split {
         number: u32,
         first: u32,
@@ -108,11 +115,11 @@ enum Guard {
 impl Program {
     /// Compiles a sequence of patterns.
     pub(super) fn new(patterns: &[Pattern]) -> Self {
-        let mut compiler = Compiler { code: Vec::new(), splits: 0 };
+        let mut compiler = Compiler { code: Vec::new(), choices: 0 };
         patterns.iter().rev().for_each(|pattern| compiler.pattern(pattern));
         compiler.code.push(Instruction::Match);
         compiler.set_guards();
-        Self { code: compiler.code.into(), splits: compiler.splits }
+        Self { code: compiler.code.into(), choices: compiler.choices }
     }
 
     /// Matches all of `text` from `low` on, and fills the slots with offsets into `text`.
@@ -124,7 +131,7 @@ impl Program {
         meter: &mut Meter,
     ) -> Result<bool, Exhausted> {
         let positions = text.len() - low + 1;
-        let tried = (self.splits * positions).div_ceil(64);
+        let tried = (self.choices * positions).div_ceil(64);
         meter.scan(tried)?;
         let tried = SmallVec::from_elem(0, tried);
         let mut run = Run { code: &self.code, text, low, positions, slots, tried, stack: SmallVec::new() };
@@ -150,7 +157,7 @@ struct Run<'r> {
     low: usize,
     positions: usize,
     slots: &'r mut [Span],
-    /// One bit for each (split, position).
+    /// One bit for each (choice, position).
     tried: SmallVec<[u64; 32]>,
     stack: SmallVec<[Frame; 32]>,
 }
@@ -184,13 +191,27 @@ impl Run<'_> {
                     at = *target;
                     continue;
                 }
-                Instruction::Split { number, first, second, guard } => {
-                    let bit = *number as usize * self.positions + before.len();
-                    let (word, mask) = (&mut self.tried[bit / 64], 1_u64 << (bit % 64));
-                    if *word & mask != 0 {
+                Instruction::Run { number, class, guard } => {
+                    if !self.is_new(*number, before.len()) {
                         return Ok(false);
                     }
-                    *word |= mask;
+                    let length = step(before, *class);
+                    let is_last = length == 0;
+                    if !guard.admits(before) {
+                        if is_last {
+                            return Ok(false);
+                        }
+                        position -= length;
+                        continue;
+                    }
+                    if !is_last {
+                        self.stack.push(Frame::Try { at, position: position - length });
+                    }
+                }
+                Instruction::Split { number, first, second, guard } => {
+                    if !self.is_new(*number, before.len()) {
+                        return Ok(false);
+                    }
                     at = if guard.admits(before) {
                         self.stack.push(Frame::Try { at: *second, position });
                         *first
@@ -204,6 +225,16 @@ impl Run<'_> {
             }
             at += 1;
         }
+    }
+
+    /// Marks a choice at a position as tried; `false` if it was already.
+    #[inline]
+    fn is_new(&mut self, number: u32, position: usize) -> bool {
+        let bit = number as usize * self.positions + position;
+        let (word, mask) = (&mut self.tried[bit / 64], 1_u64 << (bit % 64));
+        let is_new = *word & mask == 0;
+        *word |= mask;
+        is_new
     }
 
     fn set(&mut self, slot: u16, change: impl FnOnce(Span) -> Span) {
@@ -238,7 +269,7 @@ impl Guard {
 
 struct Compiler {
     code: Vec<Instruction>,
-    splits: usize,
+    choices: usize,
 }
 
 impl Compiler {
@@ -285,19 +316,20 @@ impl Compiler {
         self.code.push(Instruction::Start(slot));
     }
 
-    /// As few characters as possible.
     fn run(&mut self, class: Class) {
-        let split = self.split();
-        self.code.push(Instruction::Step(class));
-        self.code.push(Instruction::Jump(target(split)));
-        self.aim(split, self.code.len(), split + 1);
+        let number = self.choice();
+        self.code.push(Instruction::Run { number, class, guard: Guard::Anything });
     }
 
     fn split(&mut self) -> usize {
-        let number = target(self.splits);
-        self.splits += 1;
+        let number = self.choice();
         self.code.push(Instruction::Split { number, first: 0, second: 0, guard: Guard::Anything });
         self.code.len() - 1
+    }
+
+    fn choice(&mut self) -> u32 {
+        self.choices += 1;
+        target(self.choices - 1)
     }
 
     fn aim(&mut self, split: usize, to_first: usize, to_second: usize) {
@@ -306,12 +338,15 @@ impl Compiler {
         }
     }
 
-    /// Notes at each split what its first alternative needs at once.
+    /// Notes at each choice what its first alternative needs at once.
     fn set_guards(&mut self) {
         for at in 0..self.code.len() {
-            let Instruction::Split { first, .. } = self.code[at] else { continue };
-            let needed = self.guard(first as usize);
-            if let Instruction::Split { guard, .. } = &mut self.code[at] {
+            let needed = match self.code[at] {
+                Instruction::Split { first, .. } => self.guard(first as usize),
+                Instruction::Run { .. } => self.guard(at + 1),
+                _ => continue,
+            };
+            if let Instruction::Split { guard, .. } | Instruction::Run { guard, .. } = &mut self.code[at] {
                 *guard = needed;
             }
         }
@@ -326,7 +361,9 @@ impl Compiler {
                     return text.last().map_or(Guard::Anything, |&byte| Guard::Byte(byte));
                 }
                 Instruction::Match => return Guard::Nothing,
-                Instruction::Step(_) | Instruction::Split { .. } => return Guard::Anything,
+                Instruction::Step(_) | Instruction::Run { .. } | Instruction::Split { .. } => {
+                    return Guard::Anything;
+                }
             }
         }
     }
