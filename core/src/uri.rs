@@ -79,6 +79,10 @@ struct Layout {
     authority: Range<usize>,
     /// Whether case means nothing in the authority.
     folds_authority: bool,
+    /// The classes of the scheme's bytes, as a sum.
+    in_scheme: u8,
+    /// The classes of the authority's bytes, as a sum.
+    in_authority: u8,
 }
 
 fn normal_form(uri: &str, max_len: usize, dialect: Dialect) -> Result<Cow<'_, str>, InvalidUri> {
@@ -87,38 +91,60 @@ fn normal_form(uri: &str, max_len: usize, dialect: Dialect) -> Result<Cow<'_, st
     }
     let bytes = uri.as_bytes();
     let layout = layout(bytes)?;
-    check_authority(bytes, &layout.authority)?;
-    let folds = bytes[..layout.scheme].iter().any(u8::is_ascii_uppercase)
-        || layout.folds_authority && has_upper_case(&bytes[layout.authority.clone()]);
-    let encodes = check_bytes(bytes, &layout, dialect)?;
+    // Most authorities are a plain name, of which nothing has to be checked.
+    let is_name = layout.in_authority & (GEN_DELIM | SPECIAL) == 0;
+    if !is_name {
+        check_authority(bytes, &layout.authority)?;
+    }
+    let folds = layout.in_scheme & UPPER != 0
+        || layout.folds_authority
+            && layout.in_authority & UPPER != 0
+            && has_upper_case(&bytes[layout.authority.clone()]);
+    let start = if is_name { layout.authority.end } else { layout.authority.start };
+    let encodes = check_bytes(bytes, start, &layout, dialect)?;
     Ok(if folds || encodes { Cow::Owned(rewrite(bytes, &layout)) } else { Cow::Borrowed(uri) })
 }
 
 fn layout(bytes: &[u8]) -> Result<Layout, InvalidUri> {
-    let Some(scheme) = scheme_len(bytes) else {
+    let (scheme, in_scheme) = run(bytes, SCHEME, SCHEME);
+    if bytes.get(scheme) != Some(&b':') || !bytes[0].is_ascii_alphabetic() {
         return Err(InvalidUri { reason: "it does not begin with a scheme and a colon", offset: 0 });
-    };
+    }
     let rest = scheme + 1;
-    let authority = if bytes[rest..].starts_with(b"//") {
-        let start = rest + 2;
-        let end = bytes[start..].iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
-        start..end.map_or(bytes.len(), |length| start + length)
+    let (authority, in_authority) = if bytes[rest..].starts_with(b"//") {
+        let (length, classes) = run(&bytes[rest + 2..], ENDS_AUTHORITY, 0);
+        (rest + 2..rest + 2 + length, classes)
     } else {
-        rest..rest
+        (rest..rest, 0)
     };
-    Ok(Layout { scheme, authority, folds_authority: folds_authority(&bytes[..scheme]) })
+    let folds_authority = folds_authority(&bytes[..scheme]);
+    Ok(Layout { scheme, authority, folds_authority, in_scheme, in_authority })
+}
+
+/// The length of the run of bytes whose `mask` classes are `expected`, and the sum of their classes.
+#[inline(always)]
+fn run(bytes: &[u8], mask: u8, expected: u8) -> (usize, u8) {
+    let mut seen = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let class = BYTES[usize::from(byte)];
+        if class & mask != expected {
+            return (at, seen);
+        }
+        seen |= class;
+    }
+    (bytes.len(), seen)
 }
 
 /// Length of the scheme that `bytes` begins with, without its colon.
 pub(crate) fn scheme_len(bytes: &[u8]) -> Option<usize> {
-    let end =
-        bytes.iter().position(|byte| !matches!(byte, b'+' | b'-' | b'.') && !byte.is_ascii_alphanumeric())?;
-    (bytes[0].is_ascii_alphabetic() && bytes[end] == b':').then_some(end)
+    let (length, _) = run(bytes, SCHEME, SCHEME);
+    (bytes.get(length) == Some(&b':') && bytes[0].is_ascii_alphabetic()).then_some(length)
 }
 
 /// Whether the authority of this scheme (in any case) is a host name, in which case means nothing.
 pub(crate) fn folds_authority(scheme: &[u8]) -> bool {
-    [&b"http"[..], b"https", b"ws", b"wss", b"ftp"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
+    matches!(scheme.first(), Some(b'h' | b'H' | b'w' | b'W' | b'f' | b'F'))
+        && [&b"http"[..], b"https", b"ws", b"wss", b"ftp"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
 }
 
 /// Checks the structure of the authority; its bytes are judged by [`check_bytes`].
@@ -163,17 +189,15 @@ fn is_ip_literal(inner: &[u8]) -> bool {
     std::str::from_utf8(inner).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
-/// Checks each byte; tells whether a byte after the scheme has to be decoded, encoded or put in upper case.
-fn check_bytes(bytes: &[u8], layout: &Layout, dialect: Dialect) -> Result<bool, InvalidUri> {
+/// Checks each byte from `at` on; tells whether one has to be decoded, encoded or put in upper case.
+fn check_bytes(bytes: &[u8], mut at: usize, layout: &Layout, dialect: Dialect) -> Result<bool, InvalidUri> {
     let mut encodes = false;
     let mut fragment = false;
-    let mut at = layout.scheme;
-    while let Some(&byte) = bytes.get(at) {
+    loop {
+        at += run(&bytes[at..], SPECIAL, 0).0;
+        let Some(&byte) = bytes.get(at) else { return Ok(encodes) };
         let class = BYTES[usize::from(byte)];
         at += 1;
-        if class & PLAIN != 0 {
-            continue;
-        }
         let offset = at - 1;
         match byte {
             b'#' if !fragment => fragment = true,
@@ -193,7 +217,6 @@ fn check_bytes(bytes: &[u8], layout: &Layout, dialect: Dialect) -> Result<bool, 
             _ => return Err(InvalidUri { reason: "this character may not stand in a URI", offset }),
         }
     }
-    Ok(encodes)
 }
 
 /// Whether a letter outside percent-triplets is in upper case.
@@ -235,8 +258,14 @@ pub(crate) const GEN_DELIM: u8 = 4;
 /// What is percent-encoded when it stands raw: bytes of characters outside ASCII, `|`, `^`, and brackets outside the
 /// authority.
 const TOLERATED: u8 = 8;
-/// What may stand anywhere after the scheme as it is.
-const PLAIN: u8 = 16;
+/// What may not stand everywhere, or not as it is: these bytes are looked at one by one.
+const SPECIAL: u8 = 16;
+/// What a scheme may have, but for its first character.
+const SCHEME: u8 = 32;
+/// Letters in upper case.
+const UPPER: u8 = 64;
+/// What ends an authority.
+const ENDS_AUTHORITY: u8 = 128;
 
 const BYTES: [u8; 256] = {
     let mut table = [0; 256];
@@ -244,13 +273,17 @@ const BYTES: [u8; 256] = {
     while at < 256 {
         let byte = at as u8;
         table[at] = match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => UNRESERVED | PLAIN,
-            b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' => SUB_DELIM | PLAIN,
-            b':' | b'/' | b'?' | b'@' => GEN_DELIM | PLAIN,
-            b'#' => GEN_DELIM,
-            b'[' | b']' => GEN_DELIM | TOLERATED,
-            b'|' | b'^' | 0x80..=0xff => TOLERATED,
-            _ => 0,
+            b'A'..=b'Z' => UNRESERVED | SCHEME | UPPER,
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' => UNRESERVED | SCHEME,
+            b'_' | b'~' => UNRESERVED,
+            b'+' => SUB_DELIM | SCHEME,
+            b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b',' | b';' | b'=' => SUB_DELIM,
+            b':' | b'@' => GEN_DELIM,
+            b'/' | b'?' => GEN_DELIM | ENDS_AUTHORITY,
+            b'#' => GEN_DELIM | ENDS_AUTHORITY | SPECIAL,
+            b'[' | b']' => GEN_DELIM | TOLERATED | SPECIAL,
+            b'|' | b'^' | 0x80..=0xff => TOLERATED | SPECIAL,
+            _ => SPECIAL,
         };
         at += 1;
     }

@@ -3,7 +3,7 @@
 use super::compile::{Compiled, Query};
 use super::options::{Kind, Policy};
 use super::parse::{Modifier, Operator};
-use super::policy::{Rejection, check};
+use super::policy::{self, Rejection};
 use super::program::Span;
 use super::slot::Slot;
 use super::value::{Params, Value};
@@ -61,9 +61,9 @@ impl<'u> Captured<'_, 'u> {
 
     /// The slots that are set: number, slot and captured text.
     fn defined(&self) -> impl Iterator<Item = (u16, &Slot, &'u str)> {
-        let slots = (0..).zip(self.template.slots.iter().zip(self.spans));
+        let slots = self.template.slots.iter().zip(self.spans).enumerate();
         slots.filter(|(_, (_, span))| span.is_set()).map(|(number, (slot, span))| {
-            (number, slot, self.uri.get(span.start as usize..span.end as usize).unwrap_or_default())
+            (number as u16, slot, self.uri.get(span.start as usize..span.end as usize).unwrap_or_default())
         })
     }
 
@@ -96,12 +96,12 @@ impl<'u> Captured<'_, 'u> {
 
     fn value(&self, number: u16, slot: &Slot, raw: &'u str) -> Result<Value<'u>, Rejection> {
         match slot.kind {
-            Kind::Scalar => Ok(Value::Scalar(checked(slot.policy, raw)?)),
+            Kind::Scalar => policy::decode(slot.policy, raw).map(Value::Scalar),
             Kind::List => self.list(number, slot, raw).map(Value::List),
             Kind::Map => {
                 let pairs = self.pairs(slot, raw).unwrap_or_default();
                 let decoded = pairs.into_iter().map(|(key, value)| {
-                    Ok((decode(key).ok_or(Rejection::Utf8)?, checked(slot.policy, value)?))
+                    Ok((decode(key).ok_or(Rejection::Utf8)?, policy::decode(slot.policy, value)?))
                 });
                 decoded.collect::<Result<_, _>>().map(Value::Map)
             }
@@ -109,7 +109,7 @@ impl<'u> Captured<'_, 'u> {
     }
 
     fn list(&self, number: u16, slot: &Slot, raw: &'u str) -> Result<Vec<Cow<'u, str>>, Rejection> {
-        let checked = |item| checked(slot.policy, item);
+        let checked = |item| policy::decode(slot.policy, item);
         let items: Vec<_> = match &self.template.query {
             Query::Pairs(pairs) if slot.is_pair_list() => {
                 pairs.list(number, raw).map(checked).collect::<Result<_, _>>()?
@@ -148,12 +148,6 @@ impl<'u> Captured<'_, 'u> {
 fn parameters<'u>(slot: &Slot, raw: &'u str) -> impl Iterator<Item = &'u str> + use<'u> {
     let items = raw.split(slot.separator()).skip(1);
     items.map(|item| item.split_once('=').map_or("", |(_, value)| value))
-}
-
-fn checked(policy: Policy, raw: &str) -> Result<Cow<'_, str>, Rejection> {
-    let value = decode(raw).ok_or(Rejection::Utf8)?;
-    check(policy, &value)?;
-    Ok(value)
 }
 
 /// Occurrences of a variable agree, so the longer one is the whole value.

@@ -9,7 +9,7 @@ use super::lint::{self, Lint};
 use super::policy::Rejection;
 use super::program::Meter;
 use super::remainder::Remainder;
-use super::search::{Best, Search};
+use super::search::{self, Search};
 use super::subject::Subject;
 use super::trie::{Builder, Trie, index};
 use super::value::Params;
@@ -159,24 +159,40 @@ impl TemplateIndex {
     ///
     /// Takes time linear in `normal`, whatever the templates, and at most [`Self::STEP_BUDGET`] steps.
     pub fn lookup<'u>(&self, normal: &'u str) -> Lookup<'u> {
-        self.lookup_within(normal, Self::STEP_BUDGET).0
+        self.find(normal, &mut Meter::new(Self::STEP_BUDGET))
     }
 
     /// The same as [`lookup`](Self::lookup) with another budget; also tells how many steps were taken.
     pub fn lookup_within<'u>(&self, normal: &'u str, budget: u64) -> (Lookup<'u>, u64) {
-        if let Some(&position) = self.0.exact.get(normal) {
-            let index = position as usize;
-            let template = self.0.template(self.0.rank(index));
-            return (Lookup::Match { index, params: Params::new(template.variables.clone()) }, 0);
-        }
         let mut meter = Meter::new(budget);
+        let found = self.find(normal, &mut meter);
+        (found, budget - meter.left())
+    }
+
+    fn find<'u>(&self, normal: &'u str, meter: &mut Meter) -> Lookup<'u> {
+        let indexed = &*self.0;
+        if let Some(&position) = indexed.exact.get(normal) {
+            let index = position as usize;
+            let template = indexed.template(indexed.rank(index));
+            return Lookup::Match { index, params: Params::new(template.variables.clone()) };
+        }
+        if u32::try_from(normal.len()).is_err() {
+            return Lookup::None { exhausted: true };
+        }
         let subject = Subject::new(normal);
-        let outcome = match Search::run(&self.0, &subject, &mut meter) {
-            Ok(Some(best)) => self.outcome(&best, &subject),
-            Ok(None) => Lookup::None { exhausted: false },
-            Err(_) => Lookup::None { exhausted: true },
-        };
-        (outcome, budget - meter.left())
+        let mut search = Search::new(indexed, &subject, meter);
+        if search.run().is_err() {
+            return Lookup::None { exhausted: true };
+        }
+        if search.rank == search::NONE {
+            return Lookup::None { exhausted: false };
+        }
+        let template = indexed.template(search.rank);
+        let index = indexed.positions[search.rank as usize] as usize;
+        match (Captured { template, uri: normal, spans: &search.spans }).params() {
+            Ok(params) => Lookup::Match { index, params },
+            Err(Refused { variable, why }) => Lookup::Rejected { index, variable, why },
+        }
     }
 
     /// What the authors of the templates should know: the lints of each, and which ones others shadow.
@@ -189,15 +205,6 @@ impl TemplateIndex {
     /// proof.
     pub fn lints_of(&self, index: usize) -> Vec<Lint> {
         if index < self.len() { lint::of_indexed(&self.0, self, self.0.rank(index)) } else { Vec::new() }
-    }
-
-    fn outcome<'u>(&self, best: &Best, subject: &Subject<'u>) -> Lookup<'u> {
-        let template = self.0.template(best.rank);
-        let index = self.0.positions[best.rank as usize] as usize;
-        match (Captured { template, uri: subject.uri, spans: &best.spans }).params() {
-            Ok(params) => Lookup::Match { index, params },
-            Err(Refused { variable, why }) => Lookup::Rejected { index, variable, why },
-        }
     }
 }
 

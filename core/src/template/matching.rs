@@ -11,41 +11,35 @@ use smallvec::SmallVec;
 pub(super) type Spans = SmallVec<[Span; 8]>;
 
 impl Compiled {
-    /// Matches what follows the head, which ends at `low` and has captured `head`.
+    /// Matches what follows the head, which ends at `low` and has captured `head`; gives the captures.
     ///
-    /// `Ok(true)` leaves the captures in `spans`. It means that the template wins, unless a value breaks its policy.
+    /// A match means that the template wins, unless a value breaks its policy.
     pub(super) fn finish(
         &self,
         subject: &Subject<'_>,
         (low, head): (usize, &[Span]),
-        spans: &mut Spans,
         meter: &mut Meter,
-    ) -> Result<bool, Exhausted> {
+    ) -> Result<Option<Spans>, Exhausted> {
         if !self.admits_sections(subject) {
-            return Ok(false);
+            return Ok(None);
         }
-        spans.clear();
-        spans.extend_from_slice(head);
+        let mut spans = Spans::from_slice(head);
         spans.resize(self.slots.len(), Span::UNSET);
         let end = if self.is_whole { subject.uri.len() } else { subject.path_end };
-        let matches = self.tail.matches(&subject.bytes()[..end], low, spans, meter)?
-            && self.query(subject, spans, meter)?
-            && self.fragment(subject, spans, meter)?;
-        if !matches || !self.has_filters {
-            return Ok(matches);
-        }
-        meter.scan(subject.uri.len())?;
-        Ok(Captured { template: self, uri: subject.uri, spans }.pass_filters())
+        let matches = self.tail.matches(&subject.bytes()[..end], low, &mut spans, meter)?
+            && self.query(subject, &mut spans, meter)?
+            && self.fragment(subject, &mut spans, meter)?
+            && self.pass_filters(subject, &spans, meter)?;
+        Ok(matches.then_some(spans))
     }
 
-    /// Matches the whole of `subject` without an index.
+    /// Matches the whole of `subject` without an index; gives the captures.
     pub(super) fn matches(
         &self,
         subject: &Subject<'_>,
-        spans: &mut Spans,
         meter: &mut Meter,
-    ) -> Result<bool, Exhausted> {
-        let mut head: Spans = SmallVec::new();
+    ) -> Result<Option<Spans>, Exhausted> {
+        let mut head = Spans::new();
         let mut low = 0;
         meter.scan(subject.uri.len())?;
         for token in &self.head {
@@ -56,14 +50,14 @@ impl Compiled {
                 Token::Literal(_) => 0,
             };
             if length == 0 {
-                return Ok(false);
+                return Ok(None);
             }
             if *token == Token::Capture {
                 head.push(Span::new(low, low + length));
             }
             low += length;
         }
-        self.finish(subject, (low, &head), spans, meter)
+        self.finish(subject, (low, &head), meter)
     }
 
     /// Whether the template allows for the sections that the URI has.
@@ -94,6 +88,19 @@ impl Compiled {
         let Some(fragment) = &self.fragment else { return Ok(true) };
         let start = subject.fragment.unwrap_or(subject.uri.len());
         fragment.matches(subject.bytes(), start, spans, meter)
+    }
+
+    fn pass_filters(
+        &self,
+        subject: &Subject<'_>,
+        spans: &Spans,
+        meter: &mut Meter,
+    ) -> Result<bool, Exhausted> {
+        if !self.has_filters {
+            return Ok(true);
+        }
+        meter.scan(subject.uri.len())?;
+        Ok(Captured { template: self, uri: subject.uri, spans }.pass_filters())
     }
 }
 

@@ -52,7 +52,6 @@ use crate::uri::{InvalidUri, normalize};
 use capture::{Captured, Refused};
 use compile::Compiled;
 use program::Meter;
-use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -153,13 +152,12 @@ impl UriTemplate {
     }
 
     fn lookup<'u>(&self, normal: &'u str) -> Lookup<'u> {
-        let subject = Subject::new(normal);
-        let mut spans = SmallVec::new();
-        match self.0.matches(&subject, &mut spans, &mut Meter::new(TemplateIndex::STEP_BUDGET)) {
-            Ok(true) => {}
-            Ok(false) => return Lookup::None { exhausted: false },
+        let mut meter = Meter::new(TemplateIndex::STEP_BUDGET);
+        let spans = match self.0.matches(&Subject::new(normal), &mut meter) {
+            Ok(Some(spans)) => spans,
+            Ok(None) => return Lookup::None { exhausted: false },
             Err(_) => return Lookup::None { exhausted: true },
-        }
+        };
         match (Captured { template: &self.0, uri: normal, spans: &spans }).params() {
             Ok(params) => Lookup::Match { index: 0, params },
             Err(Refused { variable, why }) => Lookup::Rejected { index: 0, variable, why },

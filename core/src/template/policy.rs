@@ -1,6 +1,8 @@
 //! Which decoded values a template refuses (`Policy`), and what the refusals are called.
 
 use super::options::{Policy, UnknownWord, words};
+use crate::uri;
+use std::borrow::Cow;
 use std::str::FromStr;
 
 words! {
@@ -25,8 +27,29 @@ words! {
     }
 }
 
+/// Decodes one captured text and checks the value.
+pub(super) fn decode(policy: Policy, raw: &str) -> Result<Cow<'_, str>, Rejection> {
+    if raw.bytes().all(|byte| HARMLESS[usize::from(byte)]) {
+        return Ok(Cow::Borrowed(raw));
+    }
+    let value = uri::decode(raw).ok_or(Rejection::Utf8)?;
+    check(policy, &value)?;
+    Ok(value)
+}
+
+/// What stands for itself, and in which no policy finds any fault.
+const HARMLESS: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = b' ';
+    while byte < 0x7f {
+        table[byte as usize] = !matches!(byte, b'%' | b'/' | b'\\' | b'.' | b':');
+        byte += 1;
+    }
+    table
+};
+
 /// Checks one decoded value. Characters are judged from left to right; the first offence is the reason.
-pub(super) fn check(policy: Policy, value: &str) -> Result<(), Rejection> {
+fn check(policy: Policy, value: &str) -> Result<(), Rejection> {
     match policy {
         Policy::Any => Ok(()),
         Policy::Segment => segment(value),

@@ -49,9 +49,12 @@ impl Trie {
     /// The literal child of `node` on the way of `rest`, and the length of its edge.
     #[inline]
     pub(super) fn literal_child(&self, node: &Node, rest: &[u8]) -> Option<(u32, usize)> {
-        let first = *rest.first()?;
         let literals = Range { len: node.children.len - u32::from(node.has_capture), ..node.children };
-        let at = memchr::memchr(first, of(&self.first_bytes, literals))?;
+        let at = match literals.len {
+            0 => return None,
+            1 => 0,
+            _ => memchr::memchr(*rest.first()?, of(&self.first_bytes, literals))?,
+        };
         let child = node.children.start + index(at);
         let edge = of(&self.edges, self.node(child).edge);
         rest.starts_with(edge).then_some((child, edge.len()))
@@ -65,6 +68,11 @@ impl Trie {
     /// The templates whose head ends at `node`, best first, without those behind its gate.
     pub(super) fn entries(&self, node: &Node) -> &[u32] {
         of(&self.entries, node.entries)
+    }
+
+    /// Whether a template's head ends at `node`.
+    pub(super) fn has_entries(&self, node: &Node) -> bool {
+        node.entries.len > 0 || node.gate != NO_GATE
     }
 
     pub(super) fn gate(&self, node: &Node) -> Option<&Gate> {

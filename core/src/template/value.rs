@@ -73,20 +73,22 @@ pub struct Params<'u> {
     // Not a `SmallVec`, which would make the lifetime invariant.
     first: [Option<(u16, Value<'u>)>; 4],
     more: Vec<(u16, Value<'u>)>,
+    count: usize,
 }
 
 impl<'u> Params<'u> {
     /// No values yet, for the variables of one template.
     pub(super) fn new(variables: Arc<[Variable]>) -> Self {
-        Self { variables, first: [const { None }; 4], more: Vec::new() }
+        Self { variables, first: [const { None }; 4], more: Vec::new(), count: 0 }
     }
 
     /// Adds the value of the variable at `position`; the caller adds in template order.
     pub(super) fn push(&mut self, position: u16, value: Value<'u>) {
-        match self.first.iter_mut().find(|place| place.is_none()) {
+        match self.first.get_mut(self.count) {
             Some(place) => *place = Some((position, value)),
             None => self.more.push((position, value)),
         }
+        self.count += 1;
     }
 
     /// The value at `position`, if it was added already.
@@ -113,12 +115,12 @@ impl<'u> Params<'u> {
 
     /// How many variables are defined.
     pub fn len(&self) -> usize {
-        self.first.iter().flatten().count() + self.more.len()
+        self.count
     }
 
     /// Whether no variable is defined.
     pub fn is_empty(&self) -> bool {
-        self.first[0].is_none()
+        self.count == 0
     }
 
     /// All variables of the template, defined or not, in template order.
@@ -133,6 +135,7 @@ impl<'u> Params<'u> {
             variables: self.variables,
             first: self.first.map(|place| place.map(owned)),
             more: self.more.into_iter().map(owned).collect(),
+            count: self.count,
         }
     }
 }
