@@ -372,6 +372,31 @@ NOISY = """
 """
 
 
+NARROW = """
+    from mcp_resources import Limits, Resource, ResourceServer
+
+    server = ResourceServer("narrow", version="1", limits=Limits(output=1))
+    server.add_resource(Resource("test://text"), text="x" * 100)
+    server.run()
+"""
+
+
+def test_lines_that_wait_for_room_are_served_without_another() -> None:
+    """R-149, R-153: the output is full after each answer, and what came in the same write is served all the same."""
+    pytest.importorskip("mcp_resources")
+    with running([sys.executable, "-c", textwrap.dedent(NARROW)]) as server:
+        meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+        params = {"uri": "test://text", "_meta": meta}
+        lines = b""
+        for number in range(5):
+            message = {"jsonrpc": "2.0", "id": number, "method": "resources/read", "params": params}
+            server.asked[str(number)] = message
+            lines += json.dumps(message).encode() + b"\n"
+        server.write(lines)
+        for number in range(5):
+            assert server.response(number)["result"]["contents"][0]["text"] == "x" * 100
+
+
 def test_what_a_handler_prints_stays_out_of_the_protocol() -> None:
     """R-146, R-147: print, logging, the descriptor itself, child processes and C: stdout carries messages alone."""
     pytest.importorskip("mcp_resources")

@@ -1,7 +1,7 @@
 //! Events as the format writes them.
 
 use super::catalog::Handlers;
-use mcp_resources::connection::{CompletionRequest, Event, RequestToken};
+use mcp_resources::connection::{CompletionRequest, Event, ReadRequest, RequestToken};
 use mcp_resources::jsonrpc::Json;
 use mcp_resources::template::{Params, Value as Param};
 use serde_json::{Map, Value, json};
@@ -22,22 +22,7 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
     let value = match event {
         Event::Read(read) => {
             token = Some(read.token);
-            object(
-                "read",
-                [
-                    ("handler", json!(handlers.name(read.handler))),
-                    ("uri", json!(read.uri)),
-                    ("params", params(read.params.as_ref())),
-                    ("inputs", unless_empty(parsed(read.inputs))),
-                    (
-                        "state",
-                        read.state.map_or(Value::Null, |state| {
-                            serde_json::from_slice(&state).expect("as it was given")
-                        }),
-                    ),
-                    ("meta", parsed(read.caller.meta)),
-                ],
-            )
+            reading(read, handlers)
         }
         Event::Complete(complete) => {
             token = Some(complete.token);
@@ -70,6 +55,21 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
         Event::Replied { ask, .. } => json!({ "replied": ask.0 }),
     };
     Seen { value, token, cancelled }
+}
+
+fn reading(read: ReadRequest<'_>, handlers: &Handlers) -> Value {
+    let state = read.state.map(|state| serde_json::from_slice(&state).expect("as it was given"));
+    object(
+        "read",
+        [
+            ("handler", json!(handlers.name(read.handler))),
+            ("uri", json!(read.uri)),
+            ("params", params(read.params.as_ref())),
+            ("inputs", unless_empty(parsed(read.inputs))),
+            ("state", state.unwrap_or_default()),
+            ("meta", parsed(read.caller.meta)),
+        ],
+    )
 }
 
 fn completion(complete: &CompletionRequest<'_>, handlers: &Handlers) -> Value {
