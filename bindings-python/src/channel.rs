@@ -44,6 +44,8 @@ pub(crate) struct Link {
     events: Mutex<Vec<Event<'static>>>,
     /// The loop works on input and will write at its end.
     pumping: AtomicBool,
+    /// Lines wait for room in the output.
+    lines_left: AtomicBool,
     flush_is_due: AtomicBool,
     wake_is_due: AtomicBool,
     ended: AtomicBool,
@@ -92,6 +94,7 @@ impl Channel {
             tasks: Mutex::default(),
             events: Mutex::default(),
             pumping: AtomicBool::new(false),
+            lines_left: AtomicBool::new(false),
             flush_is_due: AtomicBool::new(false),
             wake_is_due: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -206,8 +209,13 @@ impl Channel {
     }
 
     /// What was written to a client in the same process.
-    fn take<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.pipe.take())
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = self.0.pipe.take();
+        while self.0.lines_left.load(Ordering::Acquire) && !self.0.pumping.load(Ordering::Acquire) {
+            self.0.resume(py)?;
+            bytes.append(&mut self.0.pipe.take());
+        }
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// Appends notifications that wait, as far as there is room for so many bytes.
@@ -220,25 +228,31 @@ impl Link {
     /// Serves the lines that have come, as long as the client reads the answers; then writes.
     fn pump(self: &Arc<Self>, py: Python<'_>, mut reader: Reader) -> PyResult<()> {
         self.pumping.store(true, Ordering::Release);
-        let mut result = Ok(());
-        while !self.pipe.is_full()
-            && let Some(line) = reader.lines.next()
-        {
-            let outcome = self.pipe.line(line);
-            let wakes = outcome.wakes;
-            result = calls::handle_all(py, self, self.outcome(py, "", outcome));
-            if wakes && result.is_ok() {
-                result = self.deliver(py);
-            }
-            if result.is_err() {
-                break;
-            }
+        let mut result = self.serve(py, &mut reader);
+        // A client that reads as fast as it writes leaves lines behind without ever blocking the output.
+        while matches!(result, Ok(true)) && self.stdio.is_some() && self.write_out() == Flushed::All {
+            result = self.serve(py, &mut reader);
         }
+        self.lines_left.store(matches!(result, Ok(true)), Ordering::Release);
         *lock(&self.reader) = Some(reader);
         self.pumping.store(false, Ordering::Release);
         self.kick(py)?;
         self.settle(py)?;
-        result
+        result.map(drop)
+    }
+
+    /// Serves lines while there is room for answers; whether some may be left.
+    fn serve(self: &Arc<Self>, py: Python<'_>, reader: &mut Reader) -> PyResult<bool> {
+        while !self.pipe.is_full() {
+            let Some(line) = reader.lines.next() else { return Ok(false) };
+            let outcome = self.pipe.line(line);
+            let wakes = outcome.wakes;
+            calls::handle_all(py, self, self.outcome(py, "", outcome))?;
+            if wakes {
+                self.deliver(py)?;
+            }
+        }
+        Ok(true)
     }
 
     /// Goes on with lines that were left while the output was full.
@@ -290,8 +304,10 @@ impl Link {
         }
         self.poll(py)?;
         self.rearm(py)?;
-        let done =
-            self.ended.load(Ordering::Acquire) && self.pipe.in_flight() == 0 && self.pipe.pending() == 0;
+        let idle = self.pipe.in_flight() == 0
+            && self.pipe.pending() == 0
+            && !self.lines_left.load(Ordering::Acquire);
+        let done = self.ended.load(Ordering::Acquire) && idle;
         if done && !self.idle_told.swap(true, Ordering::AcqRel) {
             self.driver.call_method0(py, "idle")?;
         }
@@ -300,7 +316,8 @@ impl Link {
 
     fn poll(&self, py: Python<'_>) -> PyResult<()> {
         let read = !self.ended.load(Ordering::Acquire) && !self.pipe.is_full();
-        let write = self.stdio.is_some() && self.pipe.pending() > 0;
+        let left = self.pipe.pending() > 0 || self.lines_left.load(Ordering::Acquire);
+        let write = self.stdio.is_some() && left;
         let wanted = if read { READ } else { 0 } | if write { WRITE } else { 0 };
         if self.polled.swap(wanted, Ordering::AcqRel) != wanted {
             self.driver.call_method1(py, "change", (read, write))?;
