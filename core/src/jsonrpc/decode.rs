@@ -19,7 +19,7 @@ pub struct DecodeLimits {
     pub nesting: usize,
     /// How many messages one batch may hold. Default 1,024.
     pub batch: usize,
-    /// How many members `params` may have, and `params._meta`. Default 1,024.
+    /// How many members a message may have, and its `params`, and `params._meta`. Default 1,024.
     pub members: usize,
 }
 
@@ -129,7 +129,7 @@ impl<'m> Params<'m> {
     /// more than `most_members`.
     pub fn from_json(json: Json<'m>, most_members: usize) -> Option<Self> {
         let mut root = Root::new(json.raw(), most_members);
-        root.params = root.read_params(&mut Scanner::new(json.raw())?, 0).ok();
+        root.spans[Slot::Params as usize] = root.read_params(&mut Scanner::new(json.raw())?, 0).ok();
         (!root.broken).then(|| root.into_params())
     }
 }
@@ -178,19 +178,46 @@ fn batch<'m>(scanner: &mut Scanner<'m>, limits: &DecodeLimits) -> Scan<Decoded<'
     Ok(Decoded::Batch(list))
 }
 
+/// A member that JSON-RPC defines.
+#[derive(Clone, Copy)]
+enum Slot {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+}
+
+impl Slot {
+    #[inline(always)]
+    fn of(name: Name, text: &str) -> Option<Self> {
+        if name.escaped { Self::named(&name.decoded(text)?) } else { Self::named(name.span.bytes_of(text)) }
+    }
+
+    #[inline(always)]
+    fn named(name: &[u8]) -> Option<Self> {
+        match name {
+            b"jsonrpc" => Some(Self::Jsonrpc),
+            b"id" => Some(Self::Id),
+            b"method" => Some(Self::Method),
+            b"params" => Some(Self::Params),
+            b"result" => Some(Self::Result),
+            b"error" => Some(Self::Error),
+            _ => None,
+        }
+    }
+}
+
 /// The members of a message that JSON-RPC defines. Built and filled in place: it is too big to be moved for nothing.
 struct Root<'m> {
     text: &'m str,
-    jsonrpc: Option<Span>,
-    id: Option<Span>,
-    method: Option<Span>,
-    params: Option<Span>,
-    result: Option<Span>,
-    error: Option<Span>,
+    /// Where the value of each [`Slot`] is.
+    spans: [Option<Span>; 6],
     /// The members of `params`, and of `_meta` in it, if they are objects.
     members: Option<Members<'m>>,
     meta: Option<Members<'m>>,
-    /// How many members each of them may have.
+    /// How many members each object may have.
     most: usize,
     /// A name comes twice, or there are too many.
     broken: bool,
@@ -199,19 +226,7 @@ struct Root<'m> {
 impl<'m> Root<'m> {
     #[inline(always)]
     fn new(text: &'m str, most: usize) -> Self {
-        Self {
-            text,
-            most,
-            jsonrpc: None,
-            id: None,
-            method: None,
-            params: None,
-            result: None,
-            error: None,
-            members: None,
-            meta: None,
-            broken: false,
-        }
+        Self { text, spans: [None; 6], members: None, meta: None, most, broken: false }
     }
 
     /// Reads a message whose object is the `depth`-th container inside each other; anything else is only checked.
@@ -220,30 +235,21 @@ impl<'m> Root<'m> {
         if scanner.peek() != Some(b'{') {
             return scanner.value(depth - 1).map(drop);
         }
+        let mut left = self.most;
         let mut more = scanner.open(b'{', b'}', depth)?;
         while more {
             let name = scanner.name()?;
-            self.read_member(scanner, name, depth)?;
+            // Behind too many members nothing is looked at any more.
+            let slot = if left > 0 { Slot::of(name, self.text) } else { None };
+            self.broken |= left == 0;
+            left = left.saturating_sub(1);
+            let is_params = matches!(slot, Some(Slot::Params));
+            let value = if is_params { self.read_params(scanner, depth)? } else { scanner.value(depth)? };
+            if let Some(slot) = slot {
+                self.broken |= self.spans[slot as usize].replace(value).is_some();
+            }
             more = scanner.more(b'}')?;
         }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn read_member(&mut self, scanner: &mut Scanner<'m>, name: Name, depth: usize) -> Scan<()> {
-        let name = name.plain(self.text);
-        let is_params = *name == *b"params";
-        let value = if is_params { self.read_params(scanner, depth)? } else { scanner.value(depth)? };
-        let slot = match &*name {
-            b"jsonrpc" => &mut self.jsonrpc,
-            b"id" => &mut self.id,
-            b"method" => &mut self.method,
-            b"params" => &mut self.params,
-            b"result" => &mut self.result,
-            b"error" => &mut self.error,
-            _ => return Ok(()),
-        };
-        self.broken |= slot.replace(value).is_some();
         Ok(())
     }
 
@@ -258,33 +264,36 @@ impl<'m> Root<'m> {
         let mut more = scanner.open(b'{', b'}', depth + 1)?;
         while more {
             let name = scanner.name()?;
-            let is_meta = *name.plain(self.text) == *b"_meta" && scanner.peek() == Some(b'{');
-            let value = if is_meta {
-                self.meta.insert(Members::new(self.text)).read(scanner, depth + 2, self.most)?
+            let is_meta = members.len() <= self.most && name.is(self.text, b"_meta");
+            let value = if is_meta && scanner.peek() == Some(b'{') {
+                let meta = self.meta.insert(Members::new(self.text));
+                let value = meta.read(scanner, depth + 2, self.most)?;
+                self.broken |= !meta.are_distinct(self.most);
+                value
             } else {
                 scanner.value(depth + 1)?
             };
             members.push(name, value, self.most);
             more = scanner.more(b'}')?;
         }
-        let is_sound = |members: &Members<'_>| members.are_distinct(self.most);
-        self.broken |= !is_sound(members) || !self.meta.as_ref().is_none_or(is_sound);
+        self.broken |= !members.are_distinct(self.most);
         Ok(scanner.since(start))
     }
 
     #[inline(always)]
     fn into_message(self, too_deep: bool) -> Result<Message<'m>, Malformed<'m>> {
-        let id = self.json(self.id);
+        let (id, method) = (self.json(Slot::Id), self.json(Slot::Method));
+        let result = (self.json(Slot::Result), self.json(Slot::Error));
         let request_id = id.and_then(Id::from_json);
         let broken = self.broken || too_deep;
-        let is_response = self.method.is_none() && (self.result.is_some() || self.error.is_some());
+        let is_response = method.is_none() && result != (None, None);
         let invalid = Err(Malformed::Invalid { id: request_id.filter(|_| !is_response) });
 
-        if self.json(self.jsonrpc).is_none_or(|version| !version.is_str("2.0")) {
+        if self.json(Slot::Jsonrpc).is_none_or(|version| !version.is_str("2.0")) {
             return invalid;
         }
         if is_response {
-            return match (self.json(self.result), self.json(self.error)) {
+            return match result {
                 (Some(result), None) if !broken => {
                     Ok(Message::Response { id: request_id, result: Ok(result) })
                 }
@@ -294,7 +303,7 @@ impl<'m> Root<'m> {
                 _ => Err(Malformed::Unanswerable),
             };
         }
-        let Some(method) = self.json(self.method).and_then(Json::as_str) else { return invalid };
+        let Some(method) = method.and_then(Json::as_str) else { return invalid };
         match (id, request_id) {
             (None, _) if broken => Err(Malformed::Unanswerable),
             (None, _) => Ok(Message::Notification { method, params: self.into_params() }),
@@ -305,14 +314,14 @@ impl<'m> Root<'m> {
 
     #[inline(always)]
     fn into_params(self) -> Params<'m> {
-        match (self.json(self.params), self.members) {
+        match (self.json(Slot::Params), self.members) {
             (Some(raw), Some(members)) => Params::Object { members, meta: self.meta, raw },
             (Some(other), None) => Params::Other(other),
             (None, _) => Params::Absent,
         }
     }
 
-    fn json(&self, span: Option<Span>) -> Option<Json<'m>> {
-        span.map(|span| Json::trusted(span.of(self.text)))
+    fn json(&self, slot: Slot) -> Option<Json<'m>> {
+        self.spans[slot as usize].map(|span| Json::trusted(span.of(self.text)))
     }
 }

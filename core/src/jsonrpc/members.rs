@@ -92,7 +92,8 @@ impl<'m> Members<'m> {
 
     /// Whether two members have the same name.
     fn has_duplicates(&self) -> bool {
-        if self.escaped || self.list.len() > PAIRWISE {
+        let list = self.list.as_slice();
+        if self.escaped || list.len() > PAIRWISE {
             let mut names: Vec<_> = self.iter().map(|(name, _)| name).collect();
             names.sort_unstable();
             return names.windows(2).any(|pair| pair[0] == pair[1]);
@@ -100,10 +101,14 @@ impl<'m> Members<'m> {
         let same = |one: Span, other: Span| {
             one.len() == other.len() && one.bytes_of(self.text) == other.bytes_of(self.text)
         };
-        self.list
-            .iter()
-            .enumerate()
-            .any(|(i, one)| self.list[..i].iter().any(|other| same(one.name, other.name)))
+        let mut rest = list;
+        while let [first, others @ ..] = rest {
+            if others.iter().any(|other| same(first.name, other.name)) {
+                return true;
+            }
+            rest = others;
+        }
+        false
     }
 
     /// The decoded name of a member of this object.

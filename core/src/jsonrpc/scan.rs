@@ -2,8 +2,6 @@
 //! skips a value; never recurses, so no input can exhaust the stack. Surrogate escapes are checked where a string is
 //! decoded, not here: JavaScript writes a lone surrogate as an escape, and one in a member nobody reads harms nobody.
 
-use std::borrow::Cow;
-
 use crate::json_text::plain_end;
 
 /// The text is not JSON.
@@ -57,17 +55,17 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The name to compare with names that need no escapes. One that cannot be decoded equals none of them as it is.
+    /// Whether the name is `word`, which needs no escapes.
     #[inline(always)]
-    pub(super) fn plain(self, text: &str) -> Cow<'_, [u8]> {
-        let raw = self.span.bytes_of(text);
-        if self.escaped { decoded(raw, self.span.with_quotes().of(text)) } else { Cow::Borrowed(raw) }
+    pub(super) fn is(self, text: &str, word: &[u8]) -> bool {
+        self.span.bytes_of(text) == word || self.escaped && self.decoded(text).as_deref() == Some(word)
     }
-}
 
-#[cold]
-fn decoded<'m>(raw: &'m [u8], quoted: &str) -> Cow<'m, [u8]> {
-    serde_json::from_str(quoted).map_or(Cow::Borrowed(raw), |name: String| Cow::Owned(name.into_bytes()))
+    /// The name without escapes; `None` if it is not Unicode text.
+    #[cold]
+    pub(super) fn decoded(self, text: &str) -> Option<Vec<u8>> {
+        serde_json::from_str(self.span.with_quotes().of(text)).ok().map(String::into_bytes)
+    }
 }
 
 /// A position in a text that is being read.
