@@ -146,7 +146,7 @@ def add(made: ResourceServer, entry: Json, author: Author) -> None:
     elif "text" in entry:
         made.add_resource(resource(entry), text=entry["text"])
     elif "blob" in entry:
-        made.add_resource(resource(entry), data=base64.b64decode(entry["blob"]))
+        made.add_resource(resource(entry), bytes=base64.b64decode(entry["blob"]))
     else:
         made.add_resource(resource(entry), read=author.reader(entry["handler"]))
 
