@@ -17,20 +17,21 @@ use crate::transport::{Cancelled, Flushed, Pipe, Stdio, Wake};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use tokio::runtime::Handle;
 
-/// Words for the thread that reads.
+/// Words for the threads of a peer.
 pub(super) mod word {
     /// The hub has something to tell.
     pub(in crate::server) const DELIVER: u32 = 1;
     /// Stop: finish what is in flight, then end.
     pub(in crate::server) const STOP: u32 = 2;
-    /// Output waits for room, or the other side is gone.
-    pub(in crate::server) const OUTPUT: u32 = 4;
-    /// Look at the deadlines, and at what is in flight, again.
-    pub(in crate::server) const LOOK: u32 = 8;
+    /// Look again: at deadlines, at output that waits for room, at what is in flight.
+    pub(in crate::server) const LOOK: u32 = 4;
+    /// The input has come to its end.
+    pub(in crate::server) const ENDED: u32 = 8;
 }
 
 /// See the module.
@@ -40,6 +41,9 @@ pub(super) struct Host {
     stdio: Stdio,
     runtime: Handle,
     wake: Arc<Wake>,
+    /// The peer has left: nothing more is taken from it.
+    over: AtomicBool,
+    draining: AtomicBool,
     /// Requests that left the loop and are not answered.
     tasks: Mutex<HashMap<RequestToken, Weak<Link>>>,
 }
@@ -48,7 +52,8 @@ impl Host {
     pub(super) fn new(shared: Arc<Shared>, stdio: Stdio, runtime: Handle, wake: Arc<Wake>) -> Arc<Self> {
         let pipe = Pipe::new(&shared.engine, shared.clock.clone());
         shared.joined(pipe.id(), wake.clone());
-        Arc::new(Self { shared, pipe, stdio, runtime, wake, tasks: Mutex::default() })
+        let (over, draining, tasks) = Default::default();
+        Arc::new(Self { shared, pipe, stdio, runtime, wake, over, draining, tasks })
     }
 
     pub(super) fn pipe(&self) -> &Pipe {
@@ -114,7 +119,7 @@ impl Host {
     pub(super) fn flush(&self) -> Flushed {
         let flushed = self.pipe.flush(|bytes| self.stdio.write(bytes));
         if flushed != Flushed::All {
-            self.wake.say(word::OUTPUT);
+            self.wake.say(word::LOOK);
         }
         flushed
     }
@@ -130,18 +135,35 @@ impl Host {
         self.pipe.finish(token, encoded);
         self.tasks().remove(&token);
         self.flush();
-        self.wake.say(word::LOOK);
+        self.settled();
     }
 
     /// Frees the place of a request that gets no answer.
     pub(super) fn abandon(&self, token: RequestToken) {
         self.pipe.abandon(token);
         self.tasks().remove(&token);
-        self.wake.say(word::LOOK);
+        self.settled();
+    }
+
+    /// From now on the keeper waits for what is in flight.
+    pub(super) fn drains(&self) {
+        self.draining.store(true, Ordering::SeqCst);
+    }
+
+    /// A request that had left the loop is dealt with.
+    fn settled(&self) {
+        if self.draining.load(Ordering::SeqCst) {
+            self.wake.say(word::LOOK);
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     /// The peer has left.
     pub(super) fn close(self: &Arc<Self>) {
+        self.over.store(true, Ordering::Release);
         self.shared.left(self.pipe.id());
         for event in self.pipe.close() {
             self.event(event);
@@ -214,6 +236,9 @@ impl Host {
             return;
         }
         self.tasks().insert(link.token(), Arc::downgrade(&link));
+        if let Some(deadline) = self.pipe.deadline() {
+            self.wake.due(deadline, word::LOOK);
+        }
         self.runtime.spawn(run(link, work));
     }
 
@@ -277,7 +302,7 @@ async fn run(link: Arc<Link>, mut work: Work) {
     };
     host.after(outcome);
     host.flush();
-    host.wake.say(word::LOOK);
+    host.settled();
 }
 
 /// Nothing follows.

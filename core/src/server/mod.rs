@@ -55,6 +55,7 @@ use crate::hub::ListKinds;
 use crate::resource::RegistrationError;
 use crate::transport::{Stdio, Waiter};
 use host::Host;
+use run::{Keeper, Reader};
 use shared::Shared;
 use std::fmt;
 use std::io;
@@ -122,7 +123,7 @@ impl ResourceServer {
     /// # Errors
     /// What the system says of the two descriptors.
     pub async fn run_stdio(&self) -> io::Result<()> {
-        self.serve(Stdio::take()?, true).await
+        self.serve(Stdio::take_blocking()?, true).await
     }
 
     /// Serves the client at the other end of a pair of pipes, or of a Unix or TCP socket, in the same framing.
@@ -134,19 +135,26 @@ impl ResourceServer {
         self.serve(Stdio::new(input.into(), output.into())?, false).await
     }
 
-    async fn serve(&self, stdio: Stdio, signals: bool) -> io::Result<()> {
+    async fn serve(&self, stdio: Stdio, is_process: bool) -> io::Result<()> {
         let waiter = Waiter::new()?;
         let terminate = Arc::new(AtomicBool::new(false));
-        let _signals = if signals { Some(Signals::handle(&waiter, &terminate)?) } else { None };
+        let _signals = if is_process { Some(Signals::handle(&waiter, &terminate)?) } else { None };
         let host = Host::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
         let _stop = StopOnDrop(host.clone());
+        let reader = Reader { host: host.clone(), waiter: Waiter::new()?, blocks: is_process };
+        let keeper = Keeper { host, waiter, terminate, reader: reader.waiter.wake().clone() };
         let (tell, told) = oneshot::channel();
-        std::thread::Builder::new().name("mcp-resources".into()).spawn(move || {
+        thread("mcp-reader", move || reader.run())?;
+        thread("mcp-keeper", move || {
             // The receiver is gone if the future was dropped: nobody wants to know.
-            let _ = tell.send(run::run(&host, &waiter, &terminate));
+            let _ = tell.send(keeper.run());
         })?;
-        told.await.unwrap_or_else(|_| Err(io::Error::other("the thread that reads has panicked")))
+        told.await.unwrap_or_else(|_| Err(io::Error::other("a thread of the server has panicked")))
     }
+}
+
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
 }
 
 impl From<Arc<Shared>> for ResourceServer {

@@ -14,7 +14,6 @@ use crate::uri;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Something that the author should know.
@@ -63,8 +62,6 @@ pub(super) struct Shared {
     /// Held while the catalogue and the table of functions change together.
     editing: Mutex<()>,
     peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
-    /// The deadline of the engine that a peer's thread already waits for.
-    armed: AtomicU64,
 }
 
 impl Shared {
@@ -82,7 +79,6 @@ impl Shared {
             watch,
             editing: Mutex::new(()),
             peers: Mutex::default(),
-            armed: AtomicU64::new(Millis::MAX),
         })
     }
 
@@ -142,7 +138,6 @@ impl Shared {
             self.say(&woken, word::DELIVER);
             deadline = self.engine.deadline();
         }
-        self.armed.store(deadline.unwrap_or(Millis::MAX), Ordering::Release);
         deadline
     }
 
@@ -163,8 +158,7 @@ impl Shared {
     pub(super) fn left(&self, id: ConnectionId) {
         let mut peers = self.peers();
         peers.remove(&id);
-        // Whoever is left takes over the engine's deadline.
-        self.armed.store(Millis::MAX, Ordering::Release);
+        // Somebody else has to keep the engine's time now.
         for wake in peers.values() {
             wake.say(word::LOOK);
         }
@@ -173,8 +167,10 @@ impl Shared {
     /// Wakes those who have something to deliver, and somebody for a deadline that nobody waits for yet.
     fn wake(&self, woken: &[ConnectionId]) {
         self.say(woken, word::DELIVER);
-        if self.engine.deadline().is_some_and(|deadline| deadline < self.armed.load(Ordering::Acquire))
-            && let Some(wake) = self.peers().values().next()
+        let Some(deadline) = self.engine.deadline() else { return };
+        let peers = self.peers();
+        if !peers.values().any(|wake| wake.armed() <= deadline)
+            && let Some(wake) = peers.values().next()
         {
             wake.say(word::LOOK);
         }

@@ -6,6 +6,7 @@
 )]
 
 use crate::now::{Millis, Now};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,18 +14,22 @@ use std::time::{Duration, Instant, SystemTime};
 #[derive(Debug)]
 pub struct Clock {
     start: Instant,
+    /// Whether `set` holds a time.
+    is_set: AtomicBool,
     set: Mutex<Option<Now>>,
 }
 
 impl Clock {
     /// The machine's clocks; `tick` counts from now.
     pub fn new() -> Self {
-        Self { start: Instant::now(), set: Mutex::new(None) }
+        Self { start: Instant::now(), is_set: AtomicBool::new(false), set: Mutex::new(None) }
     }
 
     /// The time.
     pub fn now(&self) -> Now {
-        if let Some(now) = *self.set.lock().unwrap_or_else(PoisonError::into_inner) {
+        if self.is_set.load(Ordering::Acquire)
+            && let Some(now) = *self.set.lock().unwrap_or_else(PoisonError::into_inner)
+        {
             return now;
         }
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -34,6 +39,7 @@ impl Clock {
     /// Stops the clock at `now`, until it is set again; `None` lets it run. For tests.
     pub fn set(&self, now: Option<Now>) {
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        self.is_set.store(now.is_some(), Ordering::Release);
     }
 }
 

@@ -216,7 +216,6 @@ impl Pipe {
 
     /// Writes what waits. `write` takes what it can and returns how much; 0 is nothing now.
     pub fn flush(&self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> Flushed {
-        let now = self.clock.now();
         let mut state = self.lock();
         loop {
             while state.pending() > 0 {
@@ -242,7 +241,7 @@ impl Pipe {
             if !state.undelivered {
                 return Flushed::All;
             }
-            state.deliver(self.high_water, now);
+            state.deliver(self.high_water, self.clock.now());
         }
     }
 

@@ -31,7 +31,19 @@ impl Stdio {
     /// # Errors
     /// What the system says, if a descriptor is closed or there are too many.
     pub fn take() -> io::Result<Self> {
-        let input = private(rustix::stdio::stdin(), OFlags::RDONLY)?;
+        Self::take_from(private(rustix::stdio::stdin(), OFlags::RDONLY)?)
+    }
+
+    /// The same, but a read waits for input: for a thread that has nothing else to do. Where the other side has made the
+    /// input non-blocking it may still give [`Received::Nothing`].
+    ///
+    /// # Errors
+    /// As [`Stdio::take`].
+    pub fn take_blocking() -> io::Result<Self> {
+        Self::take_from(fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?)
+    }
+
+    fn take_from(input: OwnedFd) -> io::Result<Self> {
         let output = private(rustix::stdio::stdout(), OFlags::WRONLY)?;
         let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         rustix::stdio::dup2_stdin(&null)?;

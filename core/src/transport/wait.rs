@@ -2,12 +2,13 @@
 //!
 //! Law: a word costs a system call only while the thread sleeps.
 
+use crate::now::Millis;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What other threads hold: words are bits, and one that was said twice before it was heard is one word.
@@ -16,6 +17,8 @@ pub struct Wake {
     writer: OwnedFd,
     asleep: AtomicBool,
     words: AtomicU32,
+    /// When the thread wakes by itself.
+    armed: AtomicU64,
 }
 
 /// What the sleeping thread holds.
@@ -60,6 +63,24 @@ impl Wake {
         self.words.swap(0, Ordering::SeqCst)
     }
 
+    /// The thread wakes by itself at this time. It says [`Millis::MAX`] before it looks for the time to say here, so that
+    /// nobody relies on a time that is about to change.
+    pub fn arm(&self, at: Millis) {
+        self.armed.store(at, Ordering::SeqCst);
+    }
+
+    /// When the thread wakes by itself, on a clock that the two sides agree on.
+    pub fn armed(&self) -> Millis {
+        self.armed.load(Ordering::SeqCst)
+    }
+
+    /// Something is due at `at`: says `bits` unless the thread wakes by then anyway.
+    pub fn due(&self, at: Millis, bits: u32) {
+        if self.armed() > at {
+            self.say(bits);
+        }
+    }
+
     /// A descriptor that wakes the thread when a byte is written to it: for a signal handler.
     ///
     /// # Errors
@@ -76,7 +97,12 @@ impl Waiter {
     /// What the system says, if there are too many descriptors.
     pub fn new() -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
-        let wake = Wake { writer: writer.into(), asleep: AtomicBool::new(false), words: AtomicU32::new(0) };
+        let wake = Wake {
+            writer: writer.into(),
+            asleep: AtomicBool::new(false),
+            words: AtomicU32::new(0),
+            armed: AtomicU64::new(Millis::MAX),
+        };
         Ok(Self { reader: reader.into(), wake: Arc::new(wake) })
     }
 
