@@ -1,5 +1,6 @@
 //! Each example does what its first lines say, as a process over stdio. `tests/python/test_examples.py` asks the same of
 //! all languages through the official client.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it did not expect")]
 
 use mcp_resources_examples::data;
 use serde_json::{Value, json};
