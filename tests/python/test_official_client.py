@@ -1,11 +1,10 @@
-"""The official Python client against the Python fixture server, in both eras."""
+"""The official Python client against the fixture servers, in both eras."""
 
 import asyncio
 import base64
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -13,11 +12,9 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
+from process import available, command
 
-ROOT = Path(__file__).resolve().parents[2]
-SERVER = StdioServerParameters(
-    command=sys.executable, args=[str(ROOT / "tests" / "conformance" / "python_server.py"), "--stdio"]
-)
+SERVER = StdioServerParameters(command="")
 MODERN, LEGACY = "2026-07-28", "legacy"
 WATCHED = "test://watched-resource"
 
@@ -25,6 +22,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
     pytest.mark.parametrize("mode", [LEGACY, MODERN]),
 ]
+
+
+@pytest.fixture(autouse=True, params=["rust", "python"])
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if why := available(request.param):
+        pytest.skip(why)
+    program, *arguments = command(request.param)
+    monkeypatch.setattr(sys.modules[__name__], "SERVER", StdioServerParameters(command=program, args=arguments))
 
 
 @asynccontextmanager
