@@ -100,7 +100,7 @@ pub fn object_text(text: &str, nesting: usize) -> Option<String> {
 }
 
 /// Valid JSON without the white space between its tokens.
-fn compact(json: &str) -> String {
+pub(crate) fn compact(json: &str) -> String {
     let (mut quoted, mut escaped) = (false, false);
     let keep = |char: &char| {
         if quoted {

@@ -10,6 +10,7 @@ use super::terms::Capabilities;
 use super::words::Wording;
 use crate::engine::Engine;
 use crate::jsonrpc::{self, Json, ObjectWriter};
+use crate::meta;
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::uri;
@@ -240,10 +241,10 @@ fn write_request(request: &mut ObjectWriter<'_>, ask: &InputAsk<'_>) {
     }
 }
 
-/// Writes JSON text that [`question`] found to be well-formed, on one line.
+/// Writes JSON text that [`question`] found to be well-formed, on one line, in the author's order: that is the order of
+/// the fields of a form.
 fn put_json(out: &mut Vec<u8>, text: &str) {
-    let value: Value = serde_json::from_str(text).unwrap_or_default();
-    out.extend_from_slice(value.to_string().as_bytes());
+    out.extend_from_slice(meta::compact(text).as_bytes());
 }
 
 /// What must be remembered of a question; the error is the author's mistake (R-143).
@@ -327,5 +328,21 @@ impl Capabilities {
             Sort::SamplingTools => self.sampling_tools,
             Sort::Roots => self.roots,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-145: on one line, and the fields stay in the order in which the author wants them filled in.
+    #[test]
+    fn a_schema_keeps_its_order_and_loses_its_line_breaks() {
+        let mut out = Vec::new();
+        put_json(&mut out, "{\n  \"type\": \"object\",\n  \"properties\": {\"b\": {}, \"a\": {\"title\": \"a b\"}}\n}");
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            r#"{"type":"object","properties":{"b":{},"a":{"title":"a b"}}}"#
+        );
     }
 }
