@@ -1,0 +1,66 @@
+/**
+ * Standard Schema v1 (https://standardschema.dev): what zod, valibot, arktype and others let themselves be asked
+ * through, and how a variable is held to a schema. Knows no library.
+ */
+import { InvalidParameter } from './errors.js';
+
+/** A schema of any library that has the interface. */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+/** What a schema says of a value: its output, or what is wrong. */
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+/** One thing that is wrong. */
+export interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** Longest phrase that a client is told of what was expected, in UTF-16 code units. */
+const LONGEST = 200;
+
+/** Whether `value` is a schema. Those of arktype are functions. */
+export function isSchema(value: unknown): value is StandardSchema {
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
+  const standard = (value as Partial<StandardSchema>)['~standard'];
+  return typeof standard === 'object' && standard !== null && typeof standard.validate === 'function';
+}
+
+/**
+ * Holds the value of a variable to a schema. `value` is `undefined` where the URI leaves the variable out: the schema
+ * says what that means.
+ *
+ * @returns the schema's output, or a promise of it if the schema is asynchronous.
+ * @throws {InvalidParameter} the schema refuses the value; rejects with it, if asynchronous.
+ */
+export function validate<Output>(
+  parameter: string,
+  schema: StandardSchema<unknown, Output>,
+  value: unknown,
+): Output | Promise<Output> {
+  const result = schema['~standard'].validate(value);
+  return result instanceof Promise ? result.then((late) => accept(parameter, late)) : accept(parameter, result);
+}
+
+function accept<Output>(parameter: string, result: StandardResult<Output>): Output {
+  if (result.issues !== undefined) throw new InvalidParameter(parameter, phrase(result.issues));
+  return result.value;
+}
+
+/** One line for the client. A list's item or a map's value is named by where it stands. */
+function phrase(issues: readonly StandardIssue[]): string {
+  const [first] = issues;
+  if (first === undefined) return 'another value';
+  const place = (first.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
+  const line = `${place === '' ? '' : `${place}: `}${first.message}`.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+  return line.length > LONGEST ? `${line.slice(0, LONGEST - 1).toWellFormed()}…` : line;
+}
