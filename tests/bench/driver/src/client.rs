@@ -10,8 +10,39 @@ use std::io::Write;
 pub(crate) const INITIALIZE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":\
 {\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"bench\",\"version\":\"1\"}}}\n";
 
+/// The revision of a legacy session.
+pub(crate) const LEGACY: &str = "2025-06-18";
+
+/// The revision of requests that are complete in themselves.
+pub(crate) const MODERN: &str = "2026-07-28";
+
 /// The end of the handshake.
 pub(crate) const INITIALIZED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+
+/// `_meta` of a modern request.
+const META: &[u8] = b"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\
+\"io.modelcontextprotocol/clientInfo\":{\"name\":\"bench\",\"version\":\"1\"},\
+\"io.modelcontextprotocol/clientCapabilities\":{}}";
+
+/// Appends a `subscriptions/listen` for one resource.
+pub(crate) fn listen(out: &mut Vec<u8>, id: u64, uri: &str) -> std::io::Result<()> {
+    write!(
+        out,
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"subscriptions/listen\",\"params\":{{\
+\"notifications\":{{\"resourceSubscriptions\":[\"{uri}\"]}},"
+    )?;
+    out.extend_from_slice(META);
+    out.extend_from_slice(b"}}");
+    Ok(())
+}
+
+/// Appends a `resources/subscribe`.
+pub(crate) fn subscribe(out: &mut Vec<u8>, id: u64, uri: &str) -> std::io::Result<()> {
+    write!(
+        out,
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"resources/subscribe\",\"params\":{{\"uri\":\"{uri}\"}}}}"
+    )
+}
 
 /// Appends a `resources/read`.
 pub(crate) fn read(out: &mut Vec<u8>, id: u64, uri: &str, modern: bool) -> std::io::Result<()> {
@@ -20,11 +51,8 @@ pub(crate) fn read(out: &mut Vec<u8>, id: u64, uri: &str, modern: bool) -> std::
         "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"resources/read\",\"params\":{{\"uri\":\"{uri}\""
     )?;
     if modern {
-        out.extend_from_slice(
-            b",\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\
-\"io.modelcontextprotocol/clientInfo\":{\"name\":\"bench\",\"version\":\"1\"},\
-\"io.modelcontextprotocol/clientCapabilities\":{}}",
-        );
+        out.push(b',');
+        out.extend_from_slice(META);
     }
     out.extend_from_slice(b"}}\n");
     Ok(())

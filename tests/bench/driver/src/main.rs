@@ -1,9 +1,10 @@
-//! Measures servers side by side over stdio: spawns each on this process's one core, keeps requests outstanding,
+//! Measures servers side by side over stdio and HTTP: spawns each on this process's one core, keeps requests outstanding,
 //! checks the content of every answer, and writes a table of medians, spreads and ratios.
 //!
 //! Law: knows the fixture (`../README.md`) and the wire, never a server's insides. Bounded in requests and in time.
 
 mod client;
+mod http;
 mod measure;
 mod options;
 mod process;
@@ -12,12 +13,13 @@ mod servers;
 mod stats;
 mod workload;
 
-use measure::{Figures, Setting, measure};
+use measure::{Figures, Setting};
 use options::{Options, Task};
 use report::Row;
 use servers::Contestant;
 use std::error::Error;
 use std::process::ExitCode;
+use workload::Workload;
 
 fn main() -> ExitCode {
     match run() {
@@ -75,5 +77,9 @@ fn one(task: Task, contestant: &Contestant, options: &Options) -> Result<Figures
         requests: options.requests.unwrap_or_else(|| workload.requests(options.quick)),
         time: options.time,
     };
-    measure(&command, &setting)
+    match workload {
+        Workload::Listeners => http::measure_listeners(&command, &setting),
+        _ if workload.is_http() => http::measure_load(&command, &setting),
+        _ => measure::measure(&command.replace("TRANSPORT", "--stdio"), &setting),
+    }
 }

@@ -22,14 +22,35 @@ pub(crate) struct Setting {
 }
 
 /// What came out, per request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Figures {
     /// Median time from the request to its answer, in µs; meaningful with one in flight.
     pub(crate) p50_us: f64,
+    /// The time that one request in a hundred took longer than, in µs.
+    pub(crate) p99_us: f64,
     /// Answers per second.
     pub(crate) rate: f64,
-    /// Processor time of the server, in µs.
+    /// Processor time of the server, in µs; with listeners, for each of them that was told.
     pub(crate) cpu_us: f64,
+    /// Memory of the server for each listener, in KiB.
+    pub(crate) listener_kib: f64,
+    /// Time until the last listener was told, in ms.
+    pub(crate) fan_out_ms: f64,
+}
+
+impl Figures {
+    /// Of `done` requests that took `wall`, and the server `cpu` nanoseconds.
+    pub(crate) fn of_requests(mut latencies: Vec<u64>, done: u64, wall: Duration, cpu: u64) -> Self {
+        latencies.sort_unstable();
+        let at = |part: usize| latencies.get(latencies.len() * part / 100).copied().unwrap_or_default();
+        Self {
+            p50_us: micros(at(50)),
+            p99_us: micros(at(99)),
+            rate: 1.0 / per(wall.as_secs_f64(), done),
+            cpu_us: per(micros(cpu), done),
+            ..Self::default()
+        }
+    }
 }
 
 /// Starts the server, warms it up and measures it.
@@ -43,13 +64,7 @@ pub(crate) fn measure(command: &str, setting: &Setting) -> Result<Figures, Box<d
     let (cpu, start) = (run.server.cpu_ns()?, Instant::now());
     let done = run.pump(setting.requests, setting.time)?;
     let (cpu, wall) = (run.server.cpu_ns()? - cpu, start.elapsed());
-    run.latencies.sort_unstable();
-    let median = run.latencies.get(run.latencies.len() / 2).copied().unwrap_or_default();
-    Ok(Figures {
-        p50_us: micros(median),
-        rate: 1.0 / per(wall.as_secs_f64(), done),
-        cpu_us: per(micros(cpu), done),
-    })
+    Ok(Figures::of_requests(run.latencies, done, wall, cpu))
 }
 
 struct Run<'a> {
@@ -173,11 +188,11 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures of a table")]
-fn micros(ns: u64) -> f64 {
+pub(crate) fn micros(ns: u64) -> f64 {
     ns as f64 / 1_000.0
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures of a table")]
-fn per(value: f64, count: u64) -> f64 {
+pub(crate) fn per(value: f64, count: u64) -> f64 {
     value / count.max(1) as f64
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 const USAGE: &str = "usage: bench-driver [--serve COMMAND] [--servers A,B] [--workloads W1,W2] [--rounds N]
     [--requests N] [--seconds S] [--quick] [--output FILE]
-COMMAND starts a server; the word NAME in it stands for the server's name.
+COMMAND starts a server; NAME in it stands for the server's name, TRANSPORT for --stdio or --http PORT.
 A workload is read in a legacy session; with /modern after its name, under 2026-07-28.";
 
 /// What to measure.
 pub(crate) struct Options {
-    /// The command that starts a server; `NAME` in it is replaced.
+    /// The command that starts a server; `NAME` and `TRANSPORT` in it are replaced.
     pub(crate) serve: String,
     /// The servers, in the order of the table's rows.
     pub(crate) servers: Vec<String>,
@@ -54,7 +54,7 @@ impl Options {
     /// Reads the command line of this process.
     pub(crate) fn from_args() -> Result<Self, Box<dyn Error>> {
         let mut options = Self {
-            serve: "tests/bench/serve NAME --stdio".into(),
+            serve: "tests/bench/serve NAME TRANSPORT".into(),
             servers: ["floor", "ours-rust", "ours-python", "python-sdk"].map(String::from).to_vec(),
             tasks: [Workload::Static, Workload::Item, Workload::AsyncItem].map(Task::legacy).to_vec(),
             rounds: 5,

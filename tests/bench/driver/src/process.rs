@@ -69,6 +69,19 @@ impl Server {
         Ok(u64::try_from(time.tv_sec())? * 1_000_000_000 + u64::try_from(time.tv_nsec())?)
     }
 
+    /// The memory that it holds, in bytes.
+    pub(crate) fn resident(&self) -> Result<u64, Box<dyn Error>> {
+        let text = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
+        let kib = text.lines().find_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix(" kB"));
+        Ok(kib.ok_or("no memory figure")?.trim().parse::<u64>()? * 1_024)
+    }
+
+    /// Why there is no server any longer, if there is none.
+    pub(crate) fn ended(&mut self) -> std::io::Result<Option<String>> {
+        let status = self.child.try_wait()?;
+        Ok(status.map(|_| self.obituary()))
+    }
+
     fn obituary(&mut self) -> String {
         self.input = None;
         match self.child.wait() {

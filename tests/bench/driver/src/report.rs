@@ -47,42 +47,65 @@ impl Report {
     /// Adds the table of one workload.
     pub(crate) fn table(&mut self, task: Task, rows: &[Row]) {
         let revision = if task.modern { "2026-07-28" } else { "2025-06-18" };
+        let columns = columns(task.workload);
+        let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
         let _ = write!(
             self.0,
-            "\n## {}: {} ({revision})\n\n| server | p50 µs | CPU µs/request | requests/s | CPU, × floor | CPU, python-sdk ÷ it |\n\
-             | --- | --- | --- | --- | --- | --- |\n",
+            "\n## {}: {} ({revision})\n\n| server | {} | CPU, × floor | CPU, python-sdk ÷ it |\n|{}\n",
             task.workload.name(),
             task.workload.title(),
+            titles.join(" | "),
+            " --- |".repeat(columns.len() + 3),
         );
         let find = |name: &str| rows.iter().find(|row| row.server == name && row.missing.is_none());
+        let floor = if task.workload.is_http() { "floor-http" } else { "floor" };
         for row in rows {
-            self.line(task.workload, row, find("floor"), find("python-sdk"));
+            self.line(columns, row, find(floor), find("python-sdk"));
         }
     }
 
-    fn line(&mut self, workload: Workload, row: &Row, floor: Option<&Row>, sdk: Option<&Row>) {
+    fn line(&mut self, columns: &[Column], row: &Row, floor: Option<&Row>, sdk: Option<&Row>) {
         if let Some(reason) = &row.missing {
-            let _ = writeln!(self.0, "| {} | {reason} | | | | |", row.server);
+            let _ = writeln!(self.0, "| {} | {reason} |{}", row.server, " |".repeat(columns.len() + 1));
             return;
         }
-        let column = |value: fn(&Figures) -> f64, digits| spread(row.figures.iter().map(value), digits);
-        let p50 = if workload.in_flight() == 1 { column(|f| f.p50_us, 1) } else { "–".into() };
+        let _ = write!(self.0, "| {} |", row.server);
+        for column in columns {
+            let _ = write!(self.0, " {} |", spread(row.figures.iter().map(column.value), column.digits));
+        }
         let over = floor.and_then(|floor| row.cpu_ratio(floor));
         let under = sdk.and_then(|sdk| sdk.cpu_ratio(row));
-        let _ = writeln!(
-            self.0,
-            "| {} | {p50} | {} | {} | {} | {} |",
-            row.server,
-            column(|f| f.cpu_us, 2),
-            column(|f| f.rate, 0),
-            times(over),
-            times(under),
-        );
+        let _ = writeln!(self.0, " {} | {} |", times(over), times(under));
     }
 
     /// The document.
     pub(crate) fn finish(self) -> String {
         self.0
+    }
+}
+
+/// One column of a table.
+struct Column {
+    title: &'static str,
+    value: fn(&Figures) -> f64,
+    digits: usize,
+}
+
+const P50: Column = Column { title: "p50 µs", value: |figures| figures.p50_us, digits: 1 };
+const P99: Column = Column { title: "p99 µs", value: |figures| figures.p99_us, digits: 0 };
+const CPU: Column = Column { title: "CPU µs/request", value: |figures| figures.cpu_us, digits: 2 };
+const RATE: Column = Column { title: "requests/s", value: |figures| figures.rate, digits: 0 };
+const TOLD: Column = Column { title: "CPU µs/listener told", value: |figures| figures.cpu_us, digits: 2 };
+const MEMORY: Column = Column { title: "KiB/listener", value: |figures| figures.listener_kib, digits: 1 };
+const FAN_OUT: Column = Column { title: "fan-out ms", value: |figures| figures.fan_out_ms, digits: 0 };
+
+/// What is said of a workload.
+fn columns(workload: Workload) -> &'static [Column] {
+    match workload {
+        Workload::Listeners => &[MEMORY, FAN_OUT, TOLD],
+        _ if workload.is_http() => &[P99, CPU, RATE],
+        _ if workload.in_flight() == 1 => &[P50, CPU, RATE],
+        _ => &[CPU, RATE],
     }
 }
 

@@ -17,7 +17,7 @@ impl Contestant {
     pub(crate) fn named(name: &str) -> Self {
         let node = matches!(name, "ours-node" | "ts-sdk");
         let warm = if node { 10_000 } else { 1_000 };
-        Self { name: name.into(), warm, constant: name == "floor" }
+        Self { name: name.into(), warm, constant: name.starts_with("floor") }
     }
 }
 
@@ -27,7 +27,10 @@ pub(crate) fn takes_part(name: &str, workload: Workload) -> bool {
     match workload {
         Workload::Constant => ours,
         Workload::Inline | Workload::InlineItem => name == "ours-python",
-        Workload::Blob | Workload::Text => name != "floor",
-        Workload::Static | Workload::Item | Workload::AsyncItem => true,
+        Workload::Blob | Workload::Text => !name.starts_with("floor"),
+        Workload::Static | Workload::Item | Workload::AsyncItem => name != "floor-http",
+        Workload::Http8 | Workload::Http64 => name != "floor",
+        Workload::HttpConstant => ours || name == "floor-http",
+        Workload::Listeners => ours,
     }
 }

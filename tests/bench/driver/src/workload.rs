@@ -31,10 +31,18 @@ pub(crate) enum Workload {
     Text,
     /// W3: `bench://blob1m`.
     Blob,
+    /// W7: `bench://item/{id}` over 8 HTTP connections.
+    Http8,
+    /// W7: the same over 64.
+    Http64,
+    /// W7 over `bench://const`, 64 connections.
+    HttpConstant,
+    /// W9: listeners that wait, then one update.
+    Listeners,
 }
 
 impl Workload {
-    const ALL: [(&'static str, Self); 8] = [
+    const ALL: [(&'static str, Self); 12] = [
         ("W1", Self::Static),
         ("W1-inline", Self::Inline),
         ("W1-const", Self::Constant),
@@ -43,6 +51,10 @@ impl Workload {
         ("W2-inline", Self::InlineItem),
         ("W3-text", Self::Text),
         ("W3-blob", Self::Blob),
+        ("W7-8", Self::Http8),
+        ("W7-64", Self::Http64),
+        ("W7-const", Self::HttpConstant),
+        ("W9", Self::Listeners),
     ];
 
     /// The workload with this name.
@@ -70,20 +82,35 @@ impl Workload {
             Self::InlineItem => "read `bench://iitem/{id}`, 64 in flight",
             Self::Text => "read `bench://text1m`, one at a time",
             Self::Blob => "read `bench://blob1m`, one at a time",
+            Self::Http8 => "read `bench://item/{id}` over 8 HTTP connections",
+            Self::Http64 => "read `bench://item/{id}` over 64 HTTP connections",
+            Self::HttpConstant => "read `bench://const` over 64 HTTP connections",
+            Self::Listeners => "one update told to 10,000 HTTP listeners",
         }
     }
 
-    /// Requests in flight.
-    pub(crate) fn in_flight(self) -> u64 {
-        if matches!(self, Self::Item | Self::AsyncItem | Self::InlineItem) { 64 } else { 1 }
+    /// Whether it goes over HTTP.
+    pub(crate) fn is_http(self) -> bool {
+        matches!(self, Self::Http8 | Self::Http64 | Self::HttpConstant | Self::Listeners)
     }
 
-    /// Requests of one measurement.
+    /// Requests in flight; over HTTP, connections.
+    pub(crate) fn in_flight(self) -> u64 {
+        match self {
+            Self::Item | Self::AsyncItem | Self::InlineItem | Self::Http64 | Self::HttpConstant => 64,
+            Self::Http8 => 8,
+            _ => 1,
+        }
+    }
+
+    /// Requests of one measurement, or listeners.
     pub(crate) fn requests(self, quick: bool) -> u64 {
         let full = match self {
             Self::Static | Self::Inline | Self::Constant => 20_000,
             Self::Item | Self::AsyncItem | Self::InlineItem => 100_000,
             Self::Text | Self::Blob => 500,
+            Self::Http8 | Self::Http64 | Self::HttpConstant => 50_000,
+            Self::Listeners => 10_000,
         };
         if quick { full / 5 } else { full }
     }
@@ -99,8 +126,9 @@ impl Workload {
         match self {
             Self::Static => "bench://static".into(),
             Self::Inline => "bench://inline".into(),
-            Self::Constant => "bench://const".into(),
-            Self::Item => format!("bench://item/{id}"),
+            Self::Constant | Self::HttpConstant => "bench://const".into(),
+            Self::Listeners => "bench://sub/1".into(),
+            Self::Item | Self::Http8 | Self::Http64 => format!("bench://item/{id}"),
             Self::AsyncItem => format!("bench://aitem/{id}"),
             Self::InlineItem => format!("bench://iitem/{id}"),
             Self::Text => "bench://text1m".into(),
@@ -111,8 +139,11 @@ impl Workload {
     /// Whether `contents` is what request number `id` must be answered with.
     pub(crate) fn accepts(self, id: u64, contents: &Contents<'_>) -> bool {
         match self {
-            Self::Static | Self::Inline | Self::Constant => contents.text() == Some(STATIC_TEXT),
-            Self::Item | Self::AsyncItem | Self::InlineItem => {
+            Self::Static | Self::Inline | Self::Constant | Self::HttpConstant => {
+                contents.text() == Some(STATIC_TEXT)
+            }
+            Self::Listeners => false,
+            Self::Item | Self::AsyncItem | Self::InlineItem | Self::Http8 | Self::Http64 => {
                 let number = contents.text().and_then(|text| text.strip_prefix("item "));
                 number.and_then(|digits| digits.parse().ok()) == Some(id)
             }

@@ -1,0 +1,124 @@
+//! W9: many listeners that wait, then one update that all of them are told.
+
+use super::Listening;
+use super::wire::{Terms, Wire, get, post};
+use crate::client;
+use crate::measure::{Figures, Setting, micros, per};
+use memchr::memmem;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use std::error::Error;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+const URI: &str = "bench://sub/1";
+const TOUCH: &str = "bench://touch/1";
+const ACKNOWLEDGED: &[u8] = b"notifications/subscriptions/acknowledged";
+const UPDATED: &[u8] = b"notifications/resources/updated";
+/// How long all listeners together may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts the server, opens the listeners, and updates the resource that they watch.
+pub(crate) fn measure(command: &str, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
+    allow_descriptors()?;
+    let listening = Listening::start(command)?;
+    let mut control = Wire::connect(listening.address)?;
+    let session = if setting.modern { None } else { Some(control.handshake()?) };
+    // The first use of everything, so that only listeners are weighed.
+    let mut warm = Listeners::new()?;
+    warm.open(&listening, setting, 8, &mut control)?;
+    let before = listening.server.resident()?;
+    let mut listeners = Listeners::new()?;
+    listeners.open(&listening, setting, setting.requests, &mut control)?;
+    let grown = listening.server.resident()?.saturating_sub(before);
+    let (cpu, start) = (listening.server.cpu_ns()?, Instant::now());
+    touch(&mut control, session.as_deref())?;
+    listeners.wait(UPDATED)?;
+    let (wall, cpu) = (start.elapsed(), listening.server.cpu_ns()? - cpu);
+    Ok(Figures {
+        cpu_us: per(micros(cpu), setting.requests),
+        listener_kib: per(micros(grown), setting.requests) * 1_000.0 / 1_024.0,
+        fan_out_ms: wall.as_secs_f64() * 1_000.0,
+        ..Figures::default()
+    })
+}
+
+/// Lets this process, and the server that it starts, hold as many connections as the system allows.
+fn allow_descriptors() -> Result<(), Box<dyn Error>> {
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    Ok(setrlimit(Resource::RLIMIT_NOFILE, most, most)?)
+}
+
+fn touch(control: &mut Wire, session: Option<&str>) -> Result<(), Box<dyn Error>> {
+    let mut body = Vec::new();
+    client::read(&mut body, 1_000_000, TOUCH, session.is_none())?;
+    let terms = session.map_or(Terms::Modern("resources/read", Some(TOUCH)), Terms::Session);
+    control.ask(terms, &body)?.message().map(drop)
+}
+
+struct Listeners {
+    epoll: Epoll,
+    wires: Vec<Wire>,
+}
+
+impl Listeners {
+    fn new() -> Result<Self, Box<dyn Error>> {
+        Ok(Self { epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?, wires: Vec::new() })
+    }
+
+    /// Opens `count` listeners and waits until the server has said so to each.
+    fn open(
+        &mut self,
+        listening: &Listening,
+        setting: &Setting,
+        count: u64,
+        control: &mut Wire,
+    ) -> Result<(), Box<dyn Error>> {
+        let (mut request, mut body) = (Vec::new(), Vec::new());
+        for index in 0..count {
+            let mut wire = Wire::connect(listening.address)?;
+            request.clear();
+            body.clear();
+            if setting.modern {
+                client::listen(&mut body, index, URI)?;
+                post(&mut request, Terms::Modern("subscriptions/listen", None), &body)?;
+            } else {
+                let session = control.handshake()?;
+                client::subscribe(&mut body, 1, URI)?;
+                control.ask(Terms::Session(&session), &body)?.message()?;
+                get(&mut request, &session)?;
+            }
+            wire.socket.write_all(&request)?;
+            wire.socket.set_nonblocking(true)?;
+            self.epoll.add(&wire.socket, EpollEvent::new(EpollFlags::EPOLLIN, index))?;
+            self.wires.push(wire);
+        }
+        self.wait(if setting.modern { ACKNOWLEDGED } else { b"text/event-stream" })
+    }
+
+    /// Waits until every listener has heard `what`, of the resource that it watches.
+    fn wait(&mut self, what: &[u8]) -> Result<(), Box<dyn Error>> {
+        let start = Instant::now();
+        let mut missing = self.wires.len();
+        let mut events = vec![EpollEvent::empty(); 1_024];
+        let mut chunk = vec![0; 1 << 14];
+        while missing > 0 {
+            let ready = self.epoll.wait(&mut events, EpollTimeout::from(1_000_u16))?;
+            for event in &events[..ready] {
+                let wire = &mut self.wires[usize::try_from(event.data())?];
+                if !wire.receive(&mut chunk)? {
+                    return Err("the server closed a listener".into());
+                }
+                let has_come = memmem::find(wire.waiting(), what).is_some();
+                if has_come && (what != UPDATED || memmem::find(wire.waiting(), URI.as_bytes()).is_some()) {
+                    *wire.waiting() = Vec::new();
+                    missing -= 1;
+                }
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(format!("{missing} listeners have not heard").into());
+            }
+        }
+        Ok(())
+    }
+}
