@@ -77,7 +77,7 @@ fn read(py: Python<'_>, link: &Arc<Link>, request: ReadRequest<'_>) -> PyResult<
     let Some(handler) = handler.as_deref() else { return missing(link, token) };
     let value = |name: &str| params.as_ref().and_then(|params| params.get(name));
     let values = |name: &str| value(name).map(|value| value_to_py(py, value)).transpose();
-    let about = || About::new(&caller).read(&uri, inputs.map(|inputs| inputs.raw()), state.clone());
+    let about = || About::new(&caller).of(&uri).round(inputs.map(|inputs| inputs.raw()), state.clone());
     let call = Call { link, token, sort: Sort::Read, function: &handler.function, what: &uri };
     call.run(py, &values, &about)
 }
@@ -112,7 +112,7 @@ fn list(py: Python<'_>, link: &Arc<Link>, request: ListRequest<'_>) -> PyResult<
 }
 
 fn call(py: Python<'_>, link: &Arc<Link>, request: CallRequest<'_>) -> PyResult<Events<'static>> {
-    let CallRequest { token, handler, method, params, caller } = request;
+    let CallRequest { token, handler, method, params, inputs, state, caller } = request;
     let handler = link.host.handler(handler);
     let Some(handler) = handler.as_deref() else { return missing(link, token) };
     let values = |_: &str| {
@@ -123,7 +123,7 @@ fn call(py: Python<'_>, link: &Arc<Link>, request: CallRequest<'_>) -> PyResult<
         params.map(Some)
     };
     let call = Call { link, token, sort: Sort::Call, function: &handler.function, what: &method };
-    call.run(py, &values, &|| About::new(&caller))
+    call.run(py, &values, &|| About::new(&caller).round(inputs.map(|inputs| inputs.raw()), state.clone()))
 }
 
 /// What was to be called has been removed in the meantime.

@@ -44,8 +44,12 @@ impl About {
         }
     }
 
-    pub(crate) fn read(mut self, uri: &str, inputs: Option<&str>, state: Option<Vec<u8>>) -> Self {
+    pub(crate) fn of(mut self, uri: &str) -> Self {
         self.uri = Some(uri.to_owned());
+        self
+    }
+
+    pub(crate) fn round(mut self, inputs: Option<&str>, state: Option<Vec<u8>>) -> Self {
         self.inputs = inputs.map(str::to_owned);
         self.state = state;
         self

@@ -263,6 +263,9 @@ fn page(value: &Bound<'_, PyAny>) -> PyResult<Given> {
 }
 
 fn method(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+    if value.is_instance(&INPUT_REQUIRED.get(value.py())?)? {
+        return input(value);
+    }
     let (members, result_type, meta) = METHOD.get(value.py())?.call1((value,))?.extract()?;
     Ok(Given::Method { members, result_type, meta })
 }

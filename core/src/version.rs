@@ -170,14 +170,19 @@ pub enum Method {
     SetLevel,
 }
 
+/// The method whose result may ask for input.
+pub const READ: &str = "resources/read";
+/// The method that is partly ours: its references may be to what an author serves through the extension door.
+pub const COMPLETE: &str = "completion/complete";
+
 impl Method {
     /// The method with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
-            "resources/read" => Self::Read,
+            READ => Self::Read,
             "resources/list" => Self::List,
             "resources/templates/list" => Self::ListTemplates,
-            "completion/complete" => Self::Complete,
+            COMPLETE => Self::Complete,
             "resources/subscribe" => Self::Subscribe,
             "resources/unsubscribe" => Self::Unsubscribe,
             "subscriptions/listen" => Self::Listen,

@@ -96,14 +96,13 @@ class Author:
 
     def method(self, name: str, method: str) -> Callable[..., Awaitable[object]]:
         async def call(params: Json | None, ctx: Context) -> object:
-            event = {"handler": name, "method": method} | _present(params=params)
+            event = {"handler": name, "method": method} | _present(params=params) | _round(ctx)
             return value(await self._called("call", event, ctx))
 
         return call
 
     def _read(self, name: str, ctx: Context, params: Json) -> Json:
-        inputs = {key: response.value for key, response in ctx.inputs.items()}
-        return {"handler": name, "uri": ctx.uri} | _present(params=params, inputs=inputs, state=ctx.state)
+        return {"handler": name, "uri": ctx.uri} | _present(params=params) | _round(ctx)
 
     async def _called(self, kind: str, event: Json, ctx: Context) -> Json:
         call = Open(self.on, ctx)
@@ -117,6 +116,11 @@ class Author:
                 self.events.append({"cancelled": number})
                 if self.leaving:
                     raise
+
+
+def _round(ctx: Context) -> Json:
+    inputs = {key: response.value for key, response in ctx.inputs.items()}
+    return _present(inputs=inputs, state=ctx.state)
 
 
 def server(catalog: Json, author: Author) -> ResourceServer:

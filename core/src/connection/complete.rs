@@ -11,12 +11,18 @@ use crate::jsonrpc::{Json, Members};
 use crate::limits::Limits;
 use crate::rank;
 use crate::uri;
-use crate::version::INVALID_PARAMS;
+use crate::version::{COMPLETE, INVALID_PARAMS};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// The type of the references to resources and templates.
+const OURS: &str = "ref/resource";
+
 impl Connection {
     pub(super) fn complete<'m>(&mut self, request: Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        if self.engine.extension(COMPLETE).is_some() && !names_resource(&request) {
+            return self.call(request, COMPLETE.into(), out);
+        }
         let asked = match Asked::parse(&request, self.engine.limits()) {
             Ok(asked) => asked,
             Err(message) => return self.refuse(&request, (INVALID_PARAMS, message), out),
@@ -60,6 +66,13 @@ impl Connection {
     }
 }
 
+/// Whether it is a template of ours whose variable is to be completed.
+fn names_resource(request: &Request<'_>) -> bool {
+    let reference = request.params.get("ref").and_then(Json::object);
+    let sort = reference.and_then(|reference| reference.get("type")?.as_str());
+    sort.as_deref() == Some(OURS)
+}
+
 /// Names and values, as in [`CompletionRequest::arguments`].
 type Arguments<'m> = Vec<(Cow<'m, str>, Cow<'m, str>)>;
 
@@ -79,9 +92,7 @@ impl<'m> Asked<'m> {
         let argument = argument.ok_or("Invalid params: argument is missing")?;
         let text = |members: &Members<'m>, name| members.get(name).and_then(Json::as_str);
         let reference = match text(&reference, "type").as_deref() {
-            Some("ref/resource") => {
-                text(&reference, "uri").ok_or("Invalid params: ref.uri must be a string")?
-            }
+            Some(OURS) => text(&reference, "uri").ok_or("Invalid params: ref.uri must be a string")?,
             Some("ref/prompt") => return Err("Invalid params: unknown prompt"),
             _ => return Err("Invalid params: unknown ref type"),
         };

@@ -179,6 +179,10 @@ pub struct CallRequest<'m> {
     pub method: Cow<'m, str>,
     /// The params, if there are any: a JSON object.
     pub params: Option<Json<'m>>,
+    /// What the client answered to an earlier `InputRequired`, as for a read.
+    pub inputs: Option<Json<'m>>,
+    /// The author's own state from that `InputRequired`, authenticated.
+    pub state: Option<Vec<u8>>,
     /// Who asks.
     pub caller: Caller<'m>,
 }

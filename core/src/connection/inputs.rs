@@ -1,7 +1,7 @@
-//! Reads in several rounds (MRTR, R-133 … R-144): what the client is asked, and the state that comes back.
+//! Requests in several rounds (MRTR, R-133 … R-144): what the client is asked, and the state that comes back.
 //!
-//! The state is sealed: whose it is, for which URI, until when, what was asked, and the author's own bytes. Any process
-//! with the key can go on.
+//! The state is sealed: whose it is, for which URI or foreign method, until when, what was asked, and the author's own
+//! bytes. Any process with the key can go on.
 
 use super::answer::{InputAsk, InputRequest, InputRequired};
 use super::logs::is_secret_name;
@@ -13,21 +13,33 @@ use crate::jsonrpc::{self, Json, ObjectWriter};
 use crate::meta;
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
-use crate::uri;
 use crate::version;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-const PURPOSE: &str = "requestState resources/read";
+use std::sync::Arc;
 
 /// What an author asks, and of whom.
-pub(super) struct Ask<'a> {
-    pub(super) request: &'a InputRequired<'a>,
-    /// The URI as the client spelled it.
-    pub(super) uri: &'a str,
-    pub(super) principal: &'a Principal,
+pub(super) struct Ask<'r, 'a> {
+    pub(super) request: &'r InputRequired<'r>,
+    pub(super) about: About<'a>,
     pub(super) capabilities: Capabilities,
+}
+
+/// What a state is good for, and nothing else (R-141).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About<'a> {
+    pub(super) method: &'a str,
+    /// The normal form of a URI, or what the header `Mcp-Name` names.
+    pub(super) what: &'a str,
+    pub(super) principal: &'a Principal,
+}
+
+/// Who may be asked for input about a request that waits.
+#[derive(Debug)]
+pub(super) struct Asker {
+    pub(super) capabilities: Capabilities,
+    pub(super) principal: Arc<Principal>,
 }
 
 /// Whether it can be asked.
@@ -74,9 +86,9 @@ pub(super) struct Retry<'m> {
     pub(super) retried: bool,
 }
 
-impl<'a> Ask<'a> {
+impl<'r> Ask<'r, '_> {
     /// Checks what is asked against what the client can do, and seals the state. The error is the author's mistake.
-    pub(super) fn seal(&self, engine: &Engine, now: Now) -> Result<Asked<'a>, String> {
+    pub(super) fn seal(&self, engine: &Engine, now: Now) -> Result<Asked<'r>, String> {
         if self.request.requests.is_empty() && self.request.state.is_none() {
             return Err("an InputRequired needs a request or a state".into());
         }
@@ -103,9 +115,8 @@ impl<'a> Ask<'a> {
 
     fn seal_state(&self, state: &State, engine: &Engine) -> Result<String, String> {
         let seal = engine.state_seal().ok_or("no key is configured for request states")?;
-        let canonical = uri::normalize(self.uri, engine.limits().uri).map_err(|error| error.to_string())?;
         let plain = serde_json::to_vec(state).map_err(|error| error.to_string())?;
-        let sealed = seal.seal(PURPOSE, &[canonical.as_bytes(), self.principal.id().as_bytes()], &plain);
+        let sealed = seal.seal(&self.about.purpose(), &self.about.context(), &plain);
         let sealed = sealed.map_err(|error| error.to_string())?;
         if sealed.len() > engine.limits().state {
             return Err("the request state is larger than its limit".into());
@@ -114,16 +125,26 @@ impl<'a> Ask<'a> {
     }
 }
 
+impl About<'_> {
+    fn purpose(&self) -> String {
+        format!("requestState {}", self.method)
+    }
+
+    fn context(&self) -> [&[u8]; 2] {
+        [self.what.as_bytes(), self.principal.id().as_bytes()]
+    }
+}
+
 /// Opens what a retry brings (R-136, R-137, R-140, R-141). The error is a sentence for the client.
 pub(super) fn open<'m>(
     engine: &Engine,
-    (canonical, principal): (&str, &Principal),
+    about: About<'_>,
     (responses, state): (Option<Json<'m>>, Option<Json<'m>>),
     now: Now,
 ) -> Result<Retry<'m>, String> {
     let state = match state {
         None => None,
-        Some(text) => Some(open_state(engine, (canonical, principal), text, now)?),
+        Some(text) => Some(open_state(engine, about, text, now)?),
     };
     let Some(responses) = responses else {
         return Ok(Retry { inputs: None, state: state.and_then(|state| state.own), retried: true });
@@ -145,16 +166,11 @@ pub(super) fn open<'m>(
     Ok(Retry { inputs: Some(responses), state: state.own, retried: true })
 }
 
-fn open_state(
-    engine: &Engine,
-    (canonical, principal): (&str, &Principal),
-    text: Json<'_>,
-    now: Now,
-) -> Result<State, String> {
+fn open_state(engine: &Engine, about: About<'_>, text: Json<'_>, now: Now) -> Result<State, String> {
     let invalid = || "Invalid requestState".to_owned();
     let text = text.as_str().filter(|text| text.len() <= engine.limits().state).ok_or_else(invalid)?;
     let seal = engine.state_seal().ok_or_else(invalid)?;
-    let plain = seal.open(PURPOSE, &[canonical.as_bytes(), principal.id().as_bytes()], &text);
+    let plain = seal.open(&about.purpose(), &about.context(), &text);
     let state: State = plain.and_then(|plain| serde_json::from_slice(&plain).ok()).ok_or_else(invalid)?;
     if now.unix >= state.until { Err(invalid()) } else { Ok(state) }
 }
@@ -339,7 +355,10 @@ mod tests {
     #[test]
     fn a_schema_keeps_its_order_and_loses_its_line_breaks() {
         let mut out = Vec::new();
-        put_json(&mut out, "{\n  \"type\": \"object\",\n  \"properties\": {\"b\": {}, \"a\": {\"title\": \"a b\"}}\n}");
+        put_json(
+            &mut out,
+            "{\n  \"type\": \"object\",\n  \"properties\": {\"b\": {}, \"a\": {\"title\": \"a b\"}}\n}",
+        );
         assert_eq!(
             String::from_utf8_lossy(&out),
             r#"{"type":"object","properties":{"b":{},"a":{"title":"a b"}}}"#

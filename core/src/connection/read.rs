@@ -3,7 +3,7 @@
 use super::answer::{Contents, ReadResult};
 use super::contents;
 use super::event::{Event, ReadRequest};
-use super::inputs::{self, Retry};
+use super::inputs::{self, About, Retry};
 use super::reply::{ReadTask, Served, Task};
 use super::request::Request;
 use super::{Connection, Outcome};
@@ -12,7 +12,7 @@ use crate::error::ReadError;
 use crate::resource::CacheHint;
 use crate::template::Params;
 use crate::uri::{self, InvalidUri};
-use crate::version::INVALID_PARAMS;
+use crate::version::{INVALID_PARAMS, READ};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -31,19 +31,14 @@ impl Connection {
         let Ok(normal) = normal(&uri, self.engine.limits().uri) else {
             return self.fail(&request, &ReadError::InvalidUri, self.echo(&uri), out);
         };
-        let retry = match self.retry(&request, &normal) {
+        let retry = match self.retry(&request, (READ, &normal)) {
             Ok(retry) => retry,
             Err(message) => return self.refuse(&request, (INVALID_PARAMS, &message), out),
         };
         match self.find(&normal) {
             Found::Constant(entry) => self.constant(&request, &uri, (&entry, retry.retried), out),
             Found::Handler { served, handler, params } => {
-                let task = Task::Read(ReadTask {
-                    served,
-                    capabilities: request.terms.capabilities,
-                    principal: request.principal.clone(),
-                    retried: retry.retried,
-                });
+                let task = Task::Read(ReadTask { served, asker: request.asker(), retried: retry.retried });
                 let (timeout, sent) = (self.engine.limits().read_timeout, uri.clone().into_owned());
                 self.wait(request, (task, timeout, Some(sent)), out, |token, caller| {
                     let Retry { inputs, state, .. } = retry;
@@ -82,13 +77,18 @@ impl Connection {
         Outcome::answered()
     }
 
-    /// What a further round brings; nothing before 2026-07-28.
-    fn retry<'m>(&self, request: &Request<'m>, normal: &str) -> Result<Retry<'m>, String> {
+    /// What a further round of `what` brings; nothing before 2026-07-28.
+    pub(super) fn retry<'m>(
+        &self,
+        request: &Request<'m>,
+        (method, what): (&str, &str),
+    ) -> Result<Retry<'m>, String> {
         let (responses, state) = (request.params.get("inputResponses"), request.params.get("requestState"));
         if !request.terms.revision.is_modern() || (responses.is_none() && state.is_none()) {
             return Ok(Retry::default());
         }
-        inputs::open(&self.engine, (normal, request.principal), (responses, state), request.now)
+        let about = About { method, what, principal: request.principal };
+        inputs::open(&self.engine, about, (responses, state), request.now)
     }
 
     /// A malformed URI is repeated only while it is not longer than a good one may be.

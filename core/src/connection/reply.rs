@@ -1,22 +1,22 @@
 //! All that is needed to word one answer away from the connection.
 
-use super::answer::{Answer, Completion, RawResult, ReadResult};
+use super::answer::{Answer, Completion, InputRequired, RawResult, ReadResult};
 use super::contents;
 use super::event::{ListRequest, LogLevel, RequestToken};
 use super::gather::Gather;
 use super::inflight::Ticket;
-use super::inputs::{self, Ask};
+use super::inputs::{self, About, Ask, Asked, Asker};
 use super::listwalk::{ListWalk, Step};
 use super::logs;
-use super::terms::Capabilities;
 use super::words::{self, Wording};
 use crate::catalog::{ResourceEntry, TemplateEntry};
 use crate::engine::Engine;
 use crate::error::ReadError;
 use crate::now::{Millis, Now};
-use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope};
-use crate::version;
+use crate::uri;
+use crate::version::{self, READ};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// One unanswered request, owned and `Send`: see [`Connection::detach`](super::Connection::detach).
@@ -35,16 +35,23 @@ pub(super) enum Task {
     Read(ReadTask),
     Complete,
     List(Box<ListWalk>),
-    Call,
+    Call(Box<CallTask>),
 }
 
 #[derive(Debug)]
 pub(super) struct ReadTask {
     pub(super) served: Served,
-    pub(super) capabilities: Capabilities,
-    pub(super) principal: Arc<Principal>,
+    pub(super) asker: Asker,
     /// The request carried input responses or a state: its result is not to be cached.
     pub(super) retried: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct CallTask {
+    pub(super) method: String,
+    /// What it is called for: the value of the extension's `name_param`.
+    pub(super) name: String,
+    pub(super) asker: Asker,
 }
 
 /// What serves a read.
@@ -157,9 +164,9 @@ impl Reply {
             (_, Answer::Failed(error)) => self.fail(error, out),
             (Task::Read(_), Answer::Contents(result)) => self.read(&result, out),
             (Task::Read(_), Answer::Gathered(gather)) => self.gathered(&gather, out),
-            (Task::Read(_), Answer::InputRequired(ask)) => self.input(&ask, now, out),
+            (Task::Read(_) | Task::Call(_), Answer::InputRequired(ask)) => self.input(&ask, now, out),
             (Task::Complete, Answer::Completion(completion)) => self.complete(&completion, out),
-            (Task::Call, Answer::Raw(result)) => self.raw(&result, out),
+            (Task::Call(_), Answer::Raw(result)) => self.raw(&result, out),
             (Task::List(_), Answer::Listed(page)) => self.listed(page, now, out),
             _ => self.misuse("the answer is not of the sort that the request needs".into(), out),
         }
@@ -238,24 +245,43 @@ impl Reply {
         Worded::default()
     }
 
-    fn input(&self, ask: &super::answer::InputRequired<'_>, now: Now, out: &mut Vec<u8>) -> Worded {
-        let Task::Read(task) = &self.task else { return Worded::default() };
-        let uri = self.ticket.uri.as_deref().unwrap_or_default();
+    fn input(&self, ask: &InputRequired<'_>, now: Now, out: &mut Vec<u8>) -> Worded {
         if !self.ticket.revision.is_modern() {
             return self.fail(ReadError::InputRequired, out);
         }
-        let prepared = Ask { request: ask, uri, principal: &task.principal, capabilities: task.capabilities };
-        match prepared.seal(&self.engine, now) {
-            Ok(inputs::Asked::Ready { requests, state }) => {
+        let asked = match &self.task {
+            Task::Read(task) => self.seal(ask, &task.asker, (READ, &self.normal_uri()), now),
+            Task::Call(task) => self.seal(ask, &task.asker, (&task.method, &task.name), now),
+            _ => return Worded::default(),
+        };
+        match asked {
+            Ok(Asked::Ready { requests, state }) => {
                 inputs::write(&self.wording(), out, &requests, &state);
                 Worded::default()
             }
-            Ok(inputs::Asked::Missing(required)) => {
+            Ok(Asked::Missing(required)) => {
                 inputs::write_missing(&self.wording(), out, &required);
                 Worded { missing_capability: true, ..Worded::default() }
             }
             Err(misuse) => self.misuse(misuse, out),
         }
+    }
+
+    fn seal<'r>(
+        &self,
+        request: &'r InputRequired<'r>,
+        asker: &Asker,
+        (method, what): (&str, &str),
+        now: Now,
+    ) -> Result<Asked<'r>, String> {
+        let about = About { method, what, principal: &asker.principal };
+        Ask { request, about, capabilities: asker.capabilities }.seal(&self.engine, now)
+    }
+
+    /// What the client asked for, in the form in which a retry is compared with it.
+    fn normal_uri(&self) -> String {
+        let sent = self.ticket.uri.as_deref().unwrap_or_default();
+        uri::normalize(sent, self.engine.limits().uri).map_or_else(|_| sent.to_owned(), Cow::into_owned)
     }
 
     fn complete(&self, completion: &Completion<'_>, out: &mut Vec<u8>) -> Worded {

@@ -3,6 +3,7 @@
 use super::batch::BatchId;
 use super::event::{Caller, Event, RequestToken};
 use super::inflight::Ticket;
+use super::inputs::Asker;
 use super::reply::{Reply, Reports, Task};
 use super::terms::Terms;
 use super::words::Wording;
@@ -127,6 +128,11 @@ impl<'m> Request<'m> {
             client_info: self.terms.client_info.clone(),
             meta: self.params.get("_meta"),
         }
+    }
+
+    /// Who may be asked for input before the answer.
+    pub(super) fn asker(&self) -> Asker {
+        Asker { capabilities: self.terms.capabilities, principal: self.principal.clone() }
     }
 
     /// The member `name`, if it is there; `Err` if it is not a string.

@@ -3,7 +3,7 @@
 use super::{Options, ServerInfo};
 use crate::meta;
 use crate::resource::RegistrationError;
-use crate::version::Method;
+use crate::version::{COMPLETE, Method};
 
 pub(super) fn info(info: &ServerInfo) -> Result<(), RegistrationError> {
     for (field, value) in [("name", &info.name), ("version", &info.version)] {
@@ -23,7 +23,8 @@ pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
     }
     for extension in &options.extensions {
         let method = &extension.method;
-        if method.is_empty() || Method::parse(method).is_some() {
+        let is_ours = Method::parse(method).is_some() && method != COMPLETE;
+        if method.is_empty() || is_ours {
             return Err(invalid("method", method, "a method that is not served by this library"));
         }
         if let Some((name, settings)) = &extension.capability {

@@ -17,7 +17,7 @@ use crate::principal::Principal;
 use crate::resource::RegistrationError;
 use crate::seal::Seal;
 use crate::uri;
-use crate::version::{Method, Revision};
+use crate::version::{COMPLETE, Method, Revision};
 use arc_swap::{ArcSwap, Guard};
 use lists::KeptLists;
 use std::fmt;
@@ -296,7 +296,8 @@ impl Engine {
     }
 
     fn completes(&self) -> bool {
-        self.options.completions.unwrap_or_else(|| self.catalog.load().has_completers())
+        let has_any = || self.extension(COMPLETE).is_some() || self.catalog.load().has_completers();
+        self.options.completions.unwrap_or_else(has_any)
     }
 }
 

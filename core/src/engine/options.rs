@@ -84,7 +84,7 @@ impl Default for Options {
 /// A foreign method that the author answers by hand: the extension door.
 #[derive(Clone, Debug)]
 pub struct Extension {
-    /// The method; not one of ours.
+    /// The method; not one of ours, except `completion/complete`: then it gets the references that are not to resources.
     pub method: String,
     /// The author's function.
     pub handler: HandlerId,

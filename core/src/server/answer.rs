@@ -36,7 +36,8 @@ pub struct Complete;
 #[derive(Clone, Copy, Debug)]
 pub struct List;
 
-/// The kind of handlers behind the extension door. They return a [`RawResult`], or a JSON object.
+/// The kind of handlers behind the extension door. They return a [`RawResult`], a JSON object, or
+/// [`InputRequired`].
 #[derive(Clone, Copy, Debug)]
 pub struct Call;
 
@@ -149,6 +150,7 @@ answers! { List:
 
 answers! { Call:
     RawResult<'static> => |result| Answer::Raw(result);
+    InputRequired<'static> => |input| Answer::InputRequired(input);
     serde_json::Map<String, serde_json::Value> => |members| raw(serde_json::Value::Object(members));
 }
 

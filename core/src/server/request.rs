@@ -77,18 +77,22 @@ impl ReadRequest {
     /// [`ReadError::InputDeclined`] if the user declined or cancelled; [`ReadError::InvalidParameter`] if the
     /// content does not fit the type.
     pub fn input<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ReadError> {
-        let Some(inputs) = &self.inputs else { return Ok(None) };
-        let invalid =
-            || ReadError::InvalidParameter { parameter: key.to_owned(), expected: "an answer".into() };
-        let mut results: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(inputs).map_err(|_| invalid())?;
-        let Some(mut result) = results.remove(key) else { return Ok(None) };
-        if result.get("action").and_then(serde_json::Value::as_str) != Some("accept") {
-            return Err(ReadError::InputDeclined);
-        }
-        let content = result.get_mut("content").map(serde_json::Value::take).unwrap_or_default();
-        serde_json::from_value(content).map(Some).map_err(|_| invalid())
+        input(self.inputs.as_deref(), key)
     }
+}
+
+/// The accepted answer to one form.
+fn input<T: DeserializeOwned>(inputs: Option<&str>, key: &str) -> Result<Option<T>, ReadError> {
+    let Some(inputs) = inputs else { return Ok(None) };
+    let invalid = || ReadError::InvalidParameter { parameter: key.to_owned(), expected: "an answer".into() };
+    let mut results: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(inputs).map_err(|_| invalid())?;
+    let Some(mut result) = results.remove(key) else { return Ok(None) };
+    if result.get("action").and_then(serde_json::Value::as_str) != Some("accept") {
+        return Err(ReadError::InputDeclined);
+    }
+    let content = result.get_mut("content").map(serde_json::Value::take).unwrap_or_default();
+    serde_json::from_value(content).map(Some).map_err(|_| invalid())
 }
 
 /// `completion/complete`, for a completer.
@@ -149,6 +153,10 @@ pub struct CallRequest {
     pub method: String,
     /// The params as JSON text, if there are any: an object.
     pub params: Option<String>,
+    /// What the client answered to an earlier `InputRequired`: see [`ReadRequest::inputs`].
+    pub inputs: Option<String>,
+    /// The state of that `InputRequired`: see [`ReadRequest::state`].
+    pub state: Option<Vec<u8>>,
     /// Who asks.
     pub context: Context,
 }
@@ -158,8 +166,18 @@ impl CallRequest {
         Self {
             method: request.method.into_owned(),
             params: request.params.map(|params| params.raw().to_owned()),
+            inputs: request.inputs.map(|inputs| inputs.raw().to_owned()),
+            state: request.state,
             context: Context::new(Some(request.caller), link),
         }
+    }
+
+    /// The user's answer to the form `key`: see [`ReadRequest::input`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn input<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ReadError> {
+        input(self.inputs.as_deref(), key)
     }
 
     /// The params, as a type of yours. None at all is an empty object.

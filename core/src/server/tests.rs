@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests of a host: they start threads")]
 
 use super::*;
-use crate::connection::{Contents, InputAsk, InputRequest, InputRequired, LogLevel};
+use crate::connection::{Answer, Contents, InputAsk, InputRequest, InputRequired, LogLevel};
 use crate::error::ReadError;
 use crate::limits::Limits;
 use crate::resource::{Resource, Template};
@@ -357,7 +357,8 @@ async fn a_read_may_ask_for_input() {
                     r#"{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}"#;
                 let ask = InputAsk::Form { message: "Who are you?".into(), schema: schema.into() };
                 let requests = vec![InputRequest { key: "name".into(), ask }];
-                InputRequired { requests, state: Some(b"asked".as_slice().into()) }.into_answer()
+                let state = Some(b"asked".as_slice().into());
+                Ok(Answer::InputRequired(InputRequired { requests, state }))
             }
         }
     }

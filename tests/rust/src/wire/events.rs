@@ -40,6 +40,8 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
                     ("handler", json!(handlers.name(call.handler))),
                     ("method", json!(call.method)),
                     ("params", parsed(call.params)),
+                    ("inputs", unless_empty(parsed(call.inputs))),
+                    ("state", state(call.state)),
                 ],
             )
         }
@@ -57,8 +59,11 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
     Seen { value, token, cancelled }
 }
 
+fn state(sealed: Option<Vec<u8>>) -> Value {
+    sealed.map(|state| serde_json::from_slice(&state).expect("as it was given")).unwrap_or_default()
+}
+
 fn reading(read: ReadRequest<'_>, handlers: &Handlers) -> Value {
-    let state = read.state.map(|state| serde_json::from_slice(&state).expect("as it was given"));
     object(
         "read",
         [
@@ -66,7 +71,7 @@ fn reading(read: ReadRequest<'_>, handlers: &Handlers) -> Value {
             ("uri", json!(read.uri)),
             ("params", params(read.params.as_ref())),
             ("inputs", unless_empty(parsed(read.inputs))),
-            ("state", state.unwrap_or_default()),
+            ("state", state(read.state)),
             ("meta", parsed(read.caller.meta)),
         ],
     )
