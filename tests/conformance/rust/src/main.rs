@@ -3,7 +3,7 @@
 mod constants;
 mod templates;
 
-use mcp_resources::connection::{Contents, InputAsk, InputRequest, InputRequired};
+use mcp_resources::connection::{Answer, Contents, InputAsk, InputRequest, InputRequired};
 use mcp_resources::limits::Limits;
 use mcp_resources::resource::{Audience, Icon, Resource};
 use mcp_resources::server::{Builder, Handled, HandlerError, IntoAnswer, Read, ReadRequest, ResourceServer};
@@ -75,7 +75,8 @@ async fn greet(request: ReadRequest) -> Handled {
         None => {
             let ask = InputAsk::Form { message: "What is your name?".into(), schema: NAME_FORM.into() };
             let requests = vec![InputRequest { key: "name".into(), ask }];
-            InputRequired { requests, state: Some(b"name".as_slice().into()) }.into_answer()
+            let state = Some(b"name".as_slice().into());
+            Ok(Answer::InputRequired(InputRequired { requests, state }))
         }
     }
 }
