@@ -31,7 +31,7 @@ fn connection(items: usize) -> Connection {
     engine.publish(edits, Now::default(), &mut Vec::new()).expect("valid resources");
     let mut connection = engine.connect(Peer::Stdio);
     let principal = Principal::local();
-    let arrival = Arrival { message: HELLO.as_bytes(), principal: &principal };
+    let arrival = Arrival { message: HELLO.as_bytes(), principal: &principal, mirror: None };
     connection.message(arrival, Now::default(), &mut Vec::new());
     connection
 }
@@ -43,7 +43,8 @@ fn measure(c: &mut Criterion, name: &str, message: &str, items: usize) {
     c.bench_function(name, |b| {
         b.iter(|| {
             out.clear();
-            let arrival = Arrival { message: black_box(message.as_bytes()), principal: &principal };
+            let arrival =
+                Arrival { message: black_box(message.as_bytes()), principal: &principal, mirror: None };
             let outcome = connection.message(arrival, Now::default(), &mut out);
             for event in outcome.events {
                 if let Event::Read(read) = event {

@@ -67,6 +67,23 @@ pub struct Limits {
     pub asks: usize,
     /// How long what is in flight may still finish after the end of input. Default 1,000 ms.
     pub grace: Millis,
+    /// Names and values of an HTTP request's headers together, with its target. Default 256 KiB: `Mcp-Name` repeats a URI.
+    pub head: usize,
+    /// Header lines of an HTTP request. Default 128.
+    pub headers: usize,
+    /// Open legacy HTTP sessions; above it no further one begins. Default 10,000.
+    pub sessions: usize,
+    /// After so long without a request, an open stream or a request in flight a session ends. Default 1,800,000 ms.
+    pub session_idle: Millis,
+    /// Streams of events that one session keeps: open ones of `GET`, and such as were broken off or are over, which a
+    /// client may resume. Default 32.
+    pub streams: usize,
+    /// What is kept of each such stream to be sent again. Default 1 MiB.
+    pub replay: usize,
+    /// An HTTP stream of events on which nothing was sent for so long gets a comment. Default 15,000 ms.
+    pub keep_alive: Millis,
+    /// An HTTP request that is unanswered for so long gets a stream of events, if the client takes one. Default 1,000 ms.
+    pub sse_after: Millis,
 }
 
 impl Default for Limits {
@@ -100,6 +117,14 @@ impl Default for Limits {
             state_ttl: 600_000,
             asks: 64,
             grace: 1_000,
+            head: 256 << 10,
+            headers: 128,
+            sessions: 10_000,
+            session_idle: 1_800_000,
+            streams: 32,
+            replay: 1 << 20,
+            keep_alive: 15_000,
+            sse_after: 1_000,
         }
     }
 }

@@ -104,6 +104,11 @@ impl Revision {
         self >= Self::V2025_03_26
     }
 
+    /// Whether a stream of events begins with an event that has an id and no data, from which it can be resumed.
+    pub fn has_priming_event(self) -> bool {
+        self == Self::V2025_11_25
+    }
+
     /// Whether contents may carry `_meta` (requirements 5.1).
     pub fn has_contents_meta(self) -> bool {
         self >= Self::V2025_06_18
@@ -222,6 +227,9 @@ pub const HEADER_MISMATCH: i32 = -32020;
 pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
 /// The revision named by the request is not served (2026-07-28, R-030).
 pub const UNSUPPORTED_VERSION: i32 = -32022;
+
+/// The client cancelled the request, and HTTP must answer something (legacy, DEC-21).
+pub const REQUEST_CANCELLED: i32 = -32800;
 
 /// Whether an author may use `code` in [`ReadError::Custom`]: one of the standard five, or outside the range that
 /// JSON-RPC reserves.

@@ -69,6 +69,22 @@ class Limits(TypedDict, total=False):
     """Questions to a client that wait for an answer. Default 64."""
     grace: int
     """How long what is in flight may still finish after the end of input. Default 1,000."""
+    head: int
+    """All headers of an HTTP request together. Default 256 KiB."""
+    headers: int
+    """Header lines of an HTTP request. Default 128."""
+    sessions: int
+    """Open HTTP sessions. Default 10,000."""
+    session_idle: int
+    """When an HTTP session that nobody uses ends. Default 1,800,000."""
+    streams: int
+    """Streams of events that one session keeps. Default 32."""
+    replay: int
+    """What is kept of each of them to be sent again. Default 1 MiB."""
+    keep_alive: int
+    """After so long without anything to send, a stream of events gets a comment. Default 15,000."""
+    sse_after: int
+    """When a slow answer becomes a stream of events. Default 1,000."""
 
 
 class ServerOptions(TypedDict, total=False):

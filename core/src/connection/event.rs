@@ -57,6 +57,19 @@ pub enum Event<'m> {
     },
 }
 
+impl Event<'_> {
+    /// The request that the host has to answer; `None` for an event that has no answer.
+    pub fn asks(&self) -> Option<RequestToken> {
+        match self {
+            Self::Read(request) => Some(request.token),
+            Self::Complete(request) => Some(request.token),
+            Self::List(request) => Some(request.token),
+            Self::Call(request) => Some(request.token),
+            _ => None,
+        }
+    }
+}
+
 /// Names one request of one connection while it is unanswered: an index and a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestToken {

@@ -17,7 +17,7 @@ use super::words::Wording;
 use crate::error::ReadError;
 use crate::jsonrpc::{Envelope, Id, OwnedId};
 use crate::now::Millis;
-use crate::version::Revision;
+use crate::version::{self, Revision};
 use std::sync::Arc;
 
 /// See the module.
@@ -36,7 +36,7 @@ enum State {
     Free,
     Waiting(Reply),
     Detached(Arc<Ticket>),
-    Dropped,
+    Dropped(Arc<Ticket>),
 }
 
 /// Names one unanswered request to the client, and says when it has run out of time. Shared by the slot and its reply.
@@ -79,7 +79,7 @@ impl InFlight {
     /// The reply of a request, to answer it here: then [`Self::settle`] or [`Self::put_back`] follows. `None` if it was
     /// detached before, or dropped: a dropped one has been answered with this, and its slot is free.
     pub(super) fn take(&mut self, token: RequestToken) -> Option<Reply> {
-        if matches!(self.slot(token)?.state, State::Dropped) {
+        if matches!(self.slot(token)?.state, State::Dropped(_)) {
             self.release(token);
             return None;
         }
@@ -117,6 +117,15 @@ impl InFlight {
         self.slot(token)?.state.ticket()
     }
 
+    /// The ticket of a request that the client no longer wants answered.
+    pub(super) fn dropped(&self, token: RequestToken) -> Option<&Ticket> {
+        let slot = self.slots.get(token.index as usize).filter(|slot| slot.generation == token.generation)?;
+        match &slot.state {
+            State::Dropped(ticket) => Some(ticket),
+            _ => None,
+        }
+    }
+
     /// The host answered: frees the slot.
     pub(super) fn settle(&mut self, token: RequestToken) {
         self.release(token);
@@ -146,7 +155,7 @@ impl InFlight {
         let mut dropped = Vec::new();
         for (index, slot) in (0_u32..).zip(&mut self.slots) {
             if let Some(ticket) = slot.state.ticket().filter(|ticket| condition(ticket)).cloned() {
-                slot.state = State::Dropped;
+                slot.state = State::Dropped(ticket.clone());
                 dropped.push((RequestToken { index, generation: slot.generation }, ticket));
             }
         }
@@ -173,7 +182,7 @@ impl State {
         match self {
             Self::Waiting(reply) => Some(&reply.ticket),
             Self::Detached(ticket) => Some(ticket),
-            Self::Free | Self::Dropped => None,
+            Self::Free | Self::Dropped(_) => None,
         }
     }
 }
@@ -181,6 +190,10 @@ impl State {
 impl Ticket {
     pub(super) fn wording<'a>(&'a self, server_info: &'a str) -> Wording<'a> {
         Wording { envelope: self.envelope, id: self.id.as_id(), revision: self.revision, server_info }
+    }
+
+    pub(super) fn say_cancelled(&self, out: &mut Vec<u8>) {
+        self.wording("").error(out, (version::REQUEST_CANCELLED, "Request cancelled"), |_| ());
     }
 
     pub(super) fn say_expired(&self, out: &mut Vec<u8>) {

@@ -2,12 +2,15 @@
 
 use super::batch::BatchId;
 use super::initialize;
+use super::mirror::Unasked;
 use super::request::{Request, unknown_method};
 use super::terms::{self, Terms};
 use super::words::{self, Wording};
 use super::{Arrival, Connection, Event, Events, Outcome, Peer, Refusal, Status};
 use crate::catalog::ListKind;
-use crate::jsonrpc::{Decoded, Envelope, ErrorHead, ErrorId, Id, Malformed, Message, Params, decode, end};
+use crate::jsonrpc::{
+    Decoded, Envelope, ErrorHead, ErrorId, Id, Json, Malformed, Message, ObjectWriter, Params, decode, end,
+};
 use crate::now::Now;
 use crate::version::{self, INVALID_PARAMS, INVALID_REQUEST, Method, PARSE_ERROR, Revision};
 use std::borrow::Cow;
@@ -38,7 +41,10 @@ pub(super) fn climb<'m>(
     match decode(arrival.message, &connection.decode) {
         Decoded::Message(message) => connection.one(message, step, out),
         Decoded::Malformed(malformed) => connection.malformed(malformed, out),
-        Decoded::Batch(messages) => connection.batch(messages, step, out),
+        Decoded::Batch(messages) => match connection.refuse_unasked(Unasked::Batch, step, out) {
+            None => connection.batch(messages, step, out),
+            Some(refused) => refused,
+        },
     }
 }
 
@@ -50,14 +56,25 @@ impl Connection {
     fn one<'m>(&mut self, message: Message<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         match message {
             Message::Request { id, method, params } => self.request(Raw { id, method, params }, step, out),
-            Message::Notification { method, params } => self.notification(method, &params, out),
-            Message::Response { id, result } => match id.and_then(|id| self.asks.settle(id)) {
-                Some(ask) => {
-                    Outcome::new(Status::Accepted).with([Event::Replied { ask, answer: Some(result) }])
+            Message::Notification { method, params } => {
+                match self.refuse_unasked(Unasked::Notification, step, out) {
+                    None => self.notification(method, &params, out),
+                    Some(refused) => refused,
                 }
-                // A stray response is dropped.
-                None => Outcome::new(Status::Accepted),
+            }
+            Message::Response { id, result } => match self.refuse_unasked(Unasked::Response, step, out) {
+                None => self.replied(id, result),
+                Some(refused) => refused,
             },
+        }
+    }
+
+    /// The answer to a question of ours. A stray one is dropped.
+    fn replied<'m>(&mut self, id: Option<Id<'m>>, result: Result<Json<'m>, Json<'m>>) -> Outcome<'m> {
+        let outcome = Outcome::new(Status::Accepted);
+        match id.and_then(|id| self.asks.settle(id)) {
+            Some(ask) => outcome.with([Event::Replied { ask, answer: Some(result) }]),
+            None => outcome,
         }
     }
 
@@ -81,7 +98,7 @@ impl Connection {
         }
         let id = self.batches.name();
         let step = Step { batch: Some(id), ..step };
-        let (mut events, mut lines, mut waiting) = (Events::new(), Vec::new(), 0);
+        let (mut events, mut lines, mut waiting, mut wakes) = (Events::new(), Vec::new(), 0, false);
         for message in messages {
             let outcome = match message {
                 Ok(message) => self.one(message, step, &mut lines),
@@ -89,6 +106,7 @@ impl Connection {
             };
             events.extend(outcome.events);
             waiting += usize::from(outcome.status == Status::Pending);
+            wakes |= outcome.wakes;
         }
         let status = match (waiting, lines.is_empty()) {
             (0, true) => Status::Accepted,
@@ -96,7 +114,7 @@ impl Connection {
             _ => Status::Pending,
         };
         self.batches.open(id, (lines, waiting), out);
-        Outcome { events, ..Outcome::new(status) }
+        Outcome { events, wakes, ..Outcome::new(status) }
     }
 
     fn malformed<'m>(&self, malformed: Malformed<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
@@ -133,9 +151,15 @@ impl Connection {
         if modern {
             return self.modern(raw, step, out);
         }
+        if let Some(refused) = self.refuse_legacy(&raw, step, out) {
+            return refused;
+        }
         match Method::parse(&raw.method) {
             Some(Method::Initialize) => initialize::answer(self, &raw, step, out),
-            Some(Method::Discover | Method::Listen) => self.missing_claim(&raw, out),
+            // Over HTTP the session says under which terms.
+            Some(Method::Discover | Method::Listen) if step.arrival.mirror.is_none() => {
+                self.missing_claim(&raw, out)
+            }
             _ => self.legacy(raw, step, out),
         }
     }
@@ -146,6 +170,9 @@ impl Connection {
             Ok(read) => read,
             Err(error) => return self.reject(&raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
         };
+        if let Some(refused) = self.refuse_mirror(&raw, &version, step, out) {
+            return refused;
+        }
         let served = Revision::parse(&version).filter(|revision| revision.is_modern());
         if served.is_none_or(|revision| !self.engine.serves(revision)) {
             return self.unsupported(&raw, &version, out);
@@ -209,7 +236,7 @@ impl Connection {
         }
     }
 
-    fn missing_claim<'m>(&self, raw: &Raw<'_>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn missing_claim<'m>(&self, raw: &Raw<'_>, out: &mut Vec<u8>) -> Outcome<'m> {
         let message = format!(
             "Invalid params: send initialize first, or put {} and {} into _meta",
             words::PROTOCOL_VERSION,
@@ -221,13 +248,15 @@ impl Connection {
     ///
     pub(super) fn unsupported<'m>(&self, raw: &Raw<'_>, requested: &str, out: &mut Vec<u8>) -> Outcome<'m> {
         let error = (version::UNSUPPORTED_VERSION, "Unsupported protocol version");
-        self.wording_of(raw).error(out, error, |data| {
-            data.array("supported", |list| {
-                self.engine.options().revisions.iter().for_each(|revision| list.str(revision.as_str()));
-            });
-            data.str("requested", requested);
-        });
+        self.wording_of(raw).error(out, error, |data| self.write_versions(requested, data));
         Outcome::refused(Refusal::Version)
+    }
+
+    pub(super) fn write_versions(&self, requested: &str, data: &mut ObjectWriter<'_>) {
+        data.array("supported", |list| {
+            self.engine.options().revisions.iter().for_each(|revision| list.str(revision.as_str()));
+        });
+        data.str("requested", requested);
     }
 
     pub(super) fn reject<'m>(

@@ -19,6 +19,7 @@ mod list;
 mod listen;
 mod listwalk;
 mod logs;
+mod mirror;
 mod notification;
 mod read;
 mod reply;
@@ -32,6 +33,7 @@ pub use answer::*;
 pub use ask::AskError;
 pub use event::*;
 pub use gather::Gather;
+pub use mirror::{Field, Mirror, Standing};
 pub use reply::{Encoded, Reply};
 
 pub(crate) use listwalk::Listed;
@@ -42,6 +44,7 @@ use crate::hub::{ConnectionId, Delivered, Delivery, Ending};
 use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
+use crate::version::Revision;
 use ask::Asks;
 use batch::Batches;
 use inflight::InFlight;
@@ -74,6 +77,8 @@ pub struct Arrival<'m> {
     pub message: &'m [u8],
     /// Who sent it.
     pub principal: &'m Arc<Principal>,
+    /// What the head of the HTTP request says of the message; `None` where there is no head.
+    pub mirror: Option<Mirror<'m>>,
 }
 
 /// What became of a call.
@@ -109,6 +114,12 @@ pub enum Refusal {
     Malformed,
     /// Required `_meta` members are missing or mistyped.
     Envelope,
+    /// A header is missing, malformed, or contradicts the body (2026-07-28, HTTP).
+    Header,
+    /// The message belongs to a session, and names none (legacy, HTTP).
+    Session,
+    /// The session it names has ended, or is not the sender's (legacy, HTTP).
+    SessionUnknown,
     /// The revision is not served.
     Version,
     /// No such method.
@@ -203,11 +214,12 @@ impl Connection {
     }
 
     /// The host will give no answer: its handler was cancelled before it could. Frees the slot.
-    pub fn abandon(&mut self, token: RequestToken, out: &mut Vec<u8>) {
+    pub fn abandon(&mut self, token: RequestToken, out: &mut Vec<u8>) -> Outcome<'static> {
         if let Some(batch) = self.inflight.wanted(token).and_then(|ticket| ticket.batch) {
             self.batches.settle(batch, b"", out);
         }
         self.inflight.settle(token);
+        Outcome::new(Status::Accepted)
     }
 
     /// Words what the hub has marked for this connection, up to about `room` bytes. Call it when woken, and again when
@@ -230,14 +242,25 @@ impl Connection {
 
     /// Lets time pass: answers what has run out of time.
     pub fn tick(&mut self, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
+        self.tick_each(now, &mut |_, line| out.append(line))
+    }
+
+    /// The same, for a host that writes the answers of different requests to different streams: `write` takes each line
+    /// with the request that it answers.
+    pub fn tick_each(
+        &mut self,
+        now: Now,
+        write: &mut dyn FnMut(RequestToken, &mut Vec<u8>),
+    ) -> Outcome<'static> {
         let mut expired = Vec::new();
         for (token, ticket) in self.inflight.expire(now.tick) {
-            let mut line = Vec::new();
+            let (mut line, mut out) = (Vec::new(), Vec::new());
             ticket.say_expired(&mut line);
             match ticket.batch {
-                Some(batch) => self.batches.settle(batch, &line, out),
-                None => out.append(&mut line),
+                Some(batch) => self.batches.settle(batch, &line, &mut out),
+                None => out = line,
             }
+            write(token, &mut out);
             expired.push(Event::Cancelled(token));
         }
         let unanswered =
@@ -253,6 +276,27 @@ impl Connection {
     /// Cancels what is in flight, without an answer: at the end of input, after the grace.
     pub fn cancel_all(&mut self) -> Events<'static> {
         self.inflight.cancel_all().into_iter().map(|(token, _)| Event::Cancelled(token)).collect()
+    }
+
+    /// Appends an answer to a request that was cancelled, where the transport must send one (DEC-21). Nothing if it was
+    /// not cancelled, or belongs to a batch.
+    pub fn say_cancelled(&self, token: RequestToken, out: &mut Vec<u8>) {
+        if let Some(ticket) = self.inflight.dropped(token).filter(|ticket| ticket.batch.is_none()) {
+            ticket.say_cancelled(out);
+        }
+    }
+
+    /// The revision of the handshake, once there was one.
+    pub fn revision(&self) -> Option<Revision> {
+        self.session.as_ref().map(|session| session.revision)
+    }
+
+    /// Marks everything that a legacy client subscribed to: notifications may have been lost on their way to it.
+    /// Returns whether there is now something to deliver.
+    pub fn mark_all(&mut self) -> bool {
+        let mut woken = Vec::new();
+        self.engine.hub().mark_all(self.id, &mut woken);
+        !woken.is_empty()
     }
 
     /// Ends the connection: frees its subscriptions and cancels what is in flight.

@@ -83,6 +83,13 @@ pub struct Encoded {
     pub(super) missing_capability: bool,
 }
 
+impl Encoded {
+    /// The request it answers.
+    pub fn token(&self) -> RequestToken {
+        self.token
+    }
+}
+
 /// What became of an answer.
 #[derive(Debug, Default)]
 pub(super) struct Worded {

@@ -36,7 +36,7 @@ impl Host {
     /// Sends one message; the tokens of what the host must answer.
     fn send(&mut self, message: &str) -> Vec<RequestToken> {
         let principal = Principal::local();
-        let arrival = Arrival { message: message.as_bytes(), principal: &principal };
+        let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
         let outcome = self.connection.message(arrival, self.now, &mut self.out);
         let token = |event| match event {
             Event::Read(read) => Some(read.token),

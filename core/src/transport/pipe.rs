@@ -100,7 +100,7 @@ impl Pipe {
         let State { connection, out, .. } = &mut *state;
         let outcome = match line {
             Line::Message(message) => {
-                connection.message(Arrival { message, principal: &self.principal }, now, out)
+                connection.message(Arrival { message, principal: &self.principal, mirror: None }, now, out)
             }
             Line::TooLong => {
                 let told = connection.too_long(out);

@@ -32,7 +32,7 @@ impl Talk {
     pub(crate) fn send(&mut self, message: &Value) -> Heard {
         let (message, mut out) = (message.to_string(), Vec::new());
         let principal = Principal::local();
-        let arrival = Arrival { message: message.as_bytes(), principal: &principal };
+        let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
         let Outcome { events, status, .. } = self.connection.message(arrival, self.now, &mut out);
         let mut heard = Heard { sent: parse(&out), tokens: Vec::new(), states: Vec::new(), status };
         for event in events {

@@ -235,7 +235,7 @@ impl<'c> Host<'c> {
         if let Some(witness) = &mut wire.witness {
             witness.received(message);
         }
-        let arrival = Arrival { message, principal: &principal };
+        let arrival = Arrival { message, principal: &principal, mirror: None };
         let Outcome { events, .. } = wire.connection.message(arrival, now, &mut out);
         let id = wire.connection.id();
         self.woken.insert(id);

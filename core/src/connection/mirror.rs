@@ -1,0 +1,280 @@
+//! What the head of an HTTP request says of the message in its body, and what is refused when the two disagree
+//! (requirements §2, steps 7 to 9; … R-189).
+//!
+//! Law: the body is the source of truth. A header is compared with it, and never decides what is served.
+
+use super::ladder::{Raw, Step};
+use super::{Connection, Outcome, Refusal, Status};
+use crate::base64;
+use crate::jsonrpc::{Envelope, ErrorHead, ErrorId, Json, ObjectWriter, end};
+use crate::version::{self, HEADER_MISMATCH, INVALID_REQUEST, Method, Revision};
+use std::borrow::Cow;
+
+/// How much of a version header is repeated to the peer.
+const ECHOED: usize = 64;
+
+/// What the head of an HTTP request says of its message.
+#[derive(Clone, Copy, Debug)]
+pub struct Mirror<'m> {
+    /// `MCP-Protocol-Version`.
+    pub version: Field<'m>,
+    /// `Mcp-Method`.
+    pub method: Field<'m>,
+    /// `Mcp-Name`.
+    pub name: Field<'m>,
+    /// What its session is to this connection.
+    pub session: Standing,
+}
+
+/// One header, without the white space around its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field<'m> {
+    /// It is not there.
+    Absent,
+    /// Its value.
+    Once(&'m [u8]),
+    /// It is there more than once: two readers could see different values.
+    Repeated,
+}
+
+/// Which session a legacy message belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// To that of this connection.
+    Known,
+    /// It names none.
+    Missing,
+    /// To one that has ended, or that is not the sender's.
+    Unknown,
+}
+
+/// What the version header names.
+enum Named<'m> {
+    Nothing,
+    Modern(Revision),
+    Legacy,
+    Unknown(&'m [u8]),
+    Repeated,
+}
+
+/// A message that gets no answer of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unasked {
+    Notification,
+    Response,
+    Batch,
+}
+
+impl<'m> Mirror<'m> {
+    fn named(&self) -> Named<'m> {
+        match self.version {
+            Field::Absent => Named::Nothing,
+            Field::Repeated => Named::Repeated,
+            Field::Once(value) => match std::str::from_utf8(value).ok().and_then(Revision::parse) {
+                Some(revision) if revision.is_modern() => Named::Modern(revision),
+                Some(_) => Named::Legacy,
+                None => Named::Unknown(value),
+            },
+        }
+    }
+
+    /// Compares the headers with a modern request; the error is what is wrong, without any value.
+    fn check(&self, version: &str, method: &str, name: Option<&str>) -> Result<(), String> {
+        self.version.check("MCP-Protocol-Version", version)?;
+        self.method.check("Mcp-Method", method)?;
+        name.map_or(Ok(()), |name| self.name.check_name(name))
+    }
+}
+
+impl<'m> Field<'m> {
+    fn check(self, header: &str, expected: &str) -> Result<(), String> {
+        let value = self.visible(header)?;
+        if value == expected { Ok(()) } else { Err(format!("{header} differs from the body")) }
+    }
+
+    ///
+    fn check_name(self, expected: &str) -> Result<(), String> {
+        let header = "Mcp-Name";
+        let value = self.visible(header)?;
+        let wrapped = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
+        let value = match wrapped {
+            None => Cow::Borrowed(value),
+            Some(encoded) => {
+                let decoded = base64::decode(encoded).and_then(|bytes| String::from_utf8(bytes).ok());
+                Cow::Owned(decoded.ok_or_else(|| format!("{header} is not base64 of UTF-8"))?)
+            }
+        };
+        if value == expected { Ok(()) } else { Err(format!("{header} differs from the body")) }
+    }
+
+    /// The value, if the header is there once and has no other characters than R-182 allows.
+    fn visible(self, header: &str) -> Result<&'m str, String> {
+        match self {
+            Self::Absent => Err(format!("{header} is missing")),
+            Self::Repeated => Err(format!("{header} is there more than once")),
+            Self::Once(value) => {
+                let is_visible = value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+                let value = std::str::from_utf8(value).ok().filter(|_| is_visible);
+                value.ok_or_else(|| format!("{header} has characters that a header must not have"))
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Compares the head with a request that claims to be modern (§2, step 8).
+    pub(super) fn refuse_mirror<'m>(
+        &self,
+        raw: &Raw<'m>,
+        version: &str,
+        step: Step<'m>,
+        out: &mut Vec<u8>,
+    ) -> Option<Outcome<'m>> {
+        let mirror = step.arrival.mirror?;
+        let name =
+            self.name_param(&raw.method).and_then(|param| raw.params.get(param)).and_then(Json::as_str);
+        let why = mirror.check(version, &raw.method, name.as_deref()).err()?;
+        let message = format!("Header mismatch: {why}");
+        Some(self.reject(raw, (HEADER_MISMATCH, &message), Refusal::Header, out))
+    }
+
+    /// The member of `params` that `Mcp-Name` repeats.
+    fn name_param(&self, method: &str) -> Option<&str> {
+        match Method::parse(method) {
+            Some(Method::Read) => Some("uri"),
+            Some(_) => None,
+            None => self.engine.extension(method)?.name_param.as_deref(),
+        }
+    }
+
+    /// What HTTP refuses of a request without the modern claim (§2, steps 7 and 9).
+    pub(super) fn refuse_legacy<'m>(
+        &self,
+        raw: &Raw<'m>,
+        step: Step<'m>,
+        out: &mut Vec<u8>,
+    ) -> Option<Outcome<'m>> {
+        let mirror = step.arrival.mirror?;
+        let is_handshake = Method::parse(&raw.method) == Some(Method::Initialize);
+        let mismatch = (HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version contradicts the body");
+        match mirror.named() {
+            Named::Repeated => return Some(self.reject(raw, mismatch, Refusal::Header, out)),
+            Named::Modern(_) if is_handshake => {
+                return Some(self.reject(raw, mismatch, Refusal::Header, out));
+            }
+            Named::Modern(_) => return Some(self.missing_claim(raw, out)),
+            Named::Unknown(value) if !is_handshake => {
+                return Some(self.unsupported(raw, &printable(value), out));
+            }
+            Named::Nothing | Named::Legacy | Named::Unknown(_) => {}
+        }
+        let (why, refusal) = mirror.session.refusal().filter(|_| !is_handshake)?;
+        Some(self.reject(raw, (INVALID_REQUEST, why), refusal, out))
+    }
+
+    /// What HTTP makes of other messages without looking further (§2, steps 7 and 9; ).
+    pub(super) fn refuse_unasked<'m>(
+        &self,
+        unasked: Unasked,
+        step: Step<'m>,
+        out: &mut Vec<u8>,
+    ) -> Option<Outcome<'m>> {
+        let mirror = step.arrival.mirror?;
+        let (error, refusal) = match mirror.named() {
+            Named::Repeated => (
+                (HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version is there more than once"),
+                Refusal::Header,
+            ),
+            Named::Modern(_) if unasked == Unasked::Response => {
+                ((INVALID_REQUEST, "Invalid Request: a client sends no responses"), Refusal::Malformed)
+            }
+            Named::Modern(revision) if self.engine.serves(revision) => return None,
+            Named::Modern(revision) => return Some(self.unsupported_without_id(revision.as_str(), out)),
+            Named::Unknown(value) => return Some(self.unsupported_without_id(&printable(value), out)),
+            Named::Nothing if unasked == Unasked::Notification && mirror.session == Standing::Missing => {
+                return Some(Outcome::new(Status::Accepted));
+            }
+            Named::Nothing | Named::Legacy => {
+                let (why, refusal) = mirror.session.refusal()?;
+                ((INVALID_REQUEST, why), refusal)
+            }
+        };
+        Some(refuse_without_id(error, refusal, out, |_| ()))
+    }
+
+    fn unsupported_without_id<'m>(&self, requested: &str, out: &mut Vec<u8>) -> Outcome<'m> {
+        let error = (version::UNSUPPORTED_VERSION, "Unsupported protocol version");
+        refuse_without_id(error, Refusal::Version, out, |data| self.write_versions(requested, data))
+    }
+}
+
+impl Standing {
+    /// DEC-26.
+    fn refusal(self) -> Option<(&'static str, Refusal)> {
+        match self {
+            Self::Known => None,
+            Self::Missing => Some(("Invalid Request: Mcp-Session-Id is missing", Refusal::Session)),
+            Self::Unknown => Some(("Session not found", Refusal::SessionUnknown)),
+        }
+    }
+}
+
+/// An error about a message that has no id.
+fn refuse_without_id<'m>(
+    (code, message): (i32, &str),
+    refusal: Refusal,
+    out: &mut Vec<u8>,
+    data: impl FnOnce(&mut ObjectWriter<'_>),
+) -> Outcome<'m> {
+    Envelope::JsonRpc.error(out, &ErrorHead { id: ErrorId::Absent, code, message }, data);
+    end(out);
+    Outcome::refused(refusal)
+}
+
+/// What of a header can be shown.
+fn printable(value: &[u8]) -> String {
+    value
+        .iter()
+        .take(ECHOED)
+        .map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(value: &str, expected: &str) -> bool {
+        Field::Once(value.as_bytes()).check_name(expected).is_ok()
+    }
+
+    /// the markers are exact, the base64 canonical, and anything else is literal.
+    #[test]
+    fn names_may_be_wrapped() {
+        assert!(name("note://a", "note://a"));
+        assert!(name("=?base64?bm90ZTovL8Op?=", "note://é"));
+        assert!(name("=?BASE64?bm90ZTovL8Op?=", "=?BASE64?bm90ZTovL8Op?="));
+        assert!(name("=?base64?PT9iYXNlNjQ/YT89?=", "=?base64?a?="));
+        assert!(name("=?base64??=", ""));
+        for bad in ["=?base64?bm90ZTovL8Op=?=", "=?base64?bm90ZTo?=", "=?base64?/w==?=", "=?base64?a?="] {
+            assert!(!name(bad, "note://é"), "{bad}");
+            assert!(!name(bad, bad), "{bad}");
+        }
+    }
+
+    ///
+    #[test]
+    fn headers_are_there_once_and_visible() {
+        for bad in [Field::Absent, Field::Repeated, Field::Once(b"a\x01"), Field::Once("é".as_bytes())] {
+            assert!(bad.visible("Mcp-Name").is_err(), "{bad:?}");
+        }
+        assert_eq!(Field::Once(b"a b\tc").visible("Mcp-Name"), Ok("a b\tc"));
+    }
+
+    /// no value of a header is repeated as it came.
+    #[test]
+    fn values_are_shown_printable_and_short() {
+        assert_eq!(printable(b"v1\r\nX: y\xff"), "v1??X:?y?");
+        assert_eq!(printable(&[b'a'; 1000]).len(), ECHOED);
+    }
+}

@@ -1,0 +1,112 @@
+//! Content types: what the client takes (R-163, DEC-05) and what it sent.
+
+use super::head::{EVENT_STREAM, Head, JSON};
+
+/// What the client takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Accept {
+    pub(super) json: bool,
+    pub(super) events: bool,
+}
+
+impl Accept {
+    /// No header is everything; a header that cannot be read is nothing.
+    pub(super) fn of(head: &Head<'_>) -> Self {
+        let mut values = head.all("accept").peekable();
+        if values.peek().is_none() {
+            return Self { json: true, events: true };
+        }
+        let ranges: Vec<_> = values
+            .filter_map(|value| std::str::from_utf8(value).ok())
+            .flat_map(|value| value.split(','))
+            .filter_map(Range::parse)
+            .collect();
+        let takes = |media: &str| {
+            // The most specific range decides.
+            let fitting = ranges.iter().filter_map(|range| Some((range.fit(media)?, range.taken)));
+            fitting.max_by_key(|(fit, _)| *fit).is_some_and(|(_, taken)| taken)
+        };
+        Self { json: takes(JSON), events: takes(EVENT_STREAM) }
+    }
+}
+
+/// One entry of `Accept`.
+struct Range<'v> {
+    media: &'v str,
+    /// Whether its weight is more than 0.
+    taken: bool,
+}
+
+impl<'v> Range<'v> {
+    fn parse(text: &'v str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let media = parts.next().filter(|media| media.contains('/'))?;
+        let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+        let taken = weight.is_none_or(|weight| weight.trim().parse::<f32>().is_ok_and(|weight| weight > 0.0));
+        Some(Self { media, taken })
+    }
+
+    /// How closely it names `media`.
+    fn fit(&self, media: &str) -> Option<u8> {
+        if self.media == "*/*" {
+            return Some(0);
+        }
+        if self.media.eq_ignore_ascii_case(media) {
+            return Some(2);
+        }
+        let group = self.media.strip_suffix("/*")?;
+        media.split('/').next().is_some_and(|own| own.eq_ignore_ascii_case(group)).then_some(1)
+    }
+}
+
+/// Whether the body is declared to be JSON.
+pub(super) fn sends_json(head: &Head<'_>) -> bool {
+    let mut values = head.all("content-type");
+    let (Some(value), None) = (values.next(), values.next()) else { return false };
+    let media = std::str::from_utf8(value).unwrap_or_default().split(';').next().unwrap_or_default();
+    media.trim().eq_ignore_ascii_case(JSON)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accept(values: &[&str]) -> (bool, bool) {
+        let headers: Vec<(&str, &[u8])> = values.iter().map(|value| ("Accept", value.as_bytes())).collect();
+        let Accept { json, events } = Accept::of(&Head { verb: "POST", target: "/", headers: &headers });
+        (json, events)
+    }
+
+    /// R-163.
+    #[test]
+    fn ranges_weights_and_their_order() {
+        for (values, expected) in [
+            (&[][..], (true, true)),
+            (&["*/*"], (true, true)),
+            (&["application/json"], (true, false)),
+            (&["application/json, text/event-stream"], (true, true)),
+            (&["application/json", "text/event-stream"], (true, true)),
+            (&["Application/JSON;q=0.5 , TEXT/*;q=0.1"], (true, true)),
+            (&["text/event-stream"], (false, true)),
+            (&["text/html"], (false, false)),
+            (&["*/*, text/event-stream;q=0"], (true, false)),
+            (&["application/json;q=0, */*;q=1"], (false, true)),
+            (&["text/*;q=0, text/event-stream"], (false, true)),
+            (&["", ","], (false, false)),
+            (&["nonsense"], (false, false)),
+            (&["application/json;q=x"], (false, false)),
+        ] {
+            assert_eq!(accept(values), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn the_content_type_has_parameters() {
+        let sends = |value: &str| {
+            let headers: [(&str, &[u8]); 1] = [("content-type", value.as_bytes())];
+            sends_json(&Head { verb: "POST", target: "/", headers: &headers })
+        };
+        assert!(sends("application/json") && sends("Application/Json ; charset=utf-8"));
+        assert!(!sends("text/plain") && !sends("application/json-patch+json") && !sends(""));
+    }
+}

@@ -1,0 +1,328 @@
+//! What the head of a request decides (requirements §2, steps 1 to 5), in this order: bounds, `Host`, `Origin`, path,
+//! verb, authorization, size, content type, `Accept`.
+//!
+//! Law: the first step that fails answers. The steps after the authorization are decided with the others, and told
+//! only when the token was good.
+
+use super::accept::{Accept, sends_json};
+use super::auth::{Denied, RulesError, Verified, Words};
+use super::cors;
+use super::head::{Head, Response};
+use super::rules::{Rules, is_origin};
+use crate::connection::{Field, Mirror, Standing};
+use crate::limits::Limits;
+use crate::principal::Principal;
+use crate::version::{INVALID_REQUEST, Method, Revision};
+use std::sync::Arc;
+
+/// The rules of one endpoint, ready to be applied.
+#[derive(Debug)]
+pub(super) struct Gate {
+    pub(super) rules: Rules,
+    words: Option<Words>,
+    /// Whether a legacy revision is served.
+    legacy: bool,
+    max_body: usize,
+    max_head: usize,
+    max_headers: usize,
+}
+
+/// A request that may come in once it is known whose it is. Owned: it outlives the head.
+#[derive(Debug)]
+pub struct Admitted {
+    gate: Arc<Gate>,
+    token: Option<String>,
+    call: Call,
+    /// What a later step has against it.
+    refused: Option<Response>,
+}
+
+/// A request whose head has passed every step: what remains is its body. Owned: it outlives the head.
+#[derive(Debug)]
+pub struct Identified {
+    pub(super) principal: Arc<Principal>,
+    pub(super) call: Call,
+    max_body: usize,
+}
+
+/// What is needed of the head later on.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) verb: Verb,
+    pub(super) accept: Accept,
+    pub(super) session: Header,
+    pub(super) last_event_id: Option<String>,
+    /// The origin whose page may see the answer.
+    pub(super) origin: Option<String>,
+    version: Header,
+    method: Header,
+    name: Header,
+}
+
+/// What is asked of the endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Post,
+    Get,
+    Delete,
+}
+
+/// A [`Field`] that outlives its head.
+#[derive(Clone, Debug)]
+pub(super) enum Header {
+    Absent,
+    Once(Box<[u8]>),
+    Repeated,
+}
+
+impl Gate {
+    pub(super) fn new(rules: Rules, limits: &Limits, revisions: &[Revision]) -> Result<Self, RulesError> {
+        let is_path = |path: &str| path.starts_with('/') && !path.contains(['?', '#']);
+        if !is_path(&rules.path) || rules.health.as_deref().is_some_and(|path| !is_path(path)) {
+            return Err(RulesError::new("path", "a text that begins with a slash, without ? and #"));
+        }
+        Ok(Self {
+            words: rules.auth.clone().map(Words::new).transpose()?,
+            legacy: revisions.iter().any(|revision| !revision.is_modern()),
+            max_body: limits.message,
+            max_head: limits.head,
+            max_headers: limits.headers,
+            rules,
+        })
+    }
+
+    pub(super) fn admit(self: &Arc<Self>, head: &Head<'_>) -> Result<Admitted, Response> {
+        self.check_bounds(head)?;
+        let origin = self.check_origin(head)?;
+        self.beyond_origin(head, origin.clone()).map_err(|response| response.shared_with(origin.as_deref()))
+    }
+
+    fn beyond_origin(
+        self: &Arc<Self>,
+        head: &Head<'_>,
+        origin: Option<String>,
+    ) -> Result<Admitted, Response> {
+        self.check_path(head)?;
+        let verb = self.check_verb(head)?;
+        let token = self.words.as_ref().map(|words| words.token(head)).transpose()?;
+        let accept = Accept::of(head);
+        let refused = self.check_media(head, verb, accept).err();
+        let last_event_id = match head.field("last-event-id") {
+            Field::Once(value) => String::from_utf8(value.to_vec()).ok(),
+            _ => None,
+        };
+        let call = Call {
+            verb,
+            accept,
+            session: head.field("mcp-session-id").into(),
+            last_event_id,
+            origin,
+            version: head.field("mcp-protocol-version").into(),
+            method: head.field("mcp-method").into(),
+            name: head.field("mcp-name").into(),
+        };
+        Ok(Admitted { gate: Arc::clone(self), token, call, refused })
+    }
+
+    fn check_bounds(&self, head: &Head<'_>) -> Result<(), Response> {
+        let lines = head.headers.iter().map(|(name, value)| name.len() + value.len());
+        let size = head.target.len() + lines.sum::<usize>();
+        if head.headers.len() > self.max_headers || size > self.max_head {
+            return Err(Response::error(431, INVALID_REQUEST, "Request header fields too large"));
+        }
+        Ok(())
+    }
+
+    /// Returns the origin, where its page may see the answer.
+    fn check_origin(&self, head: &Head<'_>) -> Result<Option<String>, Response> {
+        let refuse = |message| Err(Response::error(403, INVALID_REQUEST, message));
+        let text = |field: Field<'_>| match field {
+            Field::Once(value) => String::from_utf8(value.to_vec()).ok(),
+            _ => None,
+        };
+        let host = text(head.field("host")).unwrap_or_default();
+        if !self.rules.hosts.accept(&host) {
+            return refuse("Host not allowed");
+        }
+        let field = head.field("origin");
+        if field == Field::Absent {
+            return Ok(None);
+        }
+        match text(field).filter(|origin| self.rules.origins.accept(origin)) {
+            None => refuse("Origin not allowed"),
+            Some(origin) => Ok(Some(origin).filter(|origin| self.rules.cors && is_origin(origin))),
+        }
+    }
+
+    fn check_path(&self, head: &Head<'_>) -> Result<(), Response> {
+        let path = head.path();
+        let document = || self.words.as_ref()?.document(path);
+        let health = || self.rules.health.as_deref().is_some_and(|own| own == path);
+        let found = if path == self.rules.path {
+            None
+        } else if let Some(document) = document() {
+            Some(document)
+        } else if health() {
+            Some(Response::text(200, "ok\n"))
+        } else {
+            return Err(Response::empty(404));
+        };
+        if self.rules.cors && cors::is_preflight(head) {
+            return Err(cors::preflight(if found.is_some() { "GET" } else { self.verbs() }));
+        }
+        match found {
+            None => Ok(()),
+            Some(found) if head.verb == "GET" => Err(found),
+            Some(_) => Err(Response::empty(405).with("allow", "GET")),
+        }
+    }
+
+    ///
+    fn check_verb(&self, head: &Head<'_>) -> Result<Verb, Response> {
+        let names_modern = match head.field("mcp-protocol-version") {
+            Field::Once(value) => std::str::from_utf8(value)
+                .ok()
+                .and_then(Revision::parse)
+                .is_some_and(|revision| revision.is_modern()),
+            _ => false,
+        };
+        let legacy = self.legacy && !names_modern;
+        match head.verb {
+            "POST" => Ok(Verb::Post),
+            "GET" if legacy => Ok(Verb::Get),
+            "DELETE" if legacy => Ok(Verb::Delete),
+            "GET" | "DELETE" => Err(Response::empty(405).with("allow", "POST")),
+            _ => Err(Response::empty(405).with("allow", self.verbs())),
+        }
+    }
+
+    fn verbs(&self) -> &'static str {
+        if self.legacy { "POST, GET, DELETE" } else { "POST" }
+    }
+
+    /// DEC-05.
+    fn check_media(&self, head: &Head<'_>, verb: Verb, accept: Accept) -> Result<(), Response> {
+        let refuse = |status, message| Err(Response::error(status, INVALID_REQUEST, message));
+        if verb == Verb::Post {
+            if declared_length(head).is_some_and(|length| length > self.max_body as u64) {
+                return Err(too_large());
+            }
+            if !sends_json(head) {
+                return refuse(415, "Content-Type must be application/json");
+            }
+        }
+        // What is refused here because of the header is refused in the body too: they must be equal.
+        let listens = matches!(head.field("mcp-method"), Field::Once(value)
+            if std::str::from_utf8(value).is_ok_and(|method| Method::parse(method) == Some(Method::Listen)));
+        let enough = match verb {
+            Verb::Post => accept.json && (accept.events || !listens),
+            Verb::Get => accept.events,
+            Verb::Delete => true,
+        };
+        if enough { Ok(()) } else { refuse(406, "Accept must allow application/json and text/event-stream") }
+    }
+}
+
+impl Admitted {
+    /// The bearer token that the host must verify. `None` where no tokens are asked for.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// Goes on when it is known whose request it is: the token's, or [`Verified::anyone`]'s where there is none.
+    ///
+    /// # Errors
+    /// The response to send: 401 or 403 with its challenge, 503 if the token could not be verified,
+    /// 413, 415 or 406.
+    pub fn identify(self, who: Result<Verified, Denied>) -> Result<Identified, Response> {
+        let Self { gate, call, refused, .. } = self;
+        let checked = match (&gate.words, who) {
+            (Some(words), who) => words.check(who),
+            (None, Ok(verified)) => Ok(verified.principal),
+            (None, Err(_)) => Err(Response::empty(401)),
+        };
+        match (checked, refused) {
+            (Ok(principal), None) => Ok(Identified { principal, call, max_body: gate.max_body }),
+            (Err(response), _) | (Ok(_), Some(response)) => Err(response.shared_with(call.origin.as_deref())),
+        }
+    }
+}
+
+impl Identified {
+    /// How many bytes of body the host reads: none for `GET` and `DELETE`. More than that is [`Identified::too_large`].
+    pub fn body_limit(&self) -> usize {
+        if self.call.verb == Verb::Post { self.max_body } else { 0 }
+    }
+
+    /// The response to a body that is longer than [`Identified::body_limit`] of a `POST` (413).
+    pub fn too_large(&self) -> Response {
+        too_large().shared_with(self.call.origin.as_deref())
+    }
+
+    /// Whose request it is.
+    pub fn principal(&self) -> &Arc<Principal> {
+        &self.principal
+    }
+}
+
+impl Call {
+    pub(super) fn mirror(&self, session: Standing) -> Mirror<'_> {
+        Mirror {
+            version: self.version.as_field(),
+            method: self.method.as_field(),
+            name: self.name.as_field(),
+            session,
+        }
+    }
+
+    /// Whether the version header names a modern revision: then there is no session.
+    pub(super) fn names_modern(&self) -> bool {
+        self.version.text().and_then(Revision::parse).is_some_and(Revision::is_modern)
+    }
+
+    /// The version header, if it names no revision.
+    pub(super) fn names_no_revision(&self) -> bool {
+        match &self.version {
+            Header::Absent => false,
+            Header::Once(_) => self.version.text().and_then(Revision::parse).is_none(),
+            Header::Repeated => true,
+        }
+    }
+}
+
+impl Header {
+    pub(super) fn as_field(&self) -> Field<'_> {
+        match self {
+            Self::Absent => Field::Absent,
+            Self::Once(value) => Field::Once(value),
+            Self::Repeated => Field::Repeated,
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Once(value) => std::str::from_utf8(value).ok(),
+            Self::Absent | Self::Repeated => None,
+        }
+    }
+}
+
+impl From<Field<'_>> for Header {
+    fn from(field: Field<'_>) -> Self {
+        match field {
+            Field::Absent => Self::Absent,
+            Field::Once(value) => Self::Once(value.into()),
+            Field::Repeated => Self::Repeated,
+        }
+    }
+}
+
+fn too_large() -> Response {
+    Response::error(413, INVALID_REQUEST, "Message too large")
+}
+
+/// `None` if the length is not declared; a declaration that cannot be read is too much.
+fn declared_length(head: &Head<'_>) -> Option<u64> {
+    let parse = |value: &[u8]| std::str::from_utf8(value).ok()?.parse().ok();
+    head.all("content-length").map(|value| parse(value).unwrap_or(u64::MAX)).max()
+}

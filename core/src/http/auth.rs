@@ -1,0 +1,372 @@
+//! The words of a resource server (requirements, section 13): challenges, the metadata document, scopes.
+//!
+//! Law: a token is read from the head and handed to the host, and kept nowhere. Whether it is valid is the host's to
+//! find out; what the client is told is decided here.
+
+use super::head::{Head, Response};
+use crate::jsonrpc::object;
+use crate::principal::Principal;
+use crate::version::INVALID_REQUEST;
+use std::fmt;
+use std::sync::Arc;
+
+/// What bearer tokens must be, and what clients are told of it.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Auth {
+    /// The URL of the endpoint as clients know it, without a fragment: the audience of tokens (R-196, R-202).
+    pub resource: String,
+    /// The authorization servers that give tokens for it; at least one (R-196).
+    pub authorization_servers: Vec<String>,
+    /// Scopes that a client may ask for: `scopes_supported`.
+    pub scopes_supported: Vec<String>,
+    /// Scopes that every request needs. All of them stand in each challenge (R-199, R-206).
+    pub required_scopes: Vec<String>,
+    /// Which narrower scopes a broader one includes, as (broader, narrower) (R-204).
+    pub implied_scopes: Vec<(String, String)>,
+    /// The authorization server's metadata, a JSON object, for clients of 2025-03-26, which look for it here (R-207).
+    pub authorization_server_document: Option<String>,
+}
+
+/// A token that the host has verified: signature, expiry, issuer and audience (R-202).
+#[derive(Clone, Debug)]
+pub struct Verified {
+    /// Who it stands for.
+    pub principal: Arc<Principal>,
+    /// The scopes it carries.
+    pub scopes: Vec<String>,
+}
+
+/// Why a token was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// It is not valid, has expired, or was made for another audience (R-198).
+    Invalid,
+    /// Whether it is valid could not be found out now.
+    Unavailable,
+}
+
+/// What is wrong with the [`Rules`](super::Rules).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulesError {
+    field: &'static str,
+    expected: &'static str,
+}
+
+impl fmt::Display for RulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: expected {}", self.field, self.expected)
+    }
+}
+
+impl std::error::Error for RulesError {}
+
+impl RulesError {
+    pub(super) fn new(field: &'static str, expected: &'static str) -> Self {
+        Self { field, expected }
+    }
+}
+
+impl Auth {
+    /// For the endpoint at `resource`, with tokens from these servers.
+    pub fn new(resource: impl Into<String>, authorization_servers: impl IntoIterator<Item = String>) -> Self {
+        let authorization_servers = authorization_servers.into_iter().collect();
+        Self { resource: resource.into(), authorization_servers, ..Self::default() }
+    }
+}
+
+impl Verified {
+    /// Whoever asks, where no tokens are asked for.
+    pub fn anyone() -> Self {
+        Self { principal: Principal::local(), scopes: Vec::new() }
+    }
+}
+
+/// A dropped scope: asking for it is the client's own matter (R-205).
+const OFFLINE: &str = "offline_access";
+const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
+
+/// The rules of one endpoint, worded once.
+#[derive(Debug)]
+pub(super) struct Words {
+    rules: Auth,
+    metadata_url: String,
+    /// The path of the endpoint, as the resource's URL has it.
+    path: String,
+    document: Vec<u8>,
+}
+
+impl Words {
+    pub(super) fn new(rules: Auth) -> Result<Self, RulesError> {
+        let (origin, path) = split(&rules.resource).ok_or_else(|| {
+            RulesError::new("auth.resource", "an http or https URL without query, fragment or quotes")
+        })?;
+        if rules.authorization_servers.is_empty() {
+            return Err(RulesError::new("auth.authorization_servers", "at least one"));
+        }
+        let scopes = rules.scopes_supported.iter().chain(&rules.required_scopes);
+        if scopes.into_iter().any(|scope| !is_scope(scope)) {
+            return Err(RulesError::new(
+                "auth scopes",
+                "printable ASCII without spaces, quotes and backslashes",
+            ));
+        }
+        let served = rules.authorization_server_document.as_deref();
+        if served.is_some_and(|text| {
+            !serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object())
+        }) {
+            return Err(RulesError::new("auth.authorization_server_document", "a JSON object"));
+        }
+        let path = path.trim_end_matches('/').to_owned();
+        let metadata_url = format!("{origin}{PROTECTED_RESOURCE}{path}");
+        Ok(Self { document: document(&rules), metadata_url, path, rules })
+    }
+
+    /// A document that clients find without a token (R-196, R-197, R-207).
+    pub(super) fn document(&self, path: &str) -> Option<Response> {
+        if let Some(rest) = path.strip_prefix(PROTECTED_RESOURCE)
+            && (rest.is_empty() || rest == "/" || rest == self.path)
+        {
+            return Some(Response::json(200, self.document.clone()));
+        }
+        let served = self.rules.authorization_server_document.as_ref()?;
+        let rest = path.strip_prefix(AUTHORIZATION_SERVER)?;
+        (rest.is_empty() || rest == self.path).then(|| Response::json(200, served.clone().into_bytes()))
+    }
+
+    /// The token of a request (R-198, R-200, R-202): from this header alone.
+    pub(super) fn token(&self, head: &Head<'_>) -> Result<String, Response> {
+        let mut values = head.all("authorization");
+        let (value, None) = (values.next(), values.next()) else { return Err(self.malformed()) };
+        let Some(value) = value else { return Err(self.unauthorized(None)) };
+        let value = std::str::from_utf8(value).map_err(|_| self.malformed())?;
+        let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(self.unauthorized(None));
+        }
+        let token = token.trim_start_matches(' ');
+        if is_token(token) { Ok(token.to_owned()) } else { Err(self.malformed()) }
+    }
+
+    /// Whether the token suffices, and what the client is told if not.
+    pub(super) fn check(&self, who: Result<Verified, Denied>) -> Result<Arc<Principal>, Response> {
+        match who {
+            Ok(Verified { principal, scopes }) if self.suffices(&scopes) => Ok(principal),
+            Ok(_) => Err(self.forbidden()),
+            Err(Denied::Invalid) => Err(self.unauthorized(Some("invalid_token"))),
+            Err(Denied::Unavailable) => Err(Response::empty(503)),
+        }
+    }
+
+    /// Whether `granted`, with all that it includes, has every required scope (R-204).
+    fn suffices(&self, granted: &[String]) -> bool {
+        let mut held: Vec<&str> = granted.iter().map(String::as_str).collect();
+        let mut at = 0;
+        while let Some(&broader) = held.get(at) {
+            for (from, to) in &self.rules.implied_scopes {
+                if from == broader && !held.contains(&to.as_str()) {
+                    held.push(to);
+                }
+            }
+            at += 1;
+        }
+        self.rules.required_scopes.iter().all(|scope| held.contains(&scope.as_str()))
+    }
+
+    fn malformed(&self) -> Response {
+        self.challenge(400, "Malformed authorization", Some("invalid_request"))
+    }
+
+    fn unauthorized(&self, error: Option<&str>) -> Response {
+        self.challenge(401, "Unauthorized", error)
+    }
+
+    fn forbidden(&self) -> Response {
+        self.challenge(403, "Insufficient scope", Some("insufficient_scope"))
+    }
+
+    fn challenge(&self, status: u16, message: &str, error: Option<&str>) -> Response {
+        let mut parts = Vec::new();
+        parts.extend(error.map(|error| format!("error=\"{error}\"")));
+        parts.push(format!("resource_metadata=\"{}\"", self.metadata_url));
+        let scopes = join(&self.rules.required_scopes);
+        if !scopes.is_empty() {
+            parts.push(format!("scope=\"{scopes}\""));
+        }
+        let header = format!("Bearer {}", parts.join(", "));
+        Response::error(status, INVALID_REQUEST, message).with("www-authenticate", header)
+    }
+}
+
+/// RFC 9728 (R-196).
+fn document(rules: &Auth) -> Vec<u8> {
+    let mut out = Vec::new();
+    object(&mut out, |document| {
+        document.str("resource", &rules.resource);
+        document.array("authorization_servers", |list| {
+            rules.authorization_servers.iter().for_each(|server| list.str(server));
+        });
+        let scopes: Vec<_> = rules.scopes_supported.iter().filter(|scope| *scope != OFFLINE).collect();
+        if !scopes.is_empty() {
+            document.array("scopes_supported", |list| scopes.iter().for_each(|scope| list.str(scope)));
+        }
+        document.array("bearer_methods_supported", |list| list.str("header"));
+    });
+    out
+}
+
+fn join(scopes: &[String]) -> String {
+    let scopes: Vec<_> = scopes.iter().map(String::as_str).filter(|scope| *scope != OFFLINE).collect();
+    scopes.join(" ")
+}
+
+/// Origin and path of a URL that can stand in a quoted string.
+fn split(url: &str) -> Option<(&str, &str)> {
+    let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\?#".contains(&byte));
+    let (scheme, rest) = url.split_once("://").filter(|_| is_plain)?;
+    let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    let at = rest.find('/').unwrap_or(rest.len());
+    (is_web && at > 0).then(|| url.split_at(scheme.len() + 3 + at))
+}
+
+/// RFC 6749: `scope-token`.
+fn is_scope(scope: &str) -> bool {
+    !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
+}
+
+/// RFC 6750: `b64token`.
+fn is_token(token: &str) -> bool {
+    let text = token.trim_end_matches('=');
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words() -> Words {
+        let mut rules = Auth::new("https://api.example.com/mcp", ["https://id.example.com".into()]);
+        rules.required_scopes = vec!["files:read".into(), OFFLINE.into()];
+        rules.scopes_supported = vec!["files:read".into(), OFFLINE.into(), "files:admin".into()];
+        rules.implied_scopes =
+            vec![("files:admin".into(), "files:write".into()), ("files:write".into(), "files:read".into())];
+        Words::new(rules).unwrap()
+    }
+
+    fn token(values: &[&str]) -> Result<String, u16> {
+        let headers: Vec<(&str, &[u8])> =
+            values.iter().map(|value| ("Authorization", value.as_bytes())).collect();
+        let head = Head { verb: "POST", target: "/mcp?access_token=abc", headers: &headers };
+        words().token(&head).map_err(|response| response.head.status)
+    }
+
+    /// R-198, R-200, R-202.
+    #[test]
+    fn tokens() {
+        assert_eq!(token(&["Bearer a.b-c=="]), Ok("a.b-c==".into()));
+        assert_eq!(token(&["bearer   x"]), Ok("x".into()));
+        for (values, status) in [
+            (&[][..], 401),
+            (&["Basic abc"], 401),
+            (&["Bearer"], 400),
+            (&["Bearer "], 400),
+            (&["Bearer a b"], 400),
+            (&["Bearer ="], 400),
+            (&["Bearer é"], 400),
+            (&["Bearer a", "Bearer a"], 400),
+            (&["Basic a", "Bearer a"], 400),
+        ] {
+            assert_eq!(token(values), Err(status), "{values:?}");
+        }
+    }
+
+    /// R-204: a broader scope includes narrower ones, also over several steps.
+    #[test]
+    fn scopes_include_others() {
+        let words = Words::new(Auth { required_scopes: vec!["files:read".into()], ..words().rules });
+        let suffices = |scopes: &[&str]| {
+            words
+                .as_ref()
+                .unwrap()
+                .suffices(&scopes.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>())
+        };
+        assert!(suffices(&["files:read"]) && suffices(&["x", "files:write"]) && suffices(&["files:admin"]));
+        assert!(!suffices(&[]) && !suffices(&["files"]) && !suffices(&["files:read:x"]));
+    }
+
+    /// R-199, R-205, R-206: the same words each time, without `offline_access`.
+    #[test]
+    fn challenges() {
+        let header = |response: &Response| {
+            let found = response.head.headers.iter().find(|(name, _)| *name == "www-authenticate");
+            found.map(|(_, value)| value.to_string()).unwrap()
+        };
+        let refused = words().check(Ok(Verified::anyone())).unwrap_err();
+        assert_eq!(refused.head.status, 403);
+        assert_eq!(
+            header(&refused),
+            "Bearer error=\"insufficient_scope\", \
+             resource_metadata=\"https://api.example.com/.well-known/oauth-protected-resource/mcp\", \
+             scope=\"files:read\""
+        );
+        assert_eq!(words().check(Ok(Verified::anyone())).unwrap_err(), refused);
+        let refused = words().check(Err(Denied::Invalid)).unwrap_err();
+        assert!(
+            refused.head.status == 401 && header(&refused).starts_with("Bearer error=\"invalid_token\", ")
+        );
+        assert_eq!(words().check(Err(Denied::Unavailable)).unwrap_err().head.status, 503);
+    }
+
+    /// R-196, R-197, R-205.
+    #[test]
+    fn documents() {
+        for path in ["", "/", "/mcp"] {
+            let found = words().document(&format!("{PROTECTED_RESOURCE}{path}")).unwrap();
+            let document: serde_json::Value = serde_json::from_slice(&found.body).unwrap();
+            assert_eq!(
+                document,
+                serde_json::json!({ "resource": "https://api.example.com/mcp",
+                    "authorization_servers": ["https://id.example.com"],
+                    "scopes_supported": ["files:read", "files:admin"],
+                    "bearer_methods_supported": ["header"] })
+            );
+        }
+        for path in ["/mcpx", "/other", "x"] {
+            assert!(words().document(&format!("{PROTECTED_RESOURCE}{path}")).is_none(), "{path}");
+        }
+    }
+
+    /// R-207.
+    #[test]
+    fn an_older_document_is_served_when_it_is_given() {
+        assert!(words().document(AUTHORIZATION_SERVER).is_none());
+        let mut rules = words().rules;
+        rules.authorization_server_document = Some("{\"issuer\":\"x\"}".into());
+        let served = Words::new(rules.clone()).unwrap().document(AUTHORIZATION_SERVER).unwrap();
+        assert_eq!(served.body, b"{\"issuer\":\"x\"}");
+        rules.authorization_server_document = Some("[]".into());
+        assert!(Words::new(rules).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_worded_is_refused() {
+        let servers = || vec!["https://id.example.com".to_owned()];
+        for resource in [
+            "",
+            "mcp",
+            "ftp://h/mcp",
+            "https://",
+            "https://h/a b",
+            "https://h/#f",
+            "https://h/\"",
+            "https://h/?q",
+        ] {
+            assert!(Words::new(Auth::new(resource, servers())).is_err(), "{resource}");
+        }
+        assert!(Words::new(Auth::new("http://h", servers())).is_ok());
+        assert!(Words::new(Auth::new("http://h", [])).is_err());
+        let scoped = Auth { required_scopes: vec!["a b".into()], ..Auth::new("http://h", servers()) };
+        assert!(Words::new(scoped).is_err());
+    }
+}

@@ -1,0 +1,33 @@
+//! What pages of other origins may do (DEC-30): nothing, unless the rules say so. Outside the protocol.
+
+use super::head::{Head, Response};
+use std::borrow::Cow;
+
+const REQUEST_HEADERS: &str = "Content-Type, Accept, Authorization, MCP-Protocol-Version, Mcp-Method, Mcp-Name, \
+                               Mcp-Session-Id, Last-Event-ID";
+const RESPONSE_HEADERS: &str = "Mcp-Session-Id, WWW-Authenticate";
+/// How long a browser may keep the answer to a preflight, in seconds.
+const MAX_AGE: &str = "600";
+
+/// Adds the headers that let a page of `origin` read the response. `origin` has been checked: it consists of a scheme,
+/// a host and a port.
+pub(super) fn expose(headers: &mut Vec<(&'static str, Cow<'static, str>)>, origin: Option<&str>) {
+    if let Some(origin) = origin {
+        headers.push(("access-control-allow-origin", origin.to_owned().into()));
+        headers.push(("access-control-expose-headers", RESPONSE_HEADERS.into()));
+        headers.push(("vary", "Origin".into()));
+    }
+}
+
+/// Whether it is a preflight: the question of a browser whether a page may send a request.
+pub(super) fn is_preflight(head: &Head<'_>) -> bool {
+    head.verb == "OPTIONS" && head.all("access-control-request-method").next().is_some()
+}
+
+/// The answer to a preflight of an allowed origin.
+pub(super) fn preflight(verbs: &'static str) -> Response {
+    Response::empty(204)
+        .with("access-control-allow-methods", verbs)
+        .with("access-control-allow-headers", REQUEST_HEADERS)
+        .with("access-control-max-age", MAX_AGE)
+}

@@ -1,0 +1,173 @@
+//! Heads of requests as a host gives them, and heads of responses as a host writes them. No socket, no HTTP library.
+
+use super::cors;
+use crate::connection::Field;
+use crate::jsonrpc::{Envelope, ErrorHead, ErrorId};
+use std::borrow::Cow;
+
+/// The head of a request, borrowed from the host.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'h> {
+    /// The verb, upper-case, as it came.
+    pub verb: &'h str,
+    /// The target: a path with an optional query, or a whole URL.
+    pub target: &'h str,
+    /// Every header line in order: the name in any case, the value's bytes. HTTP/2's `:authority` is given as `host`.
+    pub headers: &'h [(&'h str, &'h [u8])],
+}
+
+/// The head of a response. The host writes it as it is, adding nothing but what its protocol version needs (`Date`,
+/// `Connection`, `Transfer-Encoding`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The status code.
+    pub status: u16,
+    /// The headers: lower-case names; values are visible ASCII. `content-length` is there when the body is complete.
+    pub headers: Vec<(&'static str, Cow<'static, str>)>,
+}
+
+/// A response that is complete: from the head alone, without a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Its head, `content-length` included.
+    pub head: ResponseHead,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+pub(super) const JSON: &str = "application/json";
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+impl<'h> Head<'h> {
+    /// The path, without the query and without what stands before it in a whole URL.
+    pub(super) fn path(&self) -> &'h str {
+        let target = match self.target.split_once("://") {
+            Some((scheme, rest)) if !scheme.contains(['/', '?']) => {
+                rest.find(['/', '?']).and_then(|at| rest.get(at..)).unwrap_or("/")
+            }
+            _ => self.target,
+        };
+        target.split(['?', '#']).next().unwrap_or_default()
+    }
+
+    /// The values of a header, trimmed.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &'h [u8]> {
+        self.headers
+            .iter()
+            .filter(move |(own, _)| own.eq_ignore_ascii_case(name))
+            .map(|(_, value)| trim(value))
+    }
+
+    /// One header that must not come twice.
+    pub(super) fn field(&self, name: &str) -> Field<'h> {
+        let mut values = self.all(name);
+        match (values.next(), values.next()) {
+            (None, _) => Field::Absent,
+            (Some(value), None) => Field::Once(value),
+            (Some(_), Some(_)) => Field::Repeated,
+        }
+    }
+}
+
+/// Without the white space that may stand around a value.
+fn trim(value: &[u8]) -> &[u8] {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let start = value.iter().position(|byte| !is_blank(byte)).unwrap_or(value.len());
+    let end = value.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last + 1);
+    value.get(start..end).unwrap_or_default()
+}
+
+impl ResponseHead {
+    pub(super) fn new(status: u16) -> Self {
+        Self { status, headers: Vec::new() }
+    }
+
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Of a body that is complete.
+    pub(super) fn complete(self, content_type: &'static str, length: usize) -> Self {
+        let typed = if length == 0 { self } else { self.with("content-type", content_type) };
+        typed.with("content-length", length.to_string())
+    }
+
+    /// Of a stream of events.
+    pub(super) fn events() -> Self {
+        Self::new(200)
+            .with("content-type", EVENT_STREAM)
+            .with("cache-control", "no-cache")
+            .with("x-accel-buffering", "no")
+    }
+
+    /// What a page of `origin` may see of it (DEC-30).
+    pub(super) fn shared_with(mut self, origin: Option<&str>) -> Self {
+        cors::expose(&mut self.headers, origin);
+        self
+    }
+}
+
+impl Response {
+    pub(super) fn empty(status: u16) -> Self {
+        Self { head: ResponseHead::new(status).complete(JSON, 0), body: Vec::new() }
+    }
+
+    pub(super) fn json(status: u16, body: Vec<u8>) -> Self {
+        Self { head: ResponseHead::new(status).complete(JSON, body.len()), body }
+    }
+
+    pub(super) fn text(status: u16, body: &str) -> Self {
+        let head = ResponseHead::new(status).complete("text/plain; charset=utf-8", body.len());
+        Self { head, body: body.into() }
+    }
+
+    /// A refusal with a JSON-RPC error that has no id.
+    pub(super) fn error(status: u16, code: i32, message: &str) -> Self {
+        let mut body = Vec::new();
+        Envelope::JsonRpc.error(&mut body, &ErrorHead { id: ErrorId::Absent, code, message }, |_| ());
+        Self::json(status, body)
+    }
+
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
+        self.head = self.head.with(name, value);
+        self
+    }
+
+    pub(super) fn shared_with(mut self, origin: Option<&str>) -> Self {
+        self.head = self.head.shared_with(origin);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_target() {
+        let path = |target| Head { verb: "GET", target, headers: &[] }.path();
+        for (target, expected) in [
+            ("/mcp", "/mcp"),
+            ("/mcp?a=b://c", "/mcp"),
+            ("http://host:1/mcp?x", "/mcp"),
+            ("http://host", "/"),
+            ("http://host?x=/y", ""),
+            ("*", "*"),
+            ("", ""),
+        ] {
+            assert_eq!(path(target), expected, "{target}");
+        }
+    }
+
+    ///
+    #[test]
+    fn fields_are_trimmed_and_counted() {
+        let headers: [(&str, &[u8]); 3] = [("MCP-Method", b" \ta b\t"), ("x", b""), ("mcp-METHOD", b"c")];
+        let head = Head { verb: "POST", target: "/", headers: &headers };
+        assert_eq!(head.field("mcp-method"), Field::Repeated);
+        assert_eq!(head.field("X"), Field::Once(b""));
+        assert_eq!(head.field("y"), Field::Absent);
+        assert_eq!(head.all("mcp-method").next(), Some(&b"a b"[..]));
+    }
+}

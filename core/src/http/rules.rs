@@ -1,0 +1,212 @@
+//! What an author sets about HTTP: where the endpoint is, who may ask, how it answers.
+
+use super::auth::Auth;
+use crate::now::Millis;
+
+/// What an author sets about HTTP. The defaults are those of a server on this machine alone.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Rules {
+    /// The path of the endpoint. Default `/mcp`.
+    pub path: String,
+    /// A path that answers 200 to whether the server lives. Default none.
+    pub health: Option<String>,
+    /// Which `Host` headers are accepted. Default [`Hosts::Loopback`].
+    pub hosts: Hosts,
+    /// Which `Origin` headers are accepted; a request without one is. Default [`Origins::Loopback`].
+    pub origins: Origins,
+    /// Whether browsers are told that pages of the accepted origins may ask (DEC-30). Default `false`.
+    pub cors: bool,
+    /// What bearer tokens must be, if they are asked for (requirements, section 13). Default none.
+    pub auth: Option<Auth>,
+    /// In which form requests are answered. Default [`Answers::Either`].
+    pub answers: Answers,
+    /// Whether an answer that is a stream of events may be broken off after so long, for the client to come back for the
+    /// rest (2025-11-25, R-176). Default never.
+    pub polling: Option<Polling>,
+}
+
+/// When a stream is broken off, and when the client is to come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Polling {
+    /// How long the stream stays open, in milliseconds.
+    pub after: Millis,
+    /// After how long the client is to come back, in milliseconds.
+    pub retry: Millis,
+}
+
+/// Which `Host` headers are accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hosts {
+    /// `localhost`, `127.0.0.1` and `[::1]`, on any port: a page that has a name of its own resolved to this machine
+    /// is refused.
+    Loopback,
+    /// These, as `name` (any port) or `name:port`.
+    These(Vec<String>),
+    /// Any: behind a proxy that checks.
+    Any,
+}
+
+/// Which `Origin` headers are accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origins {
+    /// Pages of this machine: `http` or `https`, `localhost`, `127.0.0.1` or `[::1]`, on any port.
+    Loopback,
+    /// These, as `scheme://host` or `scheme://host:port`, exactly.
+    These(Vec<String>),
+    /// Any.
+    Any,
+}
+
+/// In which form a request is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answers {
+    /// As JSON, or as a stream of events if something is to be told before the answer, or the answer is slow.
+    #[default]
+    Either,
+    /// As JSON. What handlers report on the way is lost. A listen is a stream of events all the same.
+    Json,
+    /// As a stream of events, if the client takes it.
+    Events,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            path: "/mcp".into(),
+            health: None,
+            hosts: Hosts::Loopback,
+            origins: Origins::Loopback,
+            cors: false,
+            auth: None,
+            answers: Answers::default(),
+            polling: None,
+        }
+    }
+}
+
+impl Hosts {
+    /// Whether a `Host` header is accepted.
+    pub(super) fn accept(&self, value: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Loopback => is_loopback(value),
+            Self::These(list) => {
+                let name = without_port(value);
+                list.iter().any(|own| own.eq_ignore_ascii_case(value) || own.eq_ignore_ascii_case(name))
+            }
+        }
+    }
+}
+
+impl Origins {
+    /// Whether an `Origin` header is accepted.
+    pub(super) fn accept(&self, value: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::These(list) => list.iter().any(|own| own.eq_ignore_ascii_case(value)),
+            Self::Loopback => {
+                value.split_once("://").is_some_and(|(scheme, host)| is_web(scheme) && is_loopback(host))
+            }
+        }
+    }
+}
+
+fn is_web(scheme: &str) -> bool {
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+}
+
+fn is_loopback(authority: &str) -> bool {
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|own| own.eq_ignore_ascii_case(without_port(authority)))
+}
+
+/// The host of an authority; the whole of it if what follows the colon is no port.
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && is_port(port) => host,
+        _ => authority,
+    }
+}
+
+fn is_port(text: &str) -> bool {
+    (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether an origin can be repeated in a header: a scheme, a host, a port, `null`.
+pub(super) fn is_origin(value: &str) -> bool {
+    value == "null"
+        || value.split_once("://").is_some_and(|(scheme, authority)| {
+            let is_part = |text: &str, more: &[u8]| {
+                !text.is_empty()
+                    && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
+            };
+            is_part(scheme, b"+-.") && is_part(authority, b"-._:[]")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    ///
+    #[test]
+    fn hosts() {
+        for good in ["localhost", "LOCALHOST:3000", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:65535"] {
+            assert!(Hosts::Loopback.accept(good), "{good}");
+        }
+        for bad in [
+            "",
+            "evil.example.com",
+            "localhost.evil.com",
+            "localhost:",
+            "localhost:x",
+            "localhost@evil",
+            "127.0.0.1.nip.io",
+            "::1",
+            "0.0.0.0",
+            "localhost:123456",
+            "[::1",
+            ":80",
+        ] {
+            assert!(!Hosts::Loopback.accept(bad), "{bad}");
+        }
+        let these = Hosts::These(vec!["api.example.com".into(), "other:8080".into()]);
+        assert!(
+            these.accept("API.example.com:99")
+                && these.accept("other:8080")
+                && these.accept("api.example.com")
+        );
+        assert!(!these.accept("other") && !these.accept("other:80") && !these.accept("localhost"));
+        assert!(Hosts::Any.accept("whatever"));
+    }
+
+    ///
+    #[test]
+    fn origins() {
+        for good in ["http://localhost", "https://localhost:5173", "http://127.0.0.1:6274", "HTTP://[::1]:1"]
+        {
+            assert!(Origins::Loopback.accept(good), "{good}");
+        }
+        for bad in
+            ["", "null", "http://evil.com", "file://localhost", "http://localhost/", "localhost", "http://"]
+        {
+            assert!(!Origins::Loopback.accept(bad), "{bad}");
+        }
+        let these = Origins::These(vec!["https://app.example.com".into()]);
+        assert!(these.accept("https://APP.example.com"));
+        assert!(!these.accept("http://app.example.com") && !these.accept("https://app.example.com:444"));
+    }
+
+    ///
+    #[test]
+    fn only_a_well_formed_origin_is_repeated() {
+        for good in
+            ["http://localhost:1", "https://a-b.example", "null", "http://[::1]:2", "moz-extension://a1"]
+        {
+            assert!(is_origin(good), "{good}");
+        }
+        for bad in ["", "x", "http://", "http://a b", "http://a\r\nx: y", "http://a/b", "://a"] {
+            assert!(!is_origin(bad), "{bad}");
+        }
+    }
+}
