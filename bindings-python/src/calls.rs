@@ -1,10 +1,10 @@
 //! From an event of the core to the author's function: on the loop, as a task, or on a worker thread.
 
-use crate::channel::Link;
 use crate::context::{About, Context};
 use crate::convert::{Given, Sort};
 use crate::error;
 use crate::function::{Arguments, BindError, Function, Mode, Supply, value_to_py};
+use crate::peer::Peer;
 use crate::pending::{Pending, Slot};
 use crate::queue::Job;
 use mcp_resources::connection::{
@@ -23,7 +23,7 @@ const HELD: Duration = Duration::from_millis(100);
 
 /// One call to make.
 struct Call<'a> {
-    link: &'a Arc<Link>,
+    peer: &'a Arc<dyn Peer>,
     token: RequestToken,
     sort: Sort,
     function: &'a Py<Function>,
@@ -36,16 +36,16 @@ type Values<'a, 'py> = &'a dyn Fn(&str) -> PyResult<Option<Bound<'py, PyAny>>>;
 /// Handles events, and those that come of them.
 pub(crate) fn handle_all<'m>(
     py: Python<'_>,
-    link: &Arc<Link>,
+    peer: &Arc<dyn Peer>,
     events: impl IntoIterator<Item = Event<'m>>,
 ) -> PyResult<()> {
     let mut result = Ok(());
     let mut rest = Vec::new();
     for event in events {
-        collect(handle(py, link, event), &mut rest, &mut result);
+        collect(handle(py, peer, event), &mut rest, &mut result);
     }
     while let Some(event) = rest.pop() {
-        collect(handle(py, link, event), &mut rest, &mut result);
+        collect(handle(py, peer, event), &mut rest, &mut result);
     }
     result
 }
@@ -57,13 +57,13 @@ fn collect(outcome: PyResult<Events<'static>>, rest: &mut Vec<Event<'static>>, r
     }
 }
 
-fn handle(py: Python<'_>, link: &Arc<Link>, event: Event<'_>) -> PyResult<Events<'static>> {
+fn handle(py: Python<'_>, peer: &Arc<dyn Peer>, event: Event<'_>) -> PyResult<Events<'static>> {
     match event {
-        Event::Read(request) => read(py, link, request),
-        Event::Complete(request) => complete(py, link, request),
-        Event::List(request) => list(py, link, request),
-        Event::Call(request) => call(py, link, request),
-        Event::Cancelled(token) => cancel(py, link, token),
+        Event::Read(request) => read(py, peer, request),
+        Event::Complete(request) => complete(py, peer, request),
+        Event::List(request) => list(py, peer, request),
+        Event::Call(request) => call(py, peer, request),
+        Event::Cancelled(token) => cancel(py, peer, token),
         // Nothing of the binding asks a client, or looks at who watches.
         Event::Replied { .. } | Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => {
             Ok(Events::new())
@@ -71,22 +71,26 @@ fn handle(py: Python<'_>, link: &Arc<Link>, event: Event<'_>) -> PyResult<Events
     }
 }
 
-fn read(py: Python<'_>, link: &Arc<Link>, request: ReadRequest<'_>) -> PyResult<Events<'static>> {
+fn read(py: Python<'_>, peer: &Arc<dyn Peer>, request: ReadRequest<'_>) -> PyResult<Events<'static>> {
     let ReadRequest { token, handler, uri, params, inputs, state, caller } = request;
-    let handler = link.host.handler(handler);
-    let Some(handler) = handler.as_deref() else { return missing(link, token) };
+    let handler = peer.runtime().host.handler(handler);
+    let Some(handler) = handler.as_deref() else { return missing(peer, token) };
     let value = |name: &str| params.as_ref().and_then(|params| params.get(name));
     let values = |name: &str| value(name).map(|value| value_to_py(py, value)).transpose();
     let about = || About::new(&caller).of(&uri).round(inputs.map(|inputs| inputs.raw()), state.clone());
-    let call = Call { link, token, sort: Sort::Read, function: &handler.function, what: &uri };
+    let call = Call { peer, token, sort: Sort::Read, function: &handler.function, what: &uri };
     call.run(py, &values, &about)
 }
 
-fn complete(py: Python<'_>, link: &Arc<Link>, request: CompletionRequest<'_>) -> PyResult<Events<'static>> {
+fn complete(
+    py: Python<'_>,
+    peer: &Arc<dyn Peer>,
+    request: CompletionRequest<'_>,
+) -> PyResult<Events<'static>> {
     let CompletionRequest { token, handler, variable, value, arguments, caller } = request;
-    let handler = link.host.handler(handler);
+    let handler = peer.runtime().host.handler(handler);
     let function = handler.as_ref().and_then(|handler| handler.completers.get(&*variable));
-    let Some(function) = function else { return missing(link, token) };
+    let Some(function) = function else { return missing(peer, token) };
     let values = |name: &str| {
         if name == "value" {
             return Ok(Some(PyString::new(py, &value).into_any()));
@@ -97,24 +101,24 @@ fn complete(py: Python<'_>, link: &Arc<Link>, request: CompletionRequest<'_>) ->
         }
         Ok(Some(chosen.into_any()))
     };
-    let call = Call { link, token, sort: Sort::Complete, function, what: &variable };
+    let call = Call { peer, token, sort: Sort::Complete, function, what: &variable };
     call.run(py, &values, &|| About::new(&caller))
 }
 
-fn list(py: Python<'_>, link: &Arc<Link>, request: ListRequest<'_>) -> PyResult<Events<'static>> {
+fn list(py: Python<'_>, peer: &Arc<dyn Peer>, request: ListRequest<'_>) -> PyResult<Events<'static>> {
     let ListRequest { token, handler, cursor, caller, .. } = request;
-    let handler = link.host.handler(handler);
+    let handler = peer.runtime().host.handler(handler);
     let function = handler.as_ref().and_then(|handler| handler.lister.as_ref());
-    let Some(function) = function else { return missing(link, token) };
+    let Some(function) = function else { return missing(peer, token) };
     let values = |_: &str| Ok(cursor.as_ref().map(|cursor| PyString::new(py, cursor).into_any()));
     let about = || caller.as_ref().map(About::new).unwrap_or_default();
-    Call { link, token, sort: Sort::List, function, what: "list" }.run(py, &values, &about)
+    Call { peer, token, sort: Sort::List, function, what: "list" }.run(py, &values, &about)
 }
 
-fn call(py: Python<'_>, link: &Arc<Link>, request: CallRequest<'_>) -> PyResult<Events<'static>> {
+fn call(py: Python<'_>, peer: &Arc<dyn Peer>, request: CallRequest<'_>) -> PyResult<Events<'static>> {
     let CallRequest { token, handler, method, params, inputs, state, caller } = request;
-    let handler = link.host.handler(handler);
-    let Some(handler) = handler.as_deref() else { return missing(link, token) };
+    let handler = peer.runtime().host.handler(handler);
+    let Some(handler) = handler.as_deref() else { return missing(peer, token) };
     let values = |_: &str| {
         let params = params.map_or_else(
             || Ok(PyDict::new(py).into_any()),
@@ -122,18 +126,18 @@ fn call(py: Python<'_>, link: &Arc<Link>, request: CallRequest<'_>) -> PyResult<
         );
         params.map(Some)
     };
-    let call = Call { link, token, sort: Sort::Call, function: &handler.function, what: &method };
+    let call = Call { peer, token, sort: Sort::Call, function: &handler.function, what: &method };
     call.run(py, &values, &|| About::new(&caller).round(inputs.map(|inputs| inputs.raw()), state.clone()))
 }
 
 /// What was to be called has been removed in the meantime.
-fn missing(link: &Arc<Link>, token: RequestToken) -> PyResult<Events<'static>> {
-    Ok(link.pipe.respond(token, Answer::Failed(ReadError::NotFound)).events)
+fn missing(peer: &Arc<dyn Peer>, token: RequestToken) -> PyResult<Events<'static>> {
+    Ok(peer.respond(token, Answer::Failed(ReadError::NotFound)).events)
 }
 
 /// Cancels a task. A function on a worker thread sees it in its context; one that has not started never does.
-fn cancel(py: Python<'_>, link: &Arc<Link>, token: RequestToken) -> PyResult<Events<'static>> {
-    if let Some(task) = link.take_task(token) {
+fn cancel(py: Python<'_>, peer: &Arc<dyn Peer>, token: RequestToken) -> PyResult<Events<'static>> {
+    if let Some(task) = peer.runtime().take_task((peer.connection(), token)) {
         task.call_method0(py, intern!(py, "cancel"))?;
     }
     Ok(Events::new())
@@ -147,7 +151,7 @@ impl Call<'_> {
         about: &dyn Fn() -> About,
     ) -> PyResult<Events<'static>> {
         let function = self.function.get();
-        let in_pool = function.mode == Mode::Pool && self.link.threads;
+        let in_pool = function.mode == Mode::Pool && self.peer.runtime().threads;
         let slot = if in_pool || function.takes_context || function.gathers {
             match self.detach() {
                 Some(slot) => Some(slot),
@@ -159,7 +163,7 @@ impl Call<'_> {
         let context = slot
             .as_ref()
             .filter(|_| function.takes_context)
-            .map(|slot| Bound::new(py, Context::new(about(), self.link.clone(), slot.clone())));
+            .map(|slot| Bound::new(py, Context::new(about(), (self.peer.clone(), self.token), slot.clone())));
         let context = context.transpose()?;
         let gather = slot.as_ref().filter(|_| function.gathers).and_then(|slot| slot.gather());
         let gather = gather.map(|gather| Bound::new(py, gather)).transpose()?;
@@ -181,10 +185,10 @@ impl Call<'_> {
 
     /// Takes the reply out of the connection; `None` if nobody waits for it any longer.
     fn detach(&self) -> Option<Arc<Slot>> {
-        match self.link.pipe.detach(self.token) {
+        match self.peer.detach(self.token) {
             Some(detached) => Some(Slot::new(detached.reply, detached.cancelled)),
             None => {
-                self.link.pipe.abandon(self.token);
+                self.peer.abandon(self.token);
                 None
             }
         }
@@ -192,7 +196,7 @@ impl Call<'_> {
 
     fn pending(&self, py: Python<'_>, slot: Arc<Slot>) -> Pending {
         Pending {
-            link: self.link.clone(),
+            peer: self.peer.clone(),
             token: self.token,
             sort: self.sort,
             function: self.function.clone_ref(py),
@@ -212,8 +216,8 @@ impl Call<'_> {
         let (run, args) = self.in_copy(py, &arguments)?;
         let pending = Py::new(py, self.pending(py, slot))?;
         let kwargs = arguments.keywords.map(Bound::unbind);
-        let job = Job { run: run.unbind(), args: args.unbind(), kwargs, pending, link: self.link.clone() };
-        self.link.host.queue.get().push(job);
+        let job = Job { run: run.unbind(), args: args.unbind(), kwargs, pending, peer: self.peer.clone() };
+        self.peer.runtime().host.queue.get().push(job);
         Ok(Events::new())
     }
 
@@ -227,13 +231,13 @@ impl Call<'_> {
         let function = self.function.get();
         let started = timed(py, &function.name, || {
             let coroutine = function.call.bind(py).call(arguments.positional, arguments.keywords.as_ref())?;
-            self.link.start.bind(py).call((coroutine,), Some(function.task.bind(py)))
+            self.peer.runtime().start.bind(py).call((coroutine,), Some(function.task.bind(py)))
         });
         let task = match started {
             Ok(task) => task,
             Err(error) => return self.answer(py, Err(error), slot),
         };
-        if self.link.eager && task.call_method0(intern!(py, "done"))?.is_truthy()? {
+        if self.peer.runtime().eager && task.call_method0(intern!(py, "done"))?.is_truthy()? {
             let result = task.call_method0(intern!(py, "result"));
             return self.answer(py, result, slot);
         }
@@ -241,7 +245,7 @@ impl Call<'_> {
             task.call_method0(intern!(py, "cancel"))?;
             return Ok(Events::new());
         };
-        self.link.suspend(py, self.token, task.clone().unbind())?;
+        self.peer.runtime().suspend(py, (self.peer.connection(), self.token), task.clone().unbind())?;
         let pending = Bound::new(py, self.pending(py, slot))?;
         task.call_method1(intern!(py, "add_done_callback"), (pending,))?;
         Ok(Events::new())
@@ -259,7 +263,7 @@ impl Call<'_> {
         py: Python<'py>,
         arguments: &Arguments<'py>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let copy = self.link.context.bind(py).call_method0(intern!(py, "copy"))?;
+        let copy = self.peer.runtime().context.bind(py).call_method0(intern!(py, "copy"))?;
         let call = self.function.get().call.bind(py);
         let args = std::iter::once(call.clone()).chain(arguments.positional.iter()).collect::<Vec<_>>();
         Ok((copy.getattr(intern!(py, "run"))?, PyTuple::new(py, args)?))
@@ -279,8 +283,8 @@ impl Call<'_> {
             Some(slot) => Some(slot),
             None => {
                 let given = Given::new(self.sort, function, self.what, result, py);
-                let outcome = given.answer(|answer| self.link.pipe.respond(self.token, answer));
-                let events = self.link.outcome(py, &function.name, outcome);
+                let effects = given.answer(|answer| self.peer.respond(self.token, answer));
+                let events = effects.logged(py, &function.name);
                 return ending.map_or(Ok(events), Err);
             }
         };

@@ -3,17 +3,17 @@
 //! Law: no lock is held while Python runs, and Python objects are dropped outside of locks.
 
 use crate::calls;
+use crate::peer::{self, Effects, Peer, Runtime};
 use crate::queue::Queue;
-use crate::server::{Host, Server};
-use mcp_resources::connection::{Event, Outcome, RequestToken};
+use crate::server::Server;
+use mcp_resources::connection::{Answer, Encoded, Event, Events, RequestToken};
+use mcp_resources::hub::ConnectionId;
 use mcp_resources::jsonrpc::Lines;
-use mcp_resources::transport::{Flushed, Pipe, Received, Stdio};
+use mcp_resources::transport::{Cancelled, Detached, Flushed, Pipe, Received, Stdio};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::ThreadId;
 
 /// How much one read takes.
 const CHUNK: usize = 64 * 1024;
@@ -25,21 +25,12 @@ const WRITE: u8 = 2;
 
 /// What all threads share of a channel.
 pub(crate) struct Link {
-    pub(crate) host: Arc<Host>,
     pub(crate) pipe: Pipe,
-    pub(crate) driver: Py<PyAny>,
-    /// Starts a coroutine as a task.
-    pub(crate) start: Py<PyAny>,
-    pub(crate) eager: bool,
-    /// The context that handlers run in a copy of.
-    pub(crate) context: Py<PyAny>,
-    /// Whether `def` handlers run on the worker threads.
-    pub(crate) threads: bool,
+    runtime: Runtime,
     /// Whether notifications are written as soon as they are there.
     delivers: bool,
     stdio: Option<Stdio>,
     reader: Mutex<Option<Reader>>,
-    tasks: Mutex<HashMap<RequestToken, Py<PyAny>>>,
     /// Events for the loop that came up on another thread.
     events: Mutex<Vec<Event<'static>>>,
     /// The loop works on input and will write at its end.
@@ -52,7 +43,6 @@ pub(crate) struct Link {
     idle_told: AtomicBool,
     polled: AtomicU8,
     alarm: AtomicU64,
-    thread: ThreadId,
 }
 
 /// What is read, owned by whoever reads.
@@ -76,22 +66,15 @@ impl Channel {
         threads: bool,
         delivers: bool,
     ) -> PyResult<Self> {
-        let py = driver.py();
         let host = server.host.clone();
         let engine = host.engine()?;
         let limit = engine.limits().message;
         let link = Arc::new(Link {
             pipe: Pipe::new(&engine, host.clock.clone()),
-            host: host.clone(),
-            start: driver.getattr("start")?.unbind(),
-            eager: driver.getattr("eager")?.extract()?,
-            context: py.import("contextvars")?.call_method0("copy_context")?.unbind(),
-            driver: driver.clone().unbind(),
-            threads,
+            runtime: Runtime::new(host.clone(), driver, threads)?,
             delivers,
             stdio: if stdio { Some(Stdio::take()?) } else { None },
             reader: Mutex::new(Some(Reader { lines: Lines::new(limit), buffer: vec![0; CHUNK] })),
-            tasks: Mutex::default(),
             events: Mutex::default(),
             pumping: AtomicBool::new(false),
             lines_left: AtomicBool::new(false),
@@ -101,7 +84,6 @@ impl Channel {
             idle_told: AtomicBool::new(false),
             polled: AtomicU8::new(READ),
             alarm: AtomicU64::new(u64::MAX),
-            thread: std::thread::current().id(),
         });
         host.join(&link);
         Ok(Self(link))
@@ -128,7 +110,7 @@ impl Channel {
     /// How many of them are suspended on the event loop.
     #[getter]
     fn suspended(&self) -> usize {
-        lock(&self.0.tasks).len()
+        self.0.runtime.suspended()
     }
 
     /// How many bytes wait to be written.
@@ -190,9 +172,9 @@ impl Channel {
     /// It is time.
     fn timer(&self, py: Python<'_>) -> PyResult<()> {
         self.0.alarm.store(u64::MAX, Ordering::Release);
-        self.0.host.tick(py)?;
+        self.0.runtime.host.tick(py)?;
         let outcome = self.0.pipe.tick();
-        self.0.work(py, self.0.outcome(py, "", outcome))
+        self.0.work(py, peer::events(py, outcome))
     }
 
     /// Cancels what is in flight.
@@ -203,7 +185,7 @@ impl Channel {
 
     /// Ends the connection.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.host.leave(self.0.pipe.id());
+        self.0.runtime.host.leave(self.0.pipe.id());
         let events = self.0.pipe.close();
         self.0.work(py, events)
     }
@@ -243,11 +225,12 @@ impl Link {
 
     /// Serves lines while there is room for answers; whether some may be left.
     fn serve(self: &Arc<Self>, py: Python<'_>, reader: &mut Reader) -> PyResult<bool> {
+        let peer: Arc<dyn Peer> = self.clone();
         while !self.pipe.is_full() {
             let Some(line) = reader.lines.next() else { return Ok(false) };
             let outcome = self.pipe.line(line);
             let wakes = outcome.wakes;
-            calls::handle_all(py, self, self.outcome(py, "", outcome))?;
+            calls::handle_all(py, &peer, peer::events(py, outcome))?;
             if wakes {
                 self.deliver(py)?;
             }
@@ -274,7 +257,7 @@ impl Link {
             reader.lines.finish();
             self.pump(py, reader)?;
         }
-        self.driver.call_method0(py, "ended")?;
+        self.runtime.driver.call_method0(py, "ended")?;
         self.settle(py)
     }
 
@@ -284,23 +267,24 @@ impl Link {
         py: Python<'_>,
         events: impl IntoIterator<Item = Event<'m>>,
     ) -> PyResult<()> {
-        calls::handle_all(py, self, events)?;
+        let peer: Arc<dyn Peer> = self.clone();
+        calls::handle_all(py, &peer, events)?;
         self.kick(py)?;
         self.settle(py)
     }
 
     fn kick(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
-        Queue::kick(self.host.queue.bind(py), self)
+        Queue::kick(self.runtime.host.queue.bind(py), &self.runtime.host)
     }
 
     /// Writes, and tells the loop what to wait for. On the loop's thread.
     fn settle(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
         if self.stdio.is_none() {
             if self.pipe.pending() > 0 {
-                self.driver.call_method0(py, "output")?;
+                self.runtime.driver.call_method0(py, "output")?;
             }
         } else if self.write_out() == Flushed::Broken && !self.ended.swap(true, Ordering::AcqRel) {
-            self.driver.call_method0(py, "ended")?;
+            self.runtime.driver.call_method0(py, "ended")?;
         }
         self.poll(py)?;
         self.rearm(py)?;
@@ -309,7 +293,7 @@ impl Link {
             && !self.lines_left.load(Ordering::Acquire);
         let done = self.ended.load(Ordering::Acquire) && idle;
         if done && !self.idle_told.swap(true, Ordering::AcqRel) {
-            self.driver.call_method0(py, "idle")?;
+            self.runtime.driver.call_method0(py, "idle")?;
         }
         Ok(())
     }
@@ -320,7 +304,7 @@ impl Link {
         let write = self.stdio.is_some() && left;
         let wanted = if read { READ } else { 0 } | if write { WRITE } else { 0 };
         if self.polled.swap(wanted, Ordering::AcqRel) != wanted {
-            self.driver.call_method1(py, "change", (read, write))?;
+            self.runtime.driver.call_method1(py, "change", (read, write))?;
         }
         Ok(())
     }
@@ -329,49 +313,22 @@ impl Link {
         self.stdio.as_ref().map_or(Flushed::All, |stdio| self.pipe.flush(|bytes| stdio.write(bytes)))
     }
 
-    /// Writes as much as the client takes. Any thread; needs no interpreter. Returns whether the loop must see to the
-    /// rest.
-    pub(crate) fn write_elsewhere(&self) -> bool {
-        self.write_out() != Flushed::All || self.stdio.is_none() || self.ended.load(Ordering::Acquire)
-    }
-
     /// Arms the loop's timer for the earliest deadline, unless it rings before that anyway.
     pub(crate) fn rearm(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(deadline) = [self.pipe.deadline(), self.host.deadline()].into_iter().flatten().min() else {
+        let Some(deadline) = [self.pipe.deadline(), self.runtime.host.deadline()].into_iter().flatten().min()
+        else {
             return Ok(());
         };
         if deadline >= self.alarm.load(Ordering::Acquire) {
             return Ok(());
         }
-        if !self.on_loop() {
+        if !self.runtime.on_loop() {
             return self.wake_loop(py);
         }
         self.alarm.store(deadline, Ordering::Release);
-        let delay = deadline.saturating_sub(self.host.clock.now().tick);
+        let delay = deadline.saturating_sub(self.runtime.host.clock.now().tick);
         #[expect(clippy::cast_precision_loss, reason = "a delay is short")]
-        self.driver.call_method1(py, "alarm", (delay as f64 / 1000.0,)).map(drop)
-    }
-
-    /// An answer or a report was appended. On the loop it is written at the end of the turn, or at once if nothing else
-    /// is expected; a worker leaves it to its queue.
-    pub(crate) fn appended(self: &Arc<Self>, py: Python<'_>, by_worker: bool) -> PyResult<()> {
-        if self.pumping.load(Ordering::Acquire) && self.on_loop() {
-            return Ok(());
-        }
-        if by_worker {
-            self.host.queue.get().leave_unwritten(self);
-            return Ok(());
-        }
-        if !self.on_loop() {
-            return if self.write_elsewhere() { self.wake_loop(py) } else { Ok(()) };
-        }
-        if self.pipe.in_flight() == 0 || self.pipe.pending() > SOON {
-            return self.settle(py);
-        }
-        if !self.flush_is_due.swap(true, Ordering::AcqRel) {
-            self.driver.call_method0(py, "soon")?;
-        }
-        Ok(())
+        self.runtime.driver.call_method1(py, "alarm", (delay as f64 / 1000.0,)).map(drop)
     }
 
     /// The hub has something for this client.
@@ -380,64 +337,86 @@ impl Link {
             return Ok(());
         }
         self.pipe.deliver();
-        if self.on_loop() {
+        if self.runtime.on_loop() {
             return if self.pumping.load(Ordering::Acquire) { Ok(()) } else { self.settle(py) };
         }
-        self.appended(py, false)?;
+        self.clone().appended(py, false)?;
         self.rearm(py)
     }
+}
 
-    /// Events of a call on any thread: the loop handles them.
-    pub(crate) fn hand_over(
-        &self,
-        py: Python<'_>,
-        events: impl IntoIterator<Item = Event<'static>>,
-    ) -> PyResult<()> {
-        let mut waiting = lock(&self.events);
-        let before = waiting.len();
-        waiting.extend(events);
-        let is_new = waiting.len() > before;
-        drop(waiting);
-        if is_new { self.wake_loop(py) } else { Ok(()) }
+impl Peer for Link {
+    fn runtime(&self) -> &Runtime {
+        &self.runtime
     }
 
-    /// Takes the events out of an outcome and logs what the author did wrong.
-    pub(crate) fn outcome<'m>(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        outcome: Outcome<'m>,
-    ) -> mcp_resources::connection::Events<'m> {
-        if let Some(misuse) = &outcome.misuse {
-            crate::error::log_misuse(py, name, misuse);
+    fn connection(&self) -> ConnectionId {
+        self.pipe.id()
+    }
+
+    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Effects {
+        self.pipe.respond(token, answer).into()
+    }
+
+    fn detach(&self, token: RequestToken) -> Option<Detached> {
+        self.pipe.detach(token)
+    }
+
+    fn finish(&self, token: RequestToken, encoded: Encoded) -> Effects {
+        self.pipe.finish(token, encoded).into()
+    }
+
+    fn abandon(&self, token: RequestToken) {
+        self.pipe.abandon(token);
+    }
+
+    fn report(&self, _: RequestToken, cancelled: &Cancelled, message: &[u8]) {
+        self.pipe.report(cancelled, message);
+    }
+
+    fn is_full(&self) -> bool {
+        self.pipe.is_full()
+    }
+
+    /// On the loop it is written at the end of the turn, or at once if nothing else is expected; a worker leaves it to
+    /// its queue.
+    fn appended(self: Arc<Self>, py: Python<'_>, by_worker: bool) -> PyResult<()> {
+        if self.pumping.load(Ordering::Acquire) && self.runtime.on_loop() {
+            return Ok(());
         }
-        outcome.events
-    }
-
-    pub(crate) fn on_loop(&self) -> bool {
-        std::thread::current().id() == self.thread
-    }
-
-    pub(crate) fn wake_loop(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.wake_is_due.swap(true, Ordering::AcqRel) {
-            self.driver.call_method0(py, "wake")?;
+        if by_worker {
+            self.runtime.host.queue.get().leave_unwritten(&(self.clone() as Arc<dyn Peer>));
+            return Ok(());
+        }
+        if !self.runtime.on_loop() {
+            return if self.write_elsewhere() { self.wake_loop(py) } else { Ok(()) };
+        }
+        if self.pipe.in_flight() == 0 || self.pipe.pending() > SOON {
+            return self.settle(py);
+        }
+        if !self.flush_is_due.swap(true, Ordering::AcqRel) {
+            self.runtime.driver.call_method0(py, "soon")?;
         }
         Ok(())
     }
 
-    /// A handler is suspended as a task.
-    pub(crate) fn suspend(&self, py: Python<'_>, token: RequestToken, task: Py<PyAny>) -> PyResult<()> {
-        let mut tasks = lock(&self.tasks);
-        let first = tasks.is_empty();
-        let before = tasks.insert(token, task);
-        drop(tasks);
-        drop(before);
-        if first { self.driver.call_method0(py, "suspended").map(drop) } else { Ok(()) }
+    fn write_elsewhere(&self) -> bool {
+        self.write_out() != Flushed::All || self.stdio.is_none() || self.ended.load(Ordering::Acquire)
     }
 
-    /// The task of a request, if it has one, which is over or is to be.
-    pub(crate) fn take_task(&self, token: RequestToken) -> Option<Py<PyAny>> {
-        lock(&self.tasks).remove(&token)
+    fn wake_loop(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.wake_is_due.swap(true, Ordering::AcqRel) {
+            self.runtime.driver.call_method0(py, "wake")?;
+        }
+        Ok(())
+    }
+
+    fn hand_over(self: Arc<Self>, py: Python<'_>, events: Events<'static>) -> PyResult<()> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        lock(&self.events).extend(events);
+        self.wake_loop(py)
     }
 }
 

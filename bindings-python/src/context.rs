@@ -1,9 +1,9 @@
 //! What a handler is told about its request, and what it can tell the client before it answers.
 
-use crate::channel::Link;
 use crate::error::Import;
+use crate::peer::Peer;
 use crate::pending::Slot;
-use mcp_resources::connection::{Caller, LogLevel};
+use mcp_resources::connection::{Caller, LogLevel, RequestToken};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -17,7 +17,8 @@ static LOADS: Import = Import::new("json", "loads");
 #[pyclass(frozen, module = "mcp_resources")]
 pub struct Context {
     about: About,
-    link: Arc<Link>,
+    peer: Arc<dyn Peer>,
+    token: RequestToken,
     slot: Arc<Slot>,
 }
 
@@ -57,8 +58,9 @@ impl About {
 }
 
 impl Context {
-    pub(crate) fn new(about: About, link: Arc<Link>, slot: Arc<Slot>) -> Self {
-        Self { about, link, slot }
+    pub(crate) fn new(about: About, of: (Arc<dyn Peer>, RequestToken), slot: Arc<Slot>) -> Self {
+        let (peer, token) = of;
+        Self { about, peer, token, slot }
     }
 }
 
@@ -124,7 +126,7 @@ impl Context {
         total: Option<f64>,
         message: Option<&str>,
     ) -> PyResult<()> {
-        let now = self.link.host.clock.now();
+        let now = self.peer.runtime().host.clock.now();
         self.report(py, self.slot.report(|reply| reply.progress(progress, total, message, now)))
     }
 
@@ -147,8 +149,8 @@ impl Context {
 impl Context {
     fn report(&self, py: Python<'_>, message: Option<Vec<u8>>) -> PyResult<()> {
         let Some(message) = message else { return Ok(()) };
-        self.link.pipe.report(&self.slot.cancelled, &message);
-        self.link.appended(py, false)
+        self.peer.report(self.token, &self.slot.cancelled, &message);
+        self.peer.clone().appended(py, false)
     }
 }
 

@@ -7,6 +7,7 @@ mod convert;
 mod error;
 mod function;
 mod options;
+mod peer;
 mod pending;
 mod queue;
 mod resource;

@@ -1,9 +1,9 @@
 //! A request whose handler is still at work: what is told its outcome, from the loop or from a worker thread.
 
-use crate::channel::Link;
 use crate::convert::{Gather, Given, Sort};
 use crate::error;
 use crate::function::Function;
+use crate::peer::Peer;
 use mcp_resources::connection::{Encoded, Reply, RequestToken};
 use mcp_resources::transport::Cancelled;
 use pyo3::intern;
@@ -16,7 +16,7 @@ const LARGE: usize = 32 * 1024;
 /// See the module.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Pending {
-    pub(crate) link: Arc<Link>,
+    pub(crate) peer: Arc<dyn Peer>,
     pub(crate) token: RequestToken,
     pub(crate) sort: Sort,
     pub(crate) function: Py<Function>,
@@ -35,20 +35,24 @@ pub(crate) struct Slot {
 impl Pending {
     /// The task is done.
     fn __call__(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.link.take_task(self.token);
+        self.peer.runtime().take_task((self.peer.connection(), self.token));
         let result = task.call_method0(intern!(py, "result"));
         self.finish(py, result, false)
     }
 
     /// The worker has a result.
     fn succeed(&self, py: Python<'_>, result: Bound<'_, PyAny>) -> PyResult<()> {
-        if self.link.host.queue.get().handled() { self.finish(py, Ok(result), true) } else { Ok(()) }
+        if self.peer.runtime().host.queue.get().handled() {
+            self.finish(py, Ok(result), true)
+        } else {
+            Ok(())
+        }
     }
 
     /// The worker has an exception.
     fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> PyResult<()> {
         let error = Err(PyErr::from_value(error));
-        if self.link.host.queue.get().handled() { self.finish(py, error, true) } else { Ok(()) }
+        if self.peer.runtime().host.queue.get().handled() { self.finish(py, error, true) } else { Ok(()) }
     }
 }
 
@@ -59,8 +63,8 @@ impl Pending {
 
     /// Nobody waits for an answer, and no handler has started.
     pub(crate) fn abandon(&self, py: Python<'_>) -> PyResult<()> {
-        self.link.pipe.abandon(self.token);
-        self.link.appended(py, true)
+        self.peer.abandon(self.token);
+        self.peer.clone().appended(py, true)
     }
 
     /// Words the outcome and appends it.
@@ -72,7 +76,7 @@ impl Pending {
     ) -> PyResult<()> {
         let function = self.function.get();
         let given = Given::new(self.sort, function, &self.what, result, py);
-        let now = self.link.host.clock.now();
+        let now = self.peer.runtime().host.clock.now();
         if let Some(reply) = self.slot.take() {
             let is_large = given.size() > LARGE;
             let word = move || given.answer(|answer| reply.encode(answer, now));
@@ -81,10 +85,10 @@ impl Pending {
             if let Some(misuse) = encoded.misuse.take() {
                 error::log_misuse(py, &function.name, &misuse);
             }
-            let outcome = self.link.pipe.finish(self.token, encoded);
-            self.link.hand_over(py, outcome.events)?;
+            let effects = self.peer.finish(self.token, encoded);
+            self.peer.clone().hand_over(py, effects.events)?;
         }
-        self.link.appended(py, by_worker)
+        self.peer.clone().appended(py, by_worker)
     }
 }
 

@@ -8,8 +8,9 @@
 //! Before the interpreter ends, every thread leaves except those inside handlers: a thread that comes back to an
 //! interpreter that is gone dies where it stands, which frames of Rust do not survive.
 
-use crate::channel::Link;
+use crate::peer::Peer;
 use crate::pending::Pending;
+use crate::server::Host;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::collections::VecDeque;
@@ -22,9 +23,11 @@ pub(crate) struct Job {
     pub(crate) args: Py<PyTuple>,
     pub(crate) kwargs: Option<Py<PyDict>>,
     pub(crate) pending: Py<Pending>,
-    pub(crate) link: Arc<Link>,
+    pub(crate) peer: Arc<dyn Peer>,
 }
 
+/// Those whose output is to be written.
+type Peers = Vec<Arc<dyn Peer>>;
 type JobParts = (Py<PyAny>, Py<PyTuple>, Option<Py<PyDict>>, Py<Pending>);
 
 /// How long the end of the interpreter waits for threads to leave.
@@ -50,7 +53,7 @@ struct State {
     /// A thread was called, or started, and is not in the interpreter yet.
     arriving: usize,
     /// Those whose output is not written.
-    unwritten: Vec<Arc<Link>>,
+    unwritten: Peers,
     /// How many threads are inside a handler.
     handling: usize,
     stopped: bool,
@@ -83,7 +86,7 @@ impl Queue {
             }
             if let Some((job, need, unwritten)) = queue.take() {
                 if let Need::Thread = need {
-                    Self::start_thread(slf, &job.link)?;
+                    Self::start_thread(slf, &job.peer.runtime().host)?;
                 }
                 write(py, unwritten)?;
                 if !job.pending.get().is_cancelled() {
@@ -132,11 +135,11 @@ impl Queue {
     }
 
     /// Sees to it that waiting jobs are taken. On the loop's thread, after the jobs of one read are pushed.
-    pub(crate) fn kick(slf: &Bound<'_, Self>, link: &Arc<Link>) -> PyResult<()> {
+    pub(crate) fn kick(slf: &Bound<'_, Self>, host: &Host) -> PyResult<()> {
         let need = slf.get().call_someone(&mut slf.get().lock());
         match need {
             Need::Nothing => Ok(()),
-            Need::Thread => Self::start_thread(slf, link),
+            Need::Thread => Self::start_thread(slf, host),
         }
     }
 
@@ -158,14 +161,14 @@ impl Queue {
     }
 
     /// An answer was appended whose writing is left to this queue's threads.
-    pub(crate) fn leave_unwritten(&self, link: &Arc<Link>) {
+    pub(crate) fn leave_unwritten(&self, peer: &Arc<dyn Peer>) {
         let mut state = self.lock();
-        if !state.unwritten.iter().any(|other| Arc::ptr_eq(other, link)) {
-            state.unwritten.push(link.clone());
+        if !state.unwritten.iter().any(|other| Arc::ptr_eq(other, peer)) {
+            state.unwritten.push(peer.clone());
         }
     }
 
-    fn take(&self) -> Option<(Job, Need, Vec<Arc<Link>>)> {
+    fn take(&self) -> Option<(Job, Need, Peers)> {
         let mut state = self.lock();
         if !state.is_ready() {
             return None;
@@ -194,8 +197,8 @@ impl Queue {
         Need::Nothing
     }
 
-    fn start_thread(slf: &Bound<'_, Self>, link: &Arc<Link>) -> PyResult<()> {
-        let started = link.host.spawn.bind(slf.py()).call1((slf,));
+    fn start_thread(slf: &Bound<'_, Self>, host: &Host) -> PyResult<()> {
+        let started = host.spawn.bind(slf.py()).call1((slf,));
         if started.is_err() {
             let mut state = slf.get().lock();
             state.threads -= 1;
@@ -239,14 +242,14 @@ impl Queue {
 impl State {
     /// Whether there is a job whose answer has room. No handler starts for a client that does not read.
     fn is_ready(&self) -> bool {
-        self.jobs.front().is_some_and(|job| !job.link.pipe.is_full())
+        self.jobs.front().is_some_and(|job| !job.peer.is_full())
     }
 }
 
-fn write(py: Python<'_>, unwritten: Vec<Arc<Link>>) -> PyResult<()> {
-    for link in unwritten {
-        if py.detach(|| link.write_elsewhere()) {
-            link.wake_loop(py)?;
+fn write(py: Python<'_>, unwritten: Peers) -> PyResult<()> {
+    for peer in unwritten {
+        if py.detach(|| peer.write_elsewhere()) {
+            peer.wake_loop(py)?;
         }
     }
     Ok(())

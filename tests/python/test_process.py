@@ -205,7 +205,7 @@ def test_a_hundred_slow_reads_run_at_once(server: Server) -> None:
         server.request(number, "resources/read", {"uri": SLOW.format(delay)})
     server.request("ping", "ping")
     assert server.response("ping")["result"] == {}
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     for number, delay in delays.items():
         assert server.response(number)["result"]["contents"][0]["text"] == f"slept {delay}"
     assert time.monotonic() - started < sum(delays.values()) / 1000 / 2
@@ -305,7 +305,7 @@ def test_the_end_of_input_ends_the_process(server: Server) -> None:
     started = time.monotonic()
     server.end_input()
     assert server.wait() == 0
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     assert [message["id"] for message in server.rest()] == [1]
 
 
@@ -327,7 +327,7 @@ def test_a_signal_ends_the_process_gracefully(server: Server) -> None:
     started = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
     assert server.wait() == 0
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     rest = server.rest()
     for id in ("a", 2):
         own = [m for m in rest if m.get("id") == id or m.get("params", {}).get("requestId") == id]
