@@ -76,7 +76,7 @@ pub struct Limits {
     /// After so long without a request, an open stream or a request in flight a session ends. Default 1,800,000 ms.
     pub session_idle: Millis,
     /// Streams of events that one session keeps: open ones of `GET`, and such as were broken off or are over, which a
-    /// client may resume. Default 32.
+    /// client may resume. Default 16.
     pub streams: usize,
     /// What is kept of each such stream to be sent again. Default 1 MiB.
     pub replay: usize,
@@ -121,7 +121,7 @@ impl Default for Limits {
             headers: 128,
             sessions: 10_000,
             session_idle: 1_800_000,
-            streams: 32,
+            streams: 16,
             replay: 1 << 20,
             keep_alive: 15_000,
             sse_after: 1_000,

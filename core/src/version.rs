@@ -49,6 +49,9 @@ impl Revision {
     /// The newest revision that has a handshake: the answer to an unknown one.
     pub const NEWEST_LEGACY: Self = Self::V2025_11_25;
 
+    /// The revision of a legacy HTTP request whose header names none.
+    pub const UNNAMED: Self = Self::V2025_03_26;
+
     /// The revision with this date.
     pub fn parse(date: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == date)

@@ -78,7 +78,7 @@ class Limits(TypedDict, total=False):
     session_idle: int
     """When an HTTP session that nobody uses ends. Default 1,800,000."""
     streams: int
-    """Streams of events that one session keeps. Default 32."""
+    """Streams of events that one session keeps. Default 16."""
     replay: int
     """What is kept of each of them to be sent again. Default 1 MiB."""
     keep_alive: int

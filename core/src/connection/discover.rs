@@ -11,7 +11,9 @@ impl Connection {
             result.array("supportedVersions", |list| {
                 engine.options().revisions.iter().for_each(|revision| list.str(revision.as_str()));
             });
-            result.object("capabilities", |writer| engine.write_capabilities(writer, wording.revision));
+            result.object("capabilities", |writer| {
+                engine.write_capabilities(writer, (wording.revision, true));
+            });
             if let Some(instructions) = engine.instructions() {
                 result.str("instructions", instructions);
             }

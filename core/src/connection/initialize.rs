@@ -14,7 +14,7 @@ pub(super) fn answer<'m>(
     step: Step<'m>,
     out: &mut Vec<u8>,
 ) -> Outcome<'m> {
-    if connection.session.is_some() {
+    if connection.session.is_some() && connection.can_notify() {
         let why = "Invalid Request: already initialized";
         return connection.reject(raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
     }
@@ -32,11 +32,15 @@ pub(super) fn answer<'m>(
         client_info: hello.client_info.raw().into(),
         log_level: LogLevel::Info,
     });
-    let (engine, hub) = (&connection.engine, connection.engine.hub());
-    hub.legacy(connection.id, step.arrival.principal.clone(), engine.announced_lists());
+    let (engine, notifies) = (&connection.engine, connection.can_notify());
+    if notifies {
+        engine.hub().legacy(connection.id, step.arrival.principal.clone(), engine.announced_lists());
+    }
     connection.wording_of(raw).complete(out, |result| {
         result.str("protocolVersion", revision.as_str());
-        result.object("capabilities", |capabilities| engine.write_capabilities(capabilities, revision));
+        result.object("capabilities", |capabilities| {
+            engine.write_capabilities(capabilities, (revision, notifies));
+        });
         result.value("serverInfo").extend_from_slice(engine.server_info_for(revision).as_bytes());
         if let Some(instructions) = engine.instructions() {
             result.str("instructions", instructions);

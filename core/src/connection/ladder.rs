@@ -202,6 +202,7 @@ impl Connection {
     fn offered<'m>(&mut self, request: Request<'m>, method: Cow<'m, str>, out: &mut Vec<u8>) -> Outcome<'m> {
         let known = Method::parse(&method);
         let offered = match known {
+            Some(Method::Subscribe | Method::Unsubscribe) if !self.can_notify() => false,
             Some(known) => self.engine.offers(known, request.terms.revision),
             None => self.engine.extension(&method).is_some(),
         };

@@ -6,6 +6,7 @@
 use super::ladder::{Raw, Step};
 use super::{Connection, Outcome, Refusal, Status};
 use crate::base64;
+use crate::engine::Engine;
 use crate::jsonrpc::{Envelope, ErrorHead, ErrorId, Json, ObjectWriter, end};
 use crate::version::{self, HEADER_MISMATCH, INVALID_REQUEST, Method, Revision};
 use std::borrow::Cow;
@@ -66,14 +67,14 @@ pub(super) enum Unasked {
 }
 
 impl<'m> Mirror<'m> {
-    fn named(&self) -> Named<'m> {
+    fn named(&self, engine: &Engine) -> Named<'m> {
         match self.version {
             Field::Absent => Named::Nothing,
             Field::Repeated => Named::Repeated,
             Field::Once(value) => match std::str::from_utf8(value).ok().and_then(Revision::parse) {
                 Some(revision) if revision.is_modern() => Named::Modern(revision),
-                Some(_) => Named::Legacy,
-                None => Named::Unknown(value),
+                Some(revision) if engine.serves(revision) => Named::Legacy,
+                _ => Named::Unknown(value),
             },
         }
     }
@@ -157,7 +158,7 @@ impl Connection {
         let mirror = step.arrival.mirror?;
         let is_handshake = Method::parse(&raw.method) == Some(Method::Initialize);
         let mismatch = (HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version contradicts the body");
-        match mirror.named() {
+        match mirror.named(&self.engine) {
             Named::Repeated => return Some(self.reject(raw, mismatch, Refusal::Header, out)),
             Named::Modern(_) if is_handshake => {
                 return Some(self.reject(raw, mismatch, Refusal::Header, out));
@@ -180,7 +181,7 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Option<Outcome<'m>> {
         let mirror = step.arrival.mirror?;
-        let (error, refusal) = match mirror.named() {
+        let (error, refusal) = match mirror.named(&self.engine) {
             Named::Repeated => (
                 (HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version is there more than once"),
                 Refusal::Header,

@@ -66,6 +66,8 @@ pub enum Peer {
     Session,
     /// One modern HTTP request; the connection dies with it.
     Request,
+    /// One legacy HTTP request to a server without sessions (DEC-25); the connection dies with it.
+    Stateless,
     /// A part inside another server (`design` section 12): results without an envelope.
     Bare,
 }
@@ -230,6 +232,11 @@ impl Connection {
         self.engine.hub().deliver(self.id, delivery, out, &mut |_, _| true)
     }
 
+    /// What it is to its transport.
+    pub fn peer(&self) -> Peer {
+        self.peer
+    }
+
     /// This connection's name in the lists of who was woken.
     pub fn id(&self) -> ConnectionId {
         self.id
@@ -289,6 +296,16 @@ impl Connection {
     /// The revision of the handshake, once there was one.
     pub fn revision(&self) -> Option<Revision> {
         self.session.as_ref().map(|session| session.revision)
+    }
+
+    /// Serves a request under a legacy revision without its handshake: for [`Peer::Stateless`].
+    pub fn assume(&mut self, revision: Revision) {
+        self.session = Some(Session::assumed(revision));
+    }
+
+    /// Whether it can tell its client of changes later.
+    fn can_notify(&self) -> bool {
+        self.peer != Peer::Stateless
     }
 
     /// Marks everything that a legacy client subscribed to: notifications may have been lost on their way to it.

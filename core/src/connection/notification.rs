@@ -33,7 +33,9 @@ impl Connection {
     /// Over HTTP a modern client cancels by closing its stream.
     fn cancelled<'m>(&mut self, params: &Params<'m>, out: &mut Vec<u8>) -> Vec<Event<'m>> {
         let id = params.get("requestId").and_then(Id::from_json);
-        let Some(id) = id.filter(|_| self.peer != Peer::Request) else { return Vec::new() };
+        let Some(id) = id.filter(|_| !matches!(self.peer, Peer::Request | Peer::Stateless)) else {
+            return Vec::new();
+        };
         if let Some((token, ticket)) = self.inflight.cancel(id) {
             if let Some(batch) = ticket.batch {
                 self.batches.settle(batch, b"", out);

@@ -53,6 +53,12 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// Of a client whose handshake is not remembered.
+    pub(super) fn assumed(revision: Revision) -> Self {
+        let (capabilities, client_info) = (Capabilities::default(), "{}".into());
+        Self { revision, capabilities, client_info, log_level: LogLevel::Info }
+    }
+
     pub(super) fn terms<'m>(&self, params: &Params<'m>) -> Result<Terms<'m>, EnvelopeError> {
         check_meta(params)?;
         Ok(Terms {

@@ -206,13 +206,17 @@ impl Engine {
             .fold(own, |all, kind| all | kind)
     }
 
-    /// The value of `capabilities`, as it is just now.
-    pub(crate) fn write_capabilities(&self, writer: &mut ObjectWriter<'_>, revision: Revision) {
+    /// The value of `capabilities`, as it is just now. What is not `notified` is not declared (DEC-25).
+    pub(crate) fn write_capabilities(
+        &self,
+        writer: &mut ObjectWriter<'_>,
+        (revision, notified): (Revision, bool),
+    ) {
         writer.object("resources", |resources| {
-            if self.options.subscribe {
+            if self.options.subscribe && notified {
                 resources.bool("subscribe", true);
             }
-            if self.options.list_changed {
+            if self.options.list_changed && notified {
                 resources.bool("listChanged", true);
             }
         });

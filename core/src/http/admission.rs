@@ -20,8 +20,8 @@ use std::sync::Arc;
 pub(super) struct Gate {
     pub(super) rules: Rules,
     words: Option<Words>,
-    /// Whether a legacy revision is served.
-    legacy: bool,
+    /// Whether there are legacy sessions.
+    sessions: bool,
     max_body: usize,
     max_head: usize,
     max_headers: usize,
@@ -83,7 +83,7 @@ impl Gate {
         }
         Ok(Self {
             words: rules.auth.clone().map(Words::new).transpose()?,
-            legacy: revisions.iter().any(|revision| !revision.is_modern()),
+            sessions: rules.sessions && revisions.iter().any(|revision| !revision.is_modern()),
             max_body: limits.message,
             max_head: limits.head,
             max_headers: limits.headers,
@@ -186,18 +186,18 @@ impl Gate {
                 .is_some_and(|revision| revision.is_modern()),
             _ => false,
         };
-        let legacy = self.legacy && !names_modern;
+        let sessions = self.sessions && !names_modern;
         match head.verb {
             "POST" => Ok(Verb::Post),
-            "GET" if legacy => Ok(Verb::Get),
-            "DELETE" if legacy => Ok(Verb::Delete),
+            "GET" if sessions => Ok(Verb::Get),
+            "DELETE" if sessions => Ok(Verb::Delete),
             "GET" | "DELETE" => Err(Response::empty(405).with("allow", "POST")),
             _ => Err(Response::empty(405).with("allow", self.verbs())),
         }
     }
 
     fn verbs(&self) -> &'static str {
-        if self.legacy { "POST, GET, DELETE" } else { "POST" }
+        if self.sessions { "POST, GET, DELETE" } else { "POST" }
     }
 
     /// DEC-05.
@@ -280,7 +280,12 @@ impl Call {
         self.version.text().and_then(Revision::parse).is_some_and(Revision::is_modern)
     }
 
-    /// The version header, if it names no revision.
+    /// The legacy revision that the version header names.
+    pub(super) fn legacy_revision(&self) -> Option<Revision> {
+        self.version.text().and_then(Revision::parse).filter(|revision| !revision.is_modern())
+    }
+
+    /// Whether the version header names no revision.
     pub(super) fn names_no_revision(&self) -> bool {
         match &self.version {
             Header::Absent => false,

@@ -1,7 +1,8 @@
 //! One request that is not answered at once: what its handlers and its writer do with it.
 
 use super::Endpoint;
-use super::channel::{Channel, Seat};
+use super::channel::Channel;
+use super::state::Seat;
 use super::turn::Turn;
 use crate::connection::{Answer, AskError, AskId, Encoded, Reply, RequestToken};
 use crate::hub::ConnectionId;
@@ -82,12 +83,8 @@ impl Exchange {
     /// # Errors
     /// [`AskError`]; [`AskError::NotSupported`] also when the client reads no stream that could carry it.
     pub fn ask(&self, method: &str, params: &str, now: Now) -> Result<AskId, AskError> {
-        let asked = self.channel.with(|state| {
-            let mut message = Vec::new();
-            let ask = state.connection.ask(method, params, now, &mut message)?;
-            if state.ask(self.seat, &message) { Ok(ask) } else { Err(AskError::NotSupported) }
-        });
-        self.endpoint.note(self.channel.with(|state| state.deadline()));
+        let asked = self.channel.with(|state| state.ask(self.seat, (method, params), now));
+        self.endpoint.note_session(&self.channel);
         asked
     }
 

@@ -19,6 +19,9 @@ pub struct Rules {
     pub cors: bool,
     /// What bearer tokens must be, if they are asked for (requirements, section 13). Default none.
     pub auth: Option<Auth>,
+    /// Whether legacy clients get sessions. Without them every legacy request stands alone, nothing can be subscribed to,
+    /// and there is no stream of notifications (DEC-25). Default `true`.
+    pub sessions: bool,
     /// In which form requests are answered. Default [`Answers::Either`].
     pub answers: Answers,
     /// Whether an answer that is a stream of events may be broken off after so long, for the client to come back for the
@@ -79,6 +82,7 @@ impl Default for Rules {
             origins: Origins::Loopback,
             cors: false,
             auth: None,
+            sessions: true,
             answers: Answers::default(),
             polling: None,
         }

@@ -1,0 +1,125 @@
+//! How the answers of an author's handlers, and what they report before, find the stream of their request.
+
+use super::state::{Seat, State, each};
+use super::stream::Stream;
+use super::turn::Turn;
+use crate::connection::{AskError, AskId, Encoded, Event, Outcome, RequestToken, Status};
+use crate::now::{Millis, Now};
+
+impl State {
+    /// Takes an answer that was worded elsewhere.
+    pub(super) fn finish(&mut self, encoded: Encoded, now: Now) -> Turn<'static> {
+        let token = encoded.token();
+        let mut line = Vec::new();
+        let outcome = self.connection.finish(encoded, now, &mut line);
+        self.settled(token, line, outcome)
+    }
+
+    /// An answer was worded, or there will be none.
+    pub(super) fn settled(
+        &mut self,
+        token: RequestToken,
+        mut line: Vec<u8>,
+        outcome: Outcome<'static>,
+    ) -> Turn<'static> {
+        if outcome.status != Status::Pending
+            && let Some(number) = self.routes.remove(&token)
+        {
+            line.truncate(line.trim_ascii_end().len());
+            let status = self.status_of(outcome.status);
+            self.close_request(number, line, status);
+        }
+        Turn::after(self.connection.id(), outcome)
+    }
+
+    /// One request of a stream is done with: `line` is the answer to all of them, if it is the last.
+    fn close_request(&mut self, number: u64, line: Vec<u8>, status: u16) {
+        let Some(stream) = self.streams.get_mut(&number) else { return };
+        stream.waiting = stream.waiting.saturating_sub(1);
+        match (line.is_empty(), stream.waiting) {
+            (false, _) => stream.answer(line, status),
+            (true, 0) => stream.end(),
+            (true, _) => {}
+        }
+        self.wakers.extend(stream.waker());
+    }
+
+    /// Writes what a handler reports before its answer, if its client takes events and is not too far behind.
+    pub(super) fn report(&mut self, token: RequestToken, message: &[u8]) {
+        let most = self.connection.engine().limits().output;
+        let Some(stream) = self.routes.get(&token).and_then(|number| self.streams.get_mut(number)) else {
+            return;
+        };
+        if stream.takes_events() && stream.backlog() < most {
+            each(message).for_each(|line| stream.push(line.to_vec()));
+            self.wakers.extend(stream.waker());
+        }
+    }
+
+    /// Sends a request of the server's on this response if it can carry one, else on the stream of notifications.
+    pub(super) fn ask(
+        &mut self,
+        seat: Seat,
+        (method, params): (&str, &str),
+        now: Now,
+    ) -> Result<AskId, AskError> {
+        let carries = |stream: &Stream| stream.takes_events() && !stream.is_over();
+        let mut candidates = [Some(seat.stream), self.newest_notices()].into_iter().flatten();
+        let number = candidates.find(|number| self.streams.get(number).is_some_and(carries));
+        let number = number.ok_or(AskError::NotSupported)?;
+        let mut message = Vec::new();
+        let ask = self.connection.ask(method, params, now, &mut message)?;
+        if let Some(stream) = self.streams.get_mut(&number) {
+            each(&message).for_each(|line| stream.push(line.to_vec()));
+            self.wakers.extend(stream.waker());
+        }
+        Ok(ask)
+    }
+
+    /// Ends the answers of requests that were cancelled (DEC-21). `spilt` is the answer of a batch that the cancellation
+    /// completed.
+    pub(super) fn cancelled(&mut self, events: &[Event<'_>], mut spilt: Option<&mut Vec<u8>>) {
+        for event in events {
+            let Event::Cancelled(token) = event else { continue };
+            let Some(number) = self.routes.remove(token) else { continue };
+            let mut line = spilt.as_deref_mut().map(std::mem::take).unwrap_or_default();
+            let says = self.streams.get(&number).is_some_and(|stream| stream.is_open());
+            if line.is_empty() && says {
+                self.connection.say_cancelled(*token, &mut line);
+            }
+            line.truncate(line.trim_ascii_end().len());
+            self.close_request(number, line, 200);
+        }
+    }
+
+    /// Lets time pass for the connection.
+    pub(super) fn tick(&mut self, now: Now) -> Turn<'static> {
+        let mut lines = Vec::new();
+        let outcome =
+            self.connection.tick_each(now, &mut |token, line| lines.push((token, std::mem::take(line))));
+        for (token, mut line) in lines {
+            if let Some(number) = self.routes.remove(&token) {
+                line.truncate(line.trim_ascii_end().len());
+                self.close_request(number, line, 200);
+            }
+        }
+        Turn::after(self.connection.id(), outcome)
+    }
+
+    /// When [`State::tick`] is due.
+    pub(super) fn deadline(&self) -> Option<Millis> {
+        self.connection.deadline()
+    }
+
+    /// Ends the connection and its streams.
+    pub(super) fn end(&mut self, now: Now) -> Turn<'static> {
+        let events = if self.hears() { self.connection.close(now) } else { self.connection.cancel_all() };
+        self.cancelled(&events, None);
+        for stream in self.streams.values_mut().filter(|stream| !stream.is_over()) {
+            stream.end();
+            self.wakers.extend(stream.waker());
+        }
+        self.over = true;
+        Turn { events, ..Turn::of(self.connection.id()) }
+    }
+}

@@ -1,0 +1,343 @@
+//! The state of a channel: its connection, its streams, and who reads them.
+//!
+//! Law: every byte for a client goes through a stream, or is the whole response to the message that caused it.
+
+use super::admission::{Call, Identified};
+use super::head::{JSON, ResponseHead};
+use super::rules::{Answers, Rules};
+use super::sse::EventId;
+use super::stream::{Policy, Purpose, Stream};
+use super::turn::Turn;
+use crate::connection::{
+    Arrival, Connection, Event, Mirror, Outcome, Peer, Refusal, RequestToken, Standing, Status,
+};
+use crate::hub::{ConnectionId, Delivered};
+use crate::now::{Millis, Now};
+use std::collections::{BTreeMap, HashMap};
+use std::task::Waker;
+
+/// Names a stream of a channel and one reader of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seat {
+    pub(super) stream: u64,
+    pub(super) reader: u64,
+}
+
+/// See the module.
+pub(super) struct State {
+    pub(super) connection: Connection,
+    pub(super) is_session: bool,
+    /// Whether the hub may have something for it.
+    hears: bool,
+    pub(super) streams: BTreeMap<u64, Stream>,
+    next_stream: u64,
+    next_reader: u64,
+    /// Where the answer to a request of the author's belongs.
+    pub(super) routes: HashMap<RequestToken, u64>,
+    /// When a client was last here.
+    touched: Millis,
+    pub(super) over: bool,
+    pub(super) wakers: Vec<Waker>,
+}
+
+/// What became of a message.
+pub(super) enum Taken<'m> {
+    /// It is answered: the response is complete.
+    Whole(Turn<'m>),
+    /// The rest follows on a stream.
+    Stream(Turn<'m>, Seat),
+}
+
+impl State {
+    pub(super) fn new(connection: Connection, is_session: bool, now: Now) -> Self {
+        let (streams, routes, wakers) = Default::default();
+        let (next_stream, next_reader, touched, over, hears) = (0, 0, now.tick, false, false);
+        Self {
+            connection,
+            is_session,
+            hears,
+            streams,
+            next_stream,
+            next_reader,
+            routes,
+            touched,
+            over,
+            wakers,
+        }
+    }
+
+    /// The handshake was answered: from now on the connection is a session.
+    pub(super) fn become_session(&mut self) {
+        self.is_session = true;
+        self.hears = true;
+    }
+
+    /// Takes the body of a `POST`.
+    pub(super) fn message<'m>(
+        &mut self,
+        (whose, mirror, rules): (&'m Identified, Mirror<'m>, &Rules),
+        message: &'m [u8],
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Taken<'m> {
+        self.touched = now.tick;
+        let mut lines = Vec::new();
+        // Another request may have ended the session meanwhile.
+        let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
+        let arrival = Arrival { message, principal: &whose.principal, mirror: Some(mirror) };
+        let outcome = self.connection.message(arrival, now, &mut lines);
+        if outcome.wakes {
+            self.wake_notices();
+        }
+        self.cancelled(
+            &outcome.events,
+            if outcome.status == Status::Accepted { Some(&mut lines) } else { None },
+        );
+        let status = self.status_of(outcome.status);
+        let policy = match (outcome.status, several(&lines)) {
+            (Status::Pending, _) if lines.is_empty() => self.policy(Purpose::Answer, &whose.call, rules),
+            // Something is told at once: a listen has begun, or is over already (R-100, DEC-10).
+            (Status::Pending, _) | (Status::Answered, true) => {
+                Policy { events: true, ..self.policy(Purpose::Notices, &whose.call, rules) }
+            }
+            (Status::Answered, false) if rules.answers == Answers::Events => {
+                self.policy(Purpose::Answer, &whose.call, rules)
+            }
+            _ => {
+                return Taken::Whole(whole(self.connection.id(), outcome, (status, lines), &whose.call, out));
+            }
+        };
+        let is_over = outcome.status == Status::Answered;
+        let seat = self.open_stream(policy, &whose.call, now);
+        self.fill(seat.stream, lines, is_over);
+        for token in outcome.events.iter().filter_map(Event::asks) {
+            self.routes.insert(token, seat.stream);
+            if let Some(stream) = self.streams.get_mut(&seat.stream) {
+                stream.waiting += 1;
+            }
+        }
+        let mut turn = self.deliver(seat, usize::MAX, now, out).shorten();
+        let asked = Turn::after(turn.connection, outcome);
+        turn.events.insert_many(0, asked.events);
+        turn.misuse = asked.misuse;
+        if turn.end { Taken::Whole(turn) } else { Taken::Stream(turn, seat) }
+    }
+
+    fn fill(&mut self, stream: u64, lines: Vec<u8>, is_over: bool) {
+        let Some(stream) = self.streams.get_mut(&stream) else { return };
+        let mut lines = each(&lines).peekable();
+        while let Some(line) = lines.next() {
+            match lines.peek() {
+                None if is_over => stream.answer(line.to_vec(), 200),
+                _ => stream.push(line.to_vec()),
+            }
+        }
+    }
+
+    /// Whether it is the answered handshake of a session.
+    pub(super) fn begins_session(&self) -> bool {
+        self.connection.peer() == Peer::Session && self.connection.revision().is_some()
+    }
+
+    pub(super) fn hears(&self) -> bool {
+        self.hears
+    }
+
+    /// Opens the stream of a `GET`. `None` if there are too many.
+    pub(super) fn open_notices(&mut self, call: &Call, rules: &Rules, now: Now) -> Option<Seat> {
+        self.touched = now.tick;
+        let most = self.connection.engine().limits().streams;
+        self.shed(most.saturating_sub(1));
+        if self.kept() >= most {
+            return None;
+        }
+        let policy = Policy { events: true, ..self.policy(Purpose::Notices, call, rules) };
+        let seat = self.open_stream(policy, call, now);
+        if let Some(stream) = self.streams.get_mut(&seat.stream) {
+            stream.begin_events();
+        }
+        Some(seat)
+    }
+
+    /// Gives an earlier stream a new reader. `None` if it is not kept: then what was lost on it is marked.
+    pub(super) fn resume(&mut self, id: EventId, call: &Call, now: Now) -> Option<Seat> {
+        self.touched = now.tick;
+        self.next_reader += 1;
+        let seat = Seat { stream: id.stream, reader: self.next_reader };
+        let stream =
+            self.streams.get_mut(&id.stream).filter(|stream| !stream.is_open() && stream.takes_events())?;
+        let is_whole = stream.resume(id.number);
+        self.wakers.extend(stream.attach(seat.reader, call.origin.clone(), now));
+        if !is_whole {
+            self.connection.mark_all();
+        }
+        Some(seat)
+    }
+
+    /// How many streams are kept for later, or are open for notifications: what
+    /// [`Limits::streams`](crate::limits::Limits::streams) bounds.
+    fn kept(&self) -> usize {
+        let is_kept = |stream: &&Stream| stream.purpose() == Purpose::Notices || stream.reader().is_none();
+        self.streams.values().filter(is_kept).count()
+    }
+
+    /// Lets go of streams that nobody reads and nothing is added to, oldest first, until there are `most`.
+    fn shed(&mut self, most: usize) {
+        let excess = self.kept().saturating_sub(most);
+        let idle = self.streams.iter().filter(|(_, stream)| stream.reader().is_none() && stream.waiting == 0);
+        let idle: Vec<_> = idle.map(|(number, _)| *number).take(excess).collect();
+        for number in idle {
+            self.streams.remove(&number);
+        }
+    }
+
+    /// A reader has left, and the stream is kept only if it can be read again.
+    fn detach(&mut self, number: u64, now: Now) {
+        if self.streams.get_mut(&number).is_some_and(|stream| !stream.detach()) {
+            self.streams.remove(&number);
+        }
+        self.shed(self.connection.engine().limits().streams);
+        self.touched = now.tick;
+        self.wake_notices();
+    }
+
+    fn policy(&self, purpose: Purpose, call: &Call, rules: &Rules) -> Policy {
+        let revision = self.connection.revision().filter(|_| self.is_session);
+        Policy {
+            number: self.next_stream,
+            events: call.accept.events && rules.answers != Answers::Json,
+            only_events: rules.answers == Answers::Events,
+            numbered: self.is_session,
+            primed: revision.is_some_and(|revision| revision.has_priming_event()),
+            polling: rules.polling,
+            ..Policy::new(purpose, self.connection.engine().limits())
+        }
+    }
+
+    fn open_stream(&mut self, policy: Policy, call: &Call, now: Now) -> Seat {
+        self.next_reader += 1;
+        self.next_stream += 1;
+        let seat = Seat { stream: policy.number, reader: self.next_reader };
+        self.hears |= policy.purpose == Purpose::Notices;
+        let mut stream = Stream::new(policy, now);
+        stream.attach(seat.reader, call.origin.clone(), now);
+        self.streams.insert(seat.stream, stream);
+        seat
+    }
+
+    /// Writes what a reader has not seen, up to about `room` bytes; first takes what the hub has for it.
+    pub(super) fn deliver(&mut self, seat: Seat, room: usize, now: Now, out: &mut Vec<u8>) -> Turn<'static> {
+        let id = self.connection.id();
+        let is_newest = self.newest_notices() == Some(seat.stream);
+        let Some(stream) = self.streams.get_mut(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))
+        else {
+            return Turn::ended(id);
+        };
+        let mut turn = Turn::of(id);
+        if is_newest && !stream.is_over() {
+            let room = room.saturating_sub(stream.backlog());
+            let mut lines = Vec::new();
+            let delivered = self.connection.deliver(room, now, &mut lines);
+            each(&lines).for_each(|line| stream.push(line.to_vec()));
+            turn.more = delivered == Delivered::More;
+            if delivered == Delivered::Ended {
+                stream.end();
+            }
+        }
+        let written = stream.write(room, now, out);
+        turn.head = written.head;
+        turn.more |= written.more;
+        turn.end = written.end;
+        if turn.end {
+            self.detach(seat.stream, now);
+        }
+        turn
+    }
+
+    /// The stream that the hub's notifications go to: of those that are read, the one that was read last (R-085, DEC-24).
+    pub(super) fn newest_notices(&self) -> Option<u64> {
+        let read = self.streams.iter().filter(|(_, stream)| stream.purpose() == Purpose::Notices);
+        let read = read.filter_map(|(number, stream)| Some((stream.reader()?, *number)));
+        read.max().map(|(_, number)| number)
+    }
+
+    pub(super) fn wake_notices(&mut self) {
+        if let Some(stream) = self.newest_notices().and_then(|number| self.streams.get_mut(&number)) {
+            self.wakers.extend(stream.waker());
+        }
+    }
+
+    pub(super) fn register(&mut self, seat: Seat, waker: &Waker) {
+        if let Some(stream) =
+            self.streams.get_mut(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))
+        {
+            stream.register(waker);
+        }
+    }
+
+    /// A reader has left.
+    pub(super) fn leave(&mut self, seat: Seat, now: Now) {
+        if self.streams.get(&seat.stream).is_some_and(|stream| stream.is_read_by(seat.reader)) {
+            self.detach(seat.stream, now);
+        }
+    }
+
+    /// When the stream of a reader has something to write, though nothing happens.
+    pub(super) fn stream_deadline(&self, seat: Seat) -> Option<Millis> {
+        self.streams.get(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))?.deadline()
+    }
+
+    /// When the session has been idle for so long that it ends; `None` while it is used.
+    pub(super) fn expires(&self, idle: Millis) -> Option<Millis> {
+        let is_used =
+            self.connection.in_flight() > 0 || self.streams.values().any(|stream| stream.reader().is_some());
+        (!is_used).then(|| self.touched.saturating_add(idle))
+    }
+
+    /// Whom to wake, once the lock is released.
+    pub(super) fn take_wakers(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.wakers)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// R-190, DEC-06. A legacy client is told in-band that there is no such method.
+    pub(super) fn status_of(&self, status: Status) -> u16 {
+        match status {
+            Status::Accepted => 202,
+            Status::Pending | Status::Answered => 200,
+            Status::Refused(Refusal::Method) if self.connection.revision().is_some() => 200,
+            Status::Refused(Refusal::Method | Refusal::SessionUnknown) => 404,
+            Status::Refused(_) => 400,
+        }
+    }
+}
+
+/// A response that is complete.
+fn whole<'m>(
+    id: ConnectionId,
+    outcome: Outcome<'m>,
+    (status, mut lines): (u16, Vec<u8>),
+    call: &Call,
+    out: &mut Vec<u8>,
+) -> Turn<'m> {
+    lines.truncate(lines.trim_ascii_end().len());
+    let head = ResponseHead::new(status).complete(JSON, lines.len());
+    let head = Some(head.shared_with(call.origin.as_deref()));
+    if out.is_empty() {
+        std::mem::swap(out, &mut lines)
+    } else {
+        out.append(&mut lines)
+    }
+    Turn { head, end: true, ..Turn::after(id, outcome) }
+}
+
+pub(super) fn each(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
+}
+
+fn several(lines: &[u8]) -> bool {
+    each(lines).nth(1).is_some()
+}
