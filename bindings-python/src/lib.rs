@@ -6,11 +6,13 @@ mod context;
 mod convert;
 mod error;
 mod function;
+mod http;
 mod options;
 mod peer;
 mod pending;
 mod queue;
 mod resource;
+mod rules;
 mod server;
 mod template;
 mod testing;
@@ -26,6 +28,8 @@ mod _core {
     use super::convert::Gather;
     #[pymodule_export]
     use super::function::Function;
+    #[pymodule_export]
+    use super::http::{Admitted, Endpoint, Exchange, Identified};
     #[pymodule_export]
     use super::pending::Pending;
     #[pymodule_export]

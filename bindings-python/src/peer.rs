@@ -132,7 +132,8 @@ pub(crate) fn events<'m>(
     outcome.events
 }
 
-fn logged(py: Python<'_>, name: &str, misuse: Option<&str>) {
+/// Logs what the author did wrong.
+pub(crate) fn logged(py: Python<'_>, name: &str, misuse: Option<&str>) {
     if let Some(misuse) = misuse {
         crate::error::log_misuse(py, name, misuse);
     }

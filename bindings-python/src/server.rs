@@ -3,6 +3,7 @@
 use crate::channel::Link;
 use crate::error;
 use crate::function::Function;
+use crate::http::Web;
 use crate::options;
 use crate::queue::Queue;
 use crate::resource::{Resource, template};
@@ -30,6 +31,7 @@ pub(crate) struct Host {
     engine: OnceLock<Arc<Engine>>,
     handlers: RwLock<HashMap<HandlerId, (Arc<Handler>, usize)>>,
     links: Mutex<HashMap<ConnectionId, Weak<Link>>>,
+    webs: Mutex<Vec<Weak<Web>>>,
 }
 
 /// The functions behind one number.
@@ -84,6 +86,7 @@ impl Server {
             engine: OnceLock::new(),
             handlers: RwLock::default(),
             links: Mutex::default(),
+            webs: Mutex::default(),
         };
         Ok(Self { host: Arc::new(host) })
     }
@@ -252,6 +255,12 @@ impl Host {
         lock(&self.links).remove(&id);
     }
 
+    pub(crate) fn serve(&self, web: &Arc<Web>) {
+        let mut webs = lock(&self.webs);
+        webs.retain(|web| web.strong_count() > 0);
+        webs.push(Arc::downgrade(web));
+    }
+
     /// When time must pass for the engine.
     pub(crate) fn deadline(&self) -> Option<Millis> {
         self.engine.get().and_then(|engine| engine.deadline())
@@ -266,11 +275,13 @@ impl Host {
 
     /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
     fn tell(&self, py: Python<'_>, woken: Vec<ConnectionId>) -> PyResult<()> {
-        for id in woken {
-            if let Some(link) = self.link(id) {
+        for id in &woken {
+            if let Some(link) = self.link(*id) {
                 link.deliver(py)?;
             }
         }
+        let webs: Vec<_> = lock(&self.webs).iter().filter_map(Weak::upgrade).collect();
+        webs.iter().try_for_each(|web| web.tell(py, &woken))?;
         if self.deadline().is_some() {
             let links: Vec<_> = lock(&self.links).values().filter_map(Weak::upgrade).collect();
             links.iter().try_for_each(|link| link.rearm(py))?;

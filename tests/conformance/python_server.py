@@ -187,6 +187,12 @@ def switch_dynamic() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] != ["--stdio"]:
-        sys.exit("usage: python_server.py --stdio")
-    server.run()
+    match sys.argv[1:]:
+        case ["--stdio"]:
+            server.run()
+        case ["--http" | "--asgi", port]:
+            import uvicorn
+
+            uvicorn.run(server.asgi(), port=int(port), log_level="warning")
+        case _:
+            sys.exit("usage: python_server.py --stdio | --http PORT | --asgi PORT")

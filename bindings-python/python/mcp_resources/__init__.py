@@ -22,6 +22,7 @@ from ._core import (
     UriTemplate,
     Variable,
 )
+from .auth import Auth, InvalidToken, Verified
 from .errors import (
     AccessDenied,
     CustomError,
@@ -58,6 +59,7 @@ from .server import ResourceServer
 
 __all__ = [
     "AccessDenied",
+    "Auth",
     "CacheHint",
     "Completion",
     "Contents",
@@ -71,6 +73,7 @@ __all__ = [
     "InputResponse",
     "InvalidParameter",
     "InvalidTemplate",
+    "InvalidToken",
     "InvalidUri",
     "Limits",
     "ListPage",
@@ -95,4 +98,5 @@ __all__ = [
     "TemplateSet",
     "UriTemplate",
     "Variable",
+    "Verified",
 ]

@@ -11,12 +11,16 @@ from .log import Log, LogLevel
 from .results import CacheScope, InputResponse
 
 __all__ = [
+    "Admitted",
     "Channel",
     "Context",
     "Edit",
+    "Endpoint",
+    "Exchange",
     "Function",
     "Gather",
     "Icon",
+    "Identified",
     "Match",
     "NoMatch",
     "Pending",
@@ -376,6 +380,85 @@ class Channel:
     @property
     def unwritten(self) -> int:
         """How many bytes wait to be written."""
+
+_Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
+_Turn: TypeAlias = tuple[_Head | None, bytes, bool, bool]
+
+class _WebDriver(_Driver, Protocol):
+    """What an endpoint asks of its event loop."""
+
+    random: Callable[[int], bytes]
+
+@final
+class Endpoint:
+    """HTTP without a socket, on the event loop of its driver."""
+
+    def __new__(cls, server: Server, driver: _WebDriver, options: Mapping[str, Any]) -> Endpoint: ...
+    @staticmethod
+    def check(server: Server, options: Mapping[str, Any]) -> None:
+        """Raises if an option has a value that is not allowed."""
+    def admit(self, verb: str, target: str, headers: Sequence[tuple[bytes, bytes]]) -> Admitted | tuple[_Head, bytes]:
+        """Looks at the head of a request: it may come in, or this is the response."""
+    def open(self, request: Identified, body: bytes) -> tuple[Exchange, _Turn]:
+        """Takes a request with its body. Handlers run, or are started."""
+    def timer(self) -> None:
+        """It is time."""
+    def wake(self) -> None:
+        """Another thread has something for the loop."""
+    def flush(self) -> None:
+        """Nothing waits to be written here."""
+    def close(self) -> None:
+        """Ends every session: what is in flight is cancelled."""
+    @property
+    def sessions(self) -> int:
+        """How many sessions are open."""
+    @property
+    def suspended(self) -> int:
+        """How many handlers are suspended on the event loop."""
+
+@final
+class Admitted:
+    """A request whose head may come in."""
+
+    @property
+    def token(self) -> str | None:
+        """The bearer token to verify; `None` where none is asked for."""
+    def identify(
+        self, verified: tuple[str, Sequence[str]] | None = None, denied: bool | None = None
+    ) -> Identified | tuple[_Head, bytes]:
+        """Goes on when it is known whose request it is: once.
+
+        Args:
+            verified: the identity and the scopes of the token; `None` where none is asked for.
+            denied: the token is not valid (`False`), or that could not be found out (`True`).
+        """
+
+@final
+class Identified:
+    """A request whose head has passed: what remains is its body."""
+
+    @property
+    def body_limit(self) -> int:
+        """How many bytes of body to read."""
+    def too_large(self) -> tuple[_Head, bytes]:
+        """The response to a longer body."""
+
+@final
+class Exchange:
+    """A response that is being made."""
+
+    def register(self, waker: Callable[[], object]) -> None:
+        """Has `waker` called once when there is something to deliver, on any thread."""
+    def deliver(self, room: int) -> _Turn:
+        """What the client has not been sent, up to about `room` bytes.
+
+        Returns the head, if it is decided now; a part of the body; whether it ends; whether more waits.
+        """
+    def closed(self) -> None:
+        """The client is gone."""
+    @property
+    def deadline(self) -> float | None:
+        """In how many seconds `deliver` must be called at the latest."""
 
 @final
 class Words:

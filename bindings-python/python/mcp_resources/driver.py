@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
-from ._core import Channel
+from ._core import Channel, Endpoint
 
 
 class Driver:
@@ -15,7 +15,7 @@ class Driver:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.channel: Channel | None = None
+        self.channel: Channel | Endpoint | None = None
         """`None` once it is closed: the channel holds its driver, and neither would ever be freed."""
         self.eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
         """Whether `start` runs a coroutine up to where it waits."""

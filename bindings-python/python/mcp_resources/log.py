@@ -85,3 +85,8 @@ def held(name: str, seconds: float) -> None:
 def warned(server: str, warning: str) -> None:
     """What may not be what the author meant."""
     _logger.warning("%s: %s", server, warning)
+
+
+def unverified(error: Exception) -> None:
+    """A token could not be verified, and not because of the token."""
+    _logger.error("a token could not be verified", exc_info=error)

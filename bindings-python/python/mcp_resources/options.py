@@ -1,13 +1,13 @@
 """The keyword arguments of a server and of its resources."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from ._core import Icon, Variable
 from .parameters import Param
 from .results import CacheHint, CacheScope
 
-__all__ = ["Details", "Limits", "ResourceDetails", "ServerOptions"]
+__all__ = ["Details", "HttpOptions", "Limits", "ResourceDetails", "ServerOptions"]
 
 
 class Limits(TypedDict, total=False):
@@ -126,6 +126,25 @@ class ServerOptions(TypedDict, total=False):
     The first seals, all open."""
     extensions: Mapping[str, Mapping[str, object]]
     """Capabilities of extensions to declare, with their settings."""
+
+
+class HttpOptions(TypedDict, total=False):
+    """The keyword arguments of an HTTP endpoint. The defaults are those of a server for this machine alone."""
+
+    path: str
+    """Where the endpoint is. Default `/mcp`."""
+    health: str | None
+    """A path that answers 200 while the server lives. Default: none."""
+    hosts: Literal["loopback", "*"] | Sequence[str]
+    """Which `Host` headers are accepted: names, or names with ports. Default `loopback`."""
+    origins: Literal["loopback", "*"] | Sequence[str]
+    """Which `Origin` headers are accepted, such as `https://app.example.com`. Default `loopback`."""
+    cors: bool
+    """Whether pages of the accepted origins may ask from a browser. Default `False`."""
+    answers: Literal["either", "json", "events"]
+    """Whether requests are answered with JSON, with a stream of events, or with what fits. Default `either`."""
+    polling: tuple[int, int] | None
+    """After how many milliseconds a stream is broken off, and when the client is to come back. Default: never."""
 
 
 class Details(TypedDict, total=False):

@@ -4,15 +4,19 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from . import _core, pool
 from ._core import Edit, Resource
 from .functions import Reader, helper, reader
 from .handler import ResourceHandler
 from .log import warned
-from .options import ResourceDetails, ServerOptions
+from .options import HttpOptions, ResourceDetails, ServerOptions
 from .results import to_json
+
+if TYPE_CHECKING:
+    from .asgi import AsgiApp
+    from .auth import Auth
 
 __all__ = ["ResourceServer"]
 
@@ -186,6 +190,20 @@ class ResourceServer:
         from .stdio import serve
 
         await serve(self._core)
+
+    def asgi(self, *, auth: "Auth | None" = None, **options: Unpack[HttpOptions]) -> "AsgiApp":
+        """An ASGI application that serves this server: for uvicorn and others, or mounted in Starlette or FastAPI.
+
+        Args:
+            auth: what bearer tokens must be. Default: nobody is asked for one.
+            options: see `HttpOptions`. `path` is what follows the path that the application is mounted at.
+
+        Raises:
+            RegistrationError: an option has a value that is not allowed.
+        """
+        from .asgi import App
+
+        return App(self._core, auth, {**options})
 
     def _reader(self, function: Callable[..., object], types_json: bool, inline: bool) -> Reader:
         key = (function, types_json, inline)

@@ -71,6 +71,11 @@ impl Cancelled {
     pub fn get(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
+
+    /// It is, from now on.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 impl Pipe {
@@ -272,7 +277,7 @@ impl State {
             if let Event::Cancelled(token) = event
                 && let Some(cancelled) = self.detached.get(token)
             {
-                cancelled.0.store(true, Ordering::Release);
+                cancelled.set();
             }
         }
         if self.broken {

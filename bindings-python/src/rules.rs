@@ -1,0 +1,76 @@
+//! What an author sets about HTTP, from keyword arguments.
+
+use crate::error;
+use mcp_resources::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+/// Reads the options of an endpoint.
+pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
+    let mut rules = Rules::default();
+    for (field, value) in fields {
+        match field.cast::<PyString>()?.to_str()? {
+            "path" => rules.path = value.extract()?,
+            "health" => rules.health = value.extract()?,
+            "hosts" => rules.hosts = listed(&value, Hosts::Any, Hosts::Loopback, Hosts::These)?,
+            "origins" => rules.origins = listed(&value, Origins::Any, Origins::Loopback, Origins::These)?,
+            "cors" => rules.cors = value.extract()?,
+            "answers" => rules.answers = answers(value.extract()?)?,
+            "polling" => {
+                let given: Option<(u64, u64)> = value.extract()?;
+                rules.polling = given.map(|(after, retry)| Polling { after, retry });
+            }
+            "auth" => rules.auth = Some(auth(value.cast()?)?),
+            other => return Err(PyTypeError::new_err(format!("unexpected keyword argument {other:?}"))),
+        }
+    }
+    Ok(rules)
+}
+
+/// What is wrong with them.
+pub(crate) fn refused(py: Python<'_>, error: &RulesError) -> PyErr {
+    error::raise(py, "RegistrationError", (error.to_string(),))
+}
+
+/// `"*"`, `"loopback"`, or a list of texts.
+fn listed<T>(
+    value: &Bound<'_, PyAny>,
+    any: T,
+    loopback: T,
+    these: impl FnOnce(Vec<String>) -> T,
+) -> PyResult<T> {
+    match value.extract::<&str>() {
+        Ok("*") => Ok(any),
+        Ok("loopback") => Ok(loopback),
+        Ok(other) => {
+            Err(PyValueError::new_err(format!("{other:?} is neither \"*\", \"loopback\" nor a list")))
+        }
+        Err(_) => value.extract().map(these),
+    }
+}
+
+fn answers(word: &str) -> PyResult<Answers> {
+    match word {
+        "either" => Ok(Answers::Either),
+        "json" => Ok(Answers::Json),
+        "events" => Ok(Answers::Events),
+        other => Err(PyValueError::new_err(format!("answers is {other:?}, expected either, json or events"))),
+    }
+}
+
+fn auth(given: &Bound<'_, PyDict>) -> PyResult<Auth> {
+    let mut auth = Auth::default();
+    for (field, value) in given {
+        match field.cast::<PyString>()?.to_str()? {
+            "resource" => auth.resource = value.extract()?,
+            "authorization_servers" => auth.authorization_servers = value.extract()?,
+            "scopes_supported" => auth.scopes_supported = value.extract()?,
+            "required_scopes" => auth.required_scopes = value.extract()?,
+            "implied_scopes" => auth.implied_scopes = value.extract()?,
+            "authorization_server_document" => auth.authorization_server_document = value.extract()?,
+            other => return Err(PyTypeError::new_err(format!("unexpected keyword argument {other:?}"))),
+        }
+    }
+    Ok(auth)
+}
