@@ -67,7 +67,8 @@ fn limits(limits: &mut Limits, given: &Bound<'_, PyDict>) -> PyResult<()> {
         set!(name.cast::<PyString>()?.to_str()?, value,
             message nesting batch uri resources templates in_flight page list_scan list_source list_ttl list_cache
             subscriptions filter_uris watched_uris contents contents_total output read_timeout completion_timeout completion_values
-            coalesce progress_interval log_messages state state_ttl asks grace head headers sessions session_idle streams replay keep_alive sse_after);
+            coalesce progress_interval log_messages state state_ttl asks grace head headers sessions session_idle streams replay keep_alive sse_after
+            connections head_timeout body_timeout write_timeout token_cache token_ttl);
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub mod server;
 pub mod template;
 #[cfg(all(feature = "server", unix))]
 pub mod testing;
-#[cfg(feature = "pipe")]
+#[cfg(any(feature = "http", feature = "pipe"))]
 pub mod transport;
 pub mod uri;
 pub mod version;

@@ -82,6 +82,20 @@ pub struct Limits {
     pub replay: usize,
     /// An HTTP stream of events on which nothing was sent for so long gets a comment. Default 15,000 ms.
     pub keep_alive: Millis,
+    /// Open HTTP connections; further ones wait in the system's queue. Default 20,000.
+    pub connections: usize,
+    /// An HTTP connection on which the head of the next request is not complete after so long is closed, idle or not.
+    /// Default 60,000 ms.
+    pub head_timeout: Millis,
+    /// The body of an HTTP request that is not complete after so long is answered with 408. Default 30,000 ms.
+    pub body_timeout: Millis,
+    /// A client that takes nothing for so long of what is sent to it is gone (R-214; where the system can say so).
+    /// Default 30,000 ms.
+    pub write_timeout: Millis,
+    /// Verified tokens that are kept, by their digests. Default 10,000.
+    pub token_cache: usize,
+    /// How long a verified token is believed at most without asking again. Default 300,000 ms.
+    pub token_ttl: Millis,
     /// An HTTP request that is unanswered for so long gets a stream of events, if the client takes one. Default 1,000 ms.
     pub sse_after: Millis,
 }
@@ -124,6 +138,12 @@ impl Default for Limits {
             streams: 16,
             replay: 1 << 20,
             keep_alive: 15_000,
+            connections: 20_000,
+            head_timeout: 60_000,
+            body_timeout: 30_000,
+            write_timeout: 30_000,
+            token_cache: 10_000,
+            token_ttl: 300_000,
             sse_after: 1_000,
         }
     }

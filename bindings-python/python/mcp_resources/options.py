@@ -83,6 +83,18 @@ class Limits(TypedDict, total=False):
     """What is kept of each of them to be sent again. Default 1 MiB."""
     keep_alive: int
     """After so long without anything to send, a stream of events gets a comment. Default 15,000."""
+    connections: int
+    """Open HTTP connections. Default 20,000."""
+    head_timeout: int
+    """After so long without a complete head of the next request an HTTP connection is closed. Default 60,000."""
+    body_timeout: int
+    """How long the body of an HTTP request may take. Default 30,000."""
+    write_timeout: int
+    """A client that takes nothing of what is sent to it for so long is gone. Default 30,000."""
+    token_cache: int
+    """Verified tokens that are kept. Default 10,000."""
+    token_ttl: int
+    """How long a verified token is believed at most. Default 300,000."""
     sse_after: int
     """When a slow answer becomes a stream of events. Default 1,000."""
 

@@ -9,8 +9,8 @@
 //! last who holds the link lets go, so a client that cancels in a loop cannot pile up work.
 
 use super::ResourceServer;
-use super::host::Host;
-use crate::connection::{Answer, Encoded, Reply, RequestToken};
+use super::peer::Peer;
+use crate::connection::{Answer, Reply, RequestToken};
 use crate::error::ReadError;
 use crate::now::Now;
 use crate::transport::{Cancelled, Detached};
@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 
 /// See the module.
 pub(super) struct Link {
-    host: Arc<Host>,
+    peer: Arc<dyn Peer>,
     token: RequestToken,
     state: Mutex<State>,
     cancelled: AtomicBool,
@@ -47,21 +47,21 @@ pub(super) enum Way {
 }
 
 impl Link {
-    pub(super) fn new(host: Arc<Host>, token: RequestToken) -> Arc<Self> {
+    pub(super) fn new(peer: Arc<dyn Peer>, token: RequestToken) -> Arc<Self> {
         let (state, notify) = (Mutex::new(State::Attached), Notify::new());
-        Arc::new(Self { host, token, state, cancelled: AtomicBool::new(false), notify })
+        Arc::new(Self { peer, token, state, cancelled: AtomicBool::new(false), notify })
     }
 
     pub(super) fn token(&self) -> RequestToken {
         self.token
     }
 
-    pub(super) fn host(&self) -> &Arc<Host> {
-        &self.host
+    pub(super) fn peer(&self) -> &Arc<dyn Peer> {
+        &self.peer
     }
 
     pub(super) fn server(&self) -> ResourceServer {
-        self.host.server()
+        ResourceServer::from(self.peer.shared().clone())
     }
 
     /// Takes the reply out of the connection, if it is there; whether it is out now.
@@ -73,8 +73,8 @@ impl Link {
     pub(super) fn report(&self, word: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>) {
         let mut state = self.lock();
         let Some((reply, cancelled)) = self.detached(&mut state) else { return };
-        if let Some(bytes) = word(reply, self.host.now()) {
-            self.host.report(cancelled, &bytes);
+        if let Some(bytes) = word(reply, self.now()) {
+            self.peer.report(self.token, cancelled, &bytes);
         }
     }
 
@@ -107,7 +107,7 @@ impl Link {
 
     fn detached<'s>(&self, state: &'s mut State) -> Option<(&'s mut Reply, &'s Cancelled)> {
         if matches!(state, State::Attached) {
-            *state = match self.host.pipe().detach(self.token) {
+            *state = match self.peer.detach(self.token) {
                 Some(Detached { reply, cancelled }) => State::Detached(Box::new(reply), cancelled),
                 None => return None,
             };
@@ -116,6 +116,10 @@ impl Link {
             State::Detached(reply, cancelled) => Some((reply, cancelled)),
             State::Attached | State::Answered => None,
         }
+    }
+
+    fn now(&self) -> Now {
+        self.peer.shared().clock.now()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -127,12 +131,15 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         match self.way() {
-            Way::Nowhere => {}
+            Way::Nowhere => return,
             Way::Finish(reply) if !self.is_cancelled() => {
-                let failed: Encoded = reply.encode(Answer::Failed(ReadError::Failed), self.host.now());
-                self.host.finish(self.token, failed);
+                let failed = reply.encode(Answer::Failed(ReadError::Failed), self.now());
+                // Nothing follows from a failure.
+                let _ = self.peer.finish(self.token, failed);
             }
-            Way::Respond | Way::Finish(_) => self.host.abandon(self.token),
+            Way::Respond | Way::Finish(_) => self.peer.abandon(self.token),
         }
+        self.peer.shared().tasks().remove(&(self.peer.connection(), self.token));
+        self.peer.settled();
     }
 }

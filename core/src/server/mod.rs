@@ -32,11 +32,15 @@
 mod answer;
 mod blocking;
 mod builder;
+mod calls;
 mod changes;
 mod handlers;
-mod host;
+#[cfg(feature = "http")]
+mod http;
 mod link;
 mod params;
+mod peer;
+mod pipe;
 mod request;
 mod run;
 mod shared;
@@ -47,6 +51,8 @@ pub use answer::{Call, Complete, Handled, HandlerError, IntoAnswer, List, Read};
 pub use blocking::{Blocking, blocking};
 pub use builder::Builder;
 pub use changes::Changes;
+#[cfg(feature = "http")]
+pub use http::{HttpBuilder, HttpListener};
 pub use request::{CallRequest, CompletionRequest, Context, ListRequest, ReadRequest};
 pub use shared::Diagnostic;
 
@@ -54,7 +60,7 @@ use crate::engine::Engine;
 use crate::hub::ListKinds;
 use crate::resource::RegistrationError;
 use crate::transport::{Stdio, Waiter};
-use host::Host;
+use pipe::PipePeer;
 use run::{Keeper, Reader};
 use shared::Shared;
 use std::fmt;
@@ -139,7 +145,7 @@ impl ResourceServer {
         let waiter = Waiter::new()?;
         let terminate = Arc::new(AtomicBool::new(false));
         let _signals = if is_process { Some(Signals::handle(&waiter, &terminate)?) } else { None };
-        let host = Host::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
+        let host = PipePeer::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
         let _stop = StopOnDrop(host.clone());
         let reader = Reader { host: host.clone(), waiter: Waiter::new()?, blocks: is_process };
         let keeper = Keeper { host, waiter, terminate, reader: reader.waiter.wake().clone() };
@@ -205,11 +211,11 @@ impl Method {
 }
 
 /// A server that is no longer awaited stops by itself.
-struct StopOnDrop(Arc<Host>);
+struct StopOnDrop(Arc<PipePeer>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.wake().say(host::word::STOP);
+        self.0.wake().say(pipe::word::STOP);
     }
 }
 

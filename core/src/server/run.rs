@@ -4,7 +4,7 @@
 //! Law: the reader waits for nothing but input and room, so a request costs one read and one write. Above
 //! `Limits::output` it stops reading (design 3.2); at the end of input what is in flight has `Limits::grace`.
 
-use super::host::{Host, word};
+use super::pipe::{PipePeer, word};
 use crate::jsonrpc::Lines;
 use crate::now::Millis;
 use crate::transport::{Flushed, Interest, Received, Waiter, Wake};
@@ -18,7 +18,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// The thread that reads.
 pub(super) struct Reader {
-    pub(super) host: Arc<Host>,
+    pub(super) host: Arc<PipePeer>,
     pub(super) waiter: Waiter,
     /// Whether a read waits by itself: nothing can end it then but the peer.
     pub(super) blocks: bool,
@@ -90,7 +90,7 @@ impl Reader {
 
 /// The thread that keeps time.
 pub(super) struct Keeper {
-    pub(super) host: Arc<Host>,
+    pub(super) host: Arc<PipePeer>,
     pub(super) waiter: Waiter,
     /// Set by a signal that asks the process to end.
     pub(super) terminate: Arc<AtomicBool>,

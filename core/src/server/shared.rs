@@ -2,19 +2,22 @@
 
 use super::changes::Changes;
 use super::handlers::Handlers;
-use super::host::{nothing, word};
+use super::link::Link;
+use super::pipe::word;
 use crate::catalog::{Catalog, HandlerId, Source};
-use crate::connection::Outcome;
+use crate::connection::RequestToken;
 use crate::engine::Engine;
 use crate::hub::{ConnectionId, ListKinds};
 use crate::now::{Millis, Now};
 use crate::resource::RegistrationError;
+#[cfg(feature = "http")]
+use crate::transport::http::HttpServer;
 use crate::transport::{Clock, Wake};
 use crate::uri;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Something that the author should know.
 #[derive(Debug)]
@@ -62,7 +65,12 @@ pub(super) struct Shared {
     /// Held while the catalogue and the table of functions change together.
     editing: Mutex<()>,
     peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
+    tasks: Mutex<Tasks>,
+    #[cfg(feature = "http")]
+    endpoints: Mutex<Vec<Weak<HttpServer>>>,
 }
+
+pub(super) type Tasks = HashMap<(ConnectionId, RequestToken), Weak<Link>>;
 
 impl Shared {
     pub(super) fn new(
@@ -79,6 +87,9 @@ impl Shared {
             watch,
             editing: Mutex::new(()),
             peers: Mutex::default(),
+            tasks: Mutex::default(),
+            #[cfg(feature = "http")]
+            endpoints: Mutex::default(),
         })
     }
 
@@ -86,11 +97,15 @@ impl Shared {
         (self.diagnose)(diagnostic);
     }
 
-    pub(super) fn watched(&self, uri: &str, begins: bool) -> Outcome<'static> {
+    pub(super) fn watched(&self, uri: &str, begins: bool) {
         if let Some(watch) = &self.watch {
             watch(uri, begins);
         }
-        nothing()
+    }
+
+    /// The functions that go on as tasks, by their requests.
+    pub(super) fn tasks(&self) -> MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Applies all changes, or none, and announces them.
@@ -135,7 +150,7 @@ impl Shared {
         if deadline.is_some_and(|deadline| deadline <= now.tick) {
             let mut woken = Vec::new();
             self.engine.tick(now, &mut woken);
-            self.say(&woken, word::DELIVER);
+            self.woken(&woken);
             deadline = self.engine.deadline();
         }
         deadline
@@ -145,10 +160,28 @@ impl Shared {
     pub(super) fn shutdown(&self) {
         let mut woken = Vec::new();
         self.engine.shutdown(&mut woken);
-        self.say(&woken, word::DELIVER);
+        self.woken(&woken);
         for wake in self.peers().values() {
             wake.say(word::STOP);
         }
+        #[cfg(feature = "http")]
+        for endpoint in self.endpoints() {
+            endpoint.shutdown();
+        }
+    }
+
+    /// An HTTP endpoint that is told of changes from now on.
+    #[cfg(feature = "http")]
+    pub(super) fn listens(&self, endpoint: &Arc<HttpServer>) {
+        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.retain(|endpoint| endpoint.strong_count() > 0);
+        endpoints.push(Arc::downgrade(endpoint));
+    }
+
+    #[cfg(feature = "http")]
+    fn endpoints(&self) -> Vec<Arc<HttpServer>> {
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.iter().filter_map(Weak::upgrade).collect()
     }
 
     pub(super) fn joined(&self, id: ConnectionId, wake: Arc<Wake>) {
@@ -164,9 +197,18 @@ impl Shared {
         }
     }
 
+    /// Wakes those who have something to deliver.
+    pub(super) fn woken(&self, woken: &[ConnectionId]) {
+        self.say(woken, word::DELIVER);
+        #[cfg(feature = "http")]
+        for endpoint in self.endpoints() {
+            endpoint.wake(woken);
+        }
+    }
+
     /// Wakes those who have something to deliver, and somebody for a deadline that nobody waits for yet.
     fn wake(&self, woken: &[ConnectionId]) {
-        self.say(woken, word::DELIVER);
+        self.woken(woken);
         let Some(deadline) = self.engine.deadline() else { return };
         let peers = self.peers();
         if !peers.values().any(|wake| wake.armed() <= deadline)

@@ -1,7 +1,8 @@
 //! What moves bytes and time between the world and the engine. Nothing here knows the protocol.
 
-#[cfg(feature = "pipe")]
 mod clock;
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "pipe")]
 mod pipe;
 #[cfg(all(feature = "pipe", unix))]
@@ -9,7 +10,6 @@ mod stdio;
 #[cfg(all(feature = "pipe", unix))]
 mod wait;
 
-#[cfg(feature = "pipe")]
 pub use clock::Clock;
 #[cfg(feature = "pipe")]
 pub use pipe::{Cancelled, Detached, Flushed, Pipe};

@@ -5,6 +5,7 @@ use mcp_resources::limits::Limits;
 use mcp_resources::resource::{Resource, Template};
 use mcp_resources::server::{Builder, ReadRequest, ResourceServer};
 use std::error::Error;
+use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
 const TEXT: &str = include_str!("static.txt");
@@ -42,7 +43,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for number in 0..number("TEMPLATES", 0)? {
         builder = template(builder, number);
     }
-    Ok(builder.build()?.run_stdio().await?)
+    let server = builder.build()?;
+    match std::env::args().nth(2) {
+        Some(port) => Ok(server.run_http((Ipv4Addr::LOCALHOST, port.parse()?)).await?),
+        None => Ok(server.run_stdio().await?),
+    }
 }
 
 fn plain(uri: &str) -> Resource {

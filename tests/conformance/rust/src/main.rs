@@ -8,6 +8,7 @@ use mcp_resources::limits::Limits;
 use mcp_resources::resource::{Audience, Icon, Resource};
 use mcp_resources::server::{Builder, Handled, HandlerError, IntoAnswer, Read, ReadRequest, ResourceServer};
 use std::error::Error;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,9 +17,6 @@ const NAME_FORM: &str = r#"{"type":"object","properties":{"name":{"type":"string
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments != ["--stdio"] {
-        return Err("usage: conformance-server --stdio".into());
-    }
     let mut limits = Limits::default();
     limits.page = 20;
     let watched = Arc::new(AtomicU64::new(1));
@@ -26,7 +24,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = constants::add(server)?;
     let server = templates::add(server, &watched);
     let server = add_handlers(server, watched).build()?;
-    Ok(server.run_stdio().await?)
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["--stdio"] => Ok(server.run_stdio().await?),
+        ["--http", port] => Ok(server.run_http((Ipv4Addr::LOCALHOST, port.parse()?)).await?),
+        _ => Err("usage: conformance-server --stdio | --http PORT".into()),
+    }
 }
 
 /// A listed resource with what every one of them has.

@@ -1,0 +1,131 @@
+//! The native HTTP server: sockets, time-outs and shutdown around the rules of [`crate::http`].
+//!
+//! ```text
+//!  accept ─▶ hyper reads a head ─▶ rules ─▶ token ─▶ body ─▶ Endpoint::open ─┬─▶ the engine answers: written at once
+//!                                                                             └─▶ Host::handle, on hyper's task
+//!                                    any thread: Exchange::finish ─▶ wakes the task, which writes the answer
+//! ```
+//!
+//! Law: it moves [`Turn`](crate::http::Turn)s and knows no word of the protocol. What the engine can answer never leaves
+//! the task that read it.
+
+mod body;
+mod collect;
+mod host;
+mod keeper;
+mod listener;
+mod options;
+mod phase;
+mod respond;
+mod socket;
+mod thread;
+#[cfg(feature = "tls")]
+mod tls;
+mod tokens;
+
+pub use body::ResponseBody;
+pub use host::Host;
+pub use options::{HttpOptions, TokenCheck, Verified, Verifier, Verifying};
+pub use respond::Disconnected;
+pub use thread::Running;
+#[cfg(feature = "tls")]
+pub use tls::Tls;
+
+use crate::engine::Engine;
+use crate::http::{Endpoint, RulesError, SESSION_ID_BYTES};
+use crate::hub::ConnectionId;
+use crate::now::Now;
+use crate::transport::Clock;
+use keeper::Keeper;
+use phase::Phases;
+use std::fmt;
+use std::sync::Arc;
+use tokens::Tokens;
+
+/// One HTTP endpoint of a server. Shared by its listeners and by whoever else hands it requests; every method may be
+/// called from any thread.
+pub struct HttpServer {
+    endpoint: Arc<Endpoint>,
+    clock: Arc<Clock>,
+    host: Arc<dyn Host>,
+    tokens: Option<Tokens>,
+    keeper: Keeper,
+    phases: Phases,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
+}
+
+impl HttpServer {
+    /// An endpoint of `engine`. `clock` is the one that the engine's other channels have.
+    ///
+    /// # Errors
+    /// [`RulesError`] if the rules cannot be applied.
+    pub fn new(
+        engine: &Arc<Engine>,
+        clock: Arc<Clock>,
+        options: HttpOptions,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<Self>, RulesError> {
+        let endpoint = Endpoint::new(engine.clone(), options.rules, Box::new(session_id))?;
+        let tokens = options.verifier.map(|verifier| Tokens::new(verifier, engine.limits()));
+        Ok(Arc::new(Self {
+            endpoint,
+            clock,
+            host,
+            tokens,
+            keeper: Keeper::default(),
+            phases: Phases::default(),
+            #[cfg(feature = "tls")]
+            tls: options.tls,
+        }))
+    }
+
+    /// The rules and the sessions.
+    pub fn endpoint(&self) -> &Arc<Endpoint> {
+        &self.endpoint
+    }
+
+    /// Wakes the writers of what the engine has woken: call it with every list that the engine gives. Names that are not
+    /// of this endpoint are ignored.
+    pub fn wake(&self, woken: &[ConnectionId]) {
+        self.endpoint.wake(woken);
+        self.look();
+    }
+
+    /// Something may be due earlier than before: an update that is held back, a request that was asked of a client.
+    pub fn look(&self) {
+        self.keeper.look(self);
+    }
+
+    /// Stops: no new connection, no new request (503), listens end with their results; what is in flight has
+    /// [`Limits::grace`](crate::limits::Limits::grace), then every connection is closed. [`HttpServer::serve`] returns
+    /// after that.
+    pub fn shutdown(&self) {
+        if self.phases.drain() {
+            let mut woken = Vec::new();
+            self.endpoint.engine().shutdown(&mut woken);
+            self.host.woken(&woken);
+            self.endpoint.wake(&woken);
+        }
+    }
+
+    fn now(&self) -> Now {
+        self.clock.now()
+    }
+}
+
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpServer").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+/// Without randomness no session can be named safely: a name that everybody knows is no name, so the table refuses the
+/// second of them.
+fn session_id() -> [u8; SESSION_ID_BYTES] {
+    let mut id = [0; SESSION_ID_BYTES];
+    match getrandom::fill(&mut id) {
+        Ok(()) => id,
+        Err(_) => [0; SESSION_ID_BYTES],
+    }
+}

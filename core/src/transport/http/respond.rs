@@ -1,0 +1,160 @@
+//! One request to its response.
+
+use super::HttpServer;
+use super::body::{ResponseBody, Writer};
+use super::collect::{NoBody, collect};
+use super::phase::Phase;
+use crate::http::{
+    Admitted, Denied, Exchange, Head, Identified, Opened, Response, ResponseHead, Turn, Verified,
+};
+use bytes::Bytes;
+use http_body::Body;
+use hyper::header::{CONNECTION, HOST, HeaderName, HeaderValue};
+use hyper::{Request, StatusCode};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The client is gone, or its request breaks off: there is nobody to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disconnected;
+
+impl fmt::Display for Disconnected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the request breaks off")
+    }
+}
+
+impl Error for Disconnected {}
+
+type Answer = hyper::Response<ResponseBody>;
+
+impl HttpServer {
+    /// Answers one request, of any HTTP library that speaks the `http` crate's types. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Disconnected`]: close the connection.
+    pub async fn respond<B>(self: Arc<Self>, request: Request<B>) -> Result<Answer, Disconnected>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        if self.phases.now() != Phase::Serving {
+            return Ok(closing(StatusCode::SERVICE_UNAVAILABLE));
+        }
+        self.keeper.start(&self);
+        let (parts, body) = request.into_parts();
+        let admitted = match self.admit(&parts) {
+            Ok(admitted) => admitted,
+            Err(response) => return Ok(of(response)),
+        };
+        drop(parts);
+        let who = self.verify(&admitted).await;
+        let identified = match admitted.identify(who) {
+            Ok(identified) => identified,
+            Err(response) => return Ok(of(response)),
+        };
+        let patience = Duration::from_millis(self.endpoint.engine().limits().body_timeout);
+        let limit = identified.body_limit();
+        match collect(body, limit, patience).await {
+            Ok(body) => self.open(&identified, &body).await,
+            // A body where none belongs is not read.
+            Err(NoBody::TooLarge) if limit == 0 => self.open(&identified, &[]).await,
+            Err(NoBody::TooLarge) => Ok(of(identified.too_large())),
+            Err(NoBody::Late) => Ok(closing(StatusCode::REQUEST_TIMEOUT)),
+            Err(NoBody::Broken) => Err(Disconnected),
+        }
+    }
+
+    /// Does what a turn asks for besides writing.
+    pub(super) fn after(&self, turn: Turn<'_>, exchange: Option<&Exchange>) {
+        if let Some(misuse) = &turn.misuse {
+            self.host.misuse(misuse);
+        }
+        if !turn.events.is_empty() {
+            self.host.handle(turn.connection, exchange, turn.events);
+        }
+        if turn.end || exchange.is_none() {
+            self.look();
+        }
+    }
+
+    fn admit(&self, parts: &hyper::http::request::Parts) -> Result<Admitted, Response> {
+        let lines = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let mut headers: SmallVec<[(&str, &[u8]); 24]> = lines.collect();
+        if !parts.headers.contains_key(HOST)
+            && let Some(authority) = parts.uri.authority()
+        {
+            headers.push(("host", authority.as_str().as_bytes()));
+        }
+        let target = match parts.uri.authority() {
+            Some(_) => Cow::Owned(parts.uri.to_string()),
+            None => Cow::Borrowed(parts.uri.path_and_query().map_or("", |target| target.as_str())),
+        };
+        self.endpoint.admit(&Head { verb: parts.method.as_str(), target: &target, headers: &headers })
+    }
+
+    async fn verify(&self, admitted: &Admitted) -> Result<Verified, Denied> {
+        match (admitted.token(), &self.tokens) {
+            (None, _) => Ok(Verified::anyone()),
+            (Some(token), Some(tokens)) => tokens.verify(token, || self.now()).await,
+            (Some(_), None) => Err(Denied::Unavailable),
+        }
+    }
+
+    async fn open(self: Arc<Self>, identified: &Identified, body: &[u8]) -> Result<Answer, Disconnected> {
+        let mut out = Vec::new();
+        let Opened { mut turn, exchange } = self.endpoint.open(identified, body, self.now(), &mut out);
+        let head = turn.head.take();
+        // Made first: if a handler panics through, the client is told that it is over.
+        let writer = exchange.map(|exchange| (Writer::new(self.clone(), exchange.clone()), exchange));
+        self.after(turn, writer.as_ref().map(|(_, exchange)| exchange));
+        self.look();
+        let Some((mut writer, _)) = writer else { return whole(head, out) };
+        let head = match head {
+            Some(head) => Some(head),
+            None => poll_fn(|context| writer.poll(context, &mut out)).await,
+        };
+        if writer.has_ended() { whole(head, out) } else { stream(head, out, writer) }
+    }
+}
+
+fn whole(head: Option<ResponseHead>, body: Vec<u8>) -> Result<Answer, Disconnected> {
+    head.map(|head| word(head, ResponseBody::whole(body))).ok_or(Disconnected)
+}
+
+fn stream(head: Option<ResponseHead>, first: Vec<u8>, writer: Writer) -> Result<Answer, Disconnected> {
+    head.map(|head| word(head, ResponseBody::stream(first, writer))).ok_or(Disconnected)
+}
+
+fn of(response: Response) -> Answer {
+    word(response.head, ResponseBody::whole(response.body))
+}
+
+/// Without a body; the connection closes after it.
+fn closing(status: StatusCode) -> Answer {
+    let mut answer = hyper::Response::new(ResponseBody::whole(Bytes::new()));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
+
+fn word(head: ResponseHead, body: ResponseBody) -> Answer {
+    let mut answer = hyper::Response::new(body);
+    *answer.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    answer.headers_mut().reserve(head.headers.len());
+    for (name, value) in head.headers {
+        let value = match value {
+            Cow::Borrowed(text) => Ok(HeaderValue::from_static(text)),
+            Cow::Owned(text) => HeaderValue::try_from(text),
+        };
+        // The rules word visible ASCII; what is not cannot be sent.
+        if let Ok(value) = value {
+            answer.headers_mut().append(HeaderName::from_static(name), value);
+        }
+    }
+    answer
+}
