@@ -15,7 +15,7 @@ step = @printf '\n== %s\n' "$(1)"
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-rust test-python same-bytes check check-rust check-python bench clean
+.PHONY: help setup demo test test-rust test-python same-bytes conformance check check-rust check-python bench clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -39,7 +39,7 @@ demo: setup ## serve this repository's documents to the official Python client, 
 	$(call step,A Python server and the official client over stdio)
 	@$(BIN)/python examples/demo/drive.py
 
-test: test-rust test-python same-bytes check ## every test of all languages, and every check
+test: test-rust test-python same-bytes conformance check ## every test of all languages, and every check
 
 test-rust: setup
 	$(call step,Rust tests)
@@ -52,6 +52,10 @@ test-python: setup
 same-bytes: setup # what the fixtures made each language send
 	$(call step,The same bytes in every language)
 	@$(BIN)/python tests/fixtures/compare.py
+
+conformance: setup ## the official conformance suite, for every language that serves over HTTP
+	$(call step,The official conformance suite)
+	@tests/conformance/run-suite rust
 
 check: check-rust check-python ## format, lints, layering, documentation, stubs
 
