@@ -1,10 +1,10 @@
-"""The official Python client against the fixture servers, in both eras."""
+"""The official Python client against the fixture servers, over pipes and over HTTP, in both eras."""
 
 import asyncio
 import base64
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import mcp_types as types
@@ -13,8 +13,9 @@ from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from process import available, command
+from web import serves, serving
 
-SERVER = StdioServerParameters(command="")
+SERVER: StdioServerParameters | str = ""
 MODERN, LEGACY = "2026-07-28", "legacy"
 WATCHED = "test://watched-resource"
 
@@ -24,12 +25,23 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(autouse=True, params=["rust", "python"])
-def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if why := available(request.param):
+SERVERS = ["rust", "python", "python --asgi"]
+
+
+@pytest.fixture(autouse=True, params=SERVERS)
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    language, _, way = request.param.partition(" ")
+    why = serves(language, way) if way else available(language)
+    if why:
         pytest.skip(why)
-    program, *arguments = command(request.param)
-    monkeypatch.setattr(sys.modules[__name__], "SERVER", StdioServerParameters(command=program, args=arguments))
+    with serving(language, way) if way else nullcontext(_on_pipes(language)) as reached:
+        monkeypatch.setattr(sys.modules[__name__], "SERVER", reached)
+        yield
+
+
+def _on_pipes(language: str) -> StdioServerParameters:
+    program, *arguments = command(language)
+    return StdioServerParameters(command=program, args=arguments)
 
 
 @asynccontextmanager

@@ -1,0 +1,287 @@
+"""The ASGI application, driven as a server drives it, and mounted in Starlette."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from mcp_resources import Auth, Context, InvalidToken, RegistrationError, ResourceServer, Verified
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from vectors import MODERN
+
+MODERN_META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+PATIENCE = 10.0
+
+
+class Call:
+    """One request to an application: what the server of it would hand over and take."""
+
+    def __init__(self, app: Any, message: Any, *, verb: str = "POST", path: str = "/mcp", **headers: str) -> None:
+        body = b"" if message is None else json.dumps(message).encode()
+        own = {"host": "localhost", "content-type": "application/json", "accept": "application/json, text/event-stream"}
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        lines = [(name.encode(), value.encode()) for name, value in (own | names).items()]
+        self.scope = {"type": "http", "method": verb, "path": path, "headers": lines, "root_path": ""}
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.body = b""
+        self.done = False
+        self._requests: asyncio.Queue[Any] = asyncio.Queue()
+        self._requests.put_nowait({"type": "http.request", "body": body, "more_body": False})
+        self._changed = asyncio.Event()
+        self.task = asyncio.ensure_future(app(self.scope, self._requests.get, self._send))
+
+    async def _send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
+        else:
+            self.body += message["body"]
+            self.done = not message.get("more_body", False)
+        self._changed.set()
+
+    def leave(self) -> None:
+        self._requests.put_nowait({"type": "http.disconnect"})
+
+    async def until(self, holds: Any) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not holds():
+                await self._changed.wait()
+                self._changed.clear()
+
+    async def json(self) -> Any:
+        await self.until(lambda: self.done)
+        if self.headers.get("content-type") == "text/event-stream":
+            return self.messages()[-1]
+        return json.loads(self.body) if self.body else None
+
+    def messages(self) -> list[Any]:
+        """What the stream of events has brought so far."""
+        data = [line[6:] for line in self.body.split(b"\n") if line.startswith(b"data: ")]
+        return [json.loads(line) for line in data if line]
+
+
+def request(id: object, method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+def modern(app: Any, id: object, method: str, **params: Any) -> Call:
+    meta = MODERN_META | params.pop("_meta", {})
+    named = {"mcp_name": params["uri"]} if "uri" in params else {}
+    headers = {"mcp_protocol_version": MODERN, "mcp_method": method, **named}
+    return Call(app, request(id, method, **params, _meta=meta), **headers)
+
+
+class Session:
+    """A legacy session."""
+
+    def __init__(self, app: Any, id: str) -> None:
+        self.app = app
+        self.headers = {"mcp_session_id": id, "mcp_protocol_version": "2025-11-25"}
+
+    def post(self, message: Any) -> Call:
+        return Call(self.app, message, **self.headers)
+
+    def get(self, **headers: str) -> Call:
+        return Call(self.app, None, verb="GET", **self.headers, **headers)
+
+
+async def initialize(app: Any, **headers: str) -> Session:
+    client = {"name": "test", "version": "1"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    call = Call(app, request(0, "initialize", **params), **headers)
+    assert (await call.json())["result"]["protocolVersion"] == "2025-11-25"
+    session = Session(app, call.headers["mcp-session-id"])
+    session.headers |= headers
+    accepted = session.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    await accepted.json()
+    assert accepted.status == 202
+    return session
+
+
+@asynccontextmanager
+async def living(app: Any) -> AsyncIterator[None]:
+    """The life of an application, as its server tells of it."""
+    given: asyncio.Queue[Any] = asyncio.Queue()
+    told: asyncio.Queue[Any] = asyncio.Queue()
+    task = asyncio.ensure_future(app({"type": "lifespan"}, given.get, told.put))
+    await given.put({"type": "lifespan.startup"})
+    assert (await told.get())["type"] == "lifespan.startup.complete"
+    yield
+    await given.put({"type": "lifespan.shutdown"})
+    assert (await told.get())["type"] == "lifespan.shutdown.complete"
+    await task
+
+
+async def test_both_eras_on_one_endpoint(server: ResourceServer) -> None:
+    """R-027, R-169, R-179."""
+
+    @server.resource("note://{id}")
+    async def note(id: str) -> str:
+        await asyncio.sleep(0)
+        return f"note {id}"
+
+    app = server.asgi()
+    answer = await modern(app, 1, "resources/read", uri="note://7").json()
+    assert answer["result"]["contents"][0]["text"] == "note 7"
+    session = await initialize(app)
+    answer = await session.post(request(1, "resources/read", uri="note://8")).json()
+    assert answer["result"]["contents"][0]["text"] == "note 8"
+
+
+async def test_one_update_reaches_both_eras(server: ResourceServer) -> None:
+    """R-083, R-092, R-173: one call, from another thread."""
+    server.resource("note://a")(lambda: "x")
+    app = server.asgi()
+    session = await initialize(app)
+    stream = session.get()
+    await session.post(request(1, "resources/subscribe", uri="note://a")).json()
+    listen = modern(app, "l", "subscriptions/listen", notifications={"resourceSubscriptions": ["note://a"]})
+    await listen.until(lambda: len(listen.messages()) == 1)
+    thread = threading.Thread(target=server.notify_updated, args=("note://a",))
+    thread.start()
+    await listen.until(lambda: len(listen.messages()) == 2)
+    await stream.until(lambda: stream.messages())
+    thread.join()
+    assert stream.messages()[0]["params"]["uri"] == listen.messages()[1]["params"]["uri"] == "note://a"
+    stream.leave()
+    listen.leave()
+    await asyncio.gather(stream.task, listen.task)
+
+
+async def test_leaving_cancels_a_modern_request_only(server: ResourceServer) -> None:
+    """R-129, R-130."""
+    cancelled = asyncio.Event()
+    going_on, finished = asyncio.Event(), asyncio.Event()
+
+    @server.resource("slow://{which}")
+    async def slow(which: str) -> str:
+        try:
+            await (asyncio.sleep(60) if which == "modern" else going_on.wait())
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        finished.set()
+        return which
+
+    app = server.asgi()
+    call = modern(app, 1, "resources/read", uri="slow://modern")
+    await asyncio.sleep(0.05)
+    call.leave()
+    async with asyncio.timeout(PATIENCE):
+        await cancelled.wait()
+    cancelled.clear()
+    session = await initialize(app)
+    call = session.post(request(1, "resources/read", uri="slow://legacy"))
+    await asyncio.sleep(0.05)
+    call.leave()
+    await call.task
+    going_on.set()
+    async with asyncio.timeout(PATIENCE):
+        await finished.wait()
+    assert not cancelled.is_set()
+
+
+async def test_reports_make_the_answer_a_stream(server: ResourceServer) -> None:
+    """R-124, R-162."""
+
+    @server.resource("work://x")
+    def work(ctx: Context) -> str:
+        ctx.progress(1, 2)
+        return "done"
+
+    call = modern(server.asgi(), 1, "resources/read", uri="work://x", _meta={"progressToken": "t"})
+    assert (await call.json())["result"]["contents"][0]["text"] == "done"
+    assert call.headers["content-type"] == "text/event-stream"
+    assert call.messages()[0]["params"] == {"progressToken": "t", "progress": 1, "total": 2}
+
+
+async def test_a_body_that_is_too_large(server: ResourceServer) -> None:
+    """R-190: refused before it is read to its end."""
+    app = ResourceServer("small", limits={"message": 1000}).asgi()
+    call = Call(app, {"jsonrpc": "2.0", "id": 1, "method": "x" * 2000})
+    await call.until(lambda: call.done)
+    assert call.status == 413
+
+
+async def test_the_end_of_the_application_ends_listens(server: ResourceServer) -> None:
+    """R-096."""
+    server.resource("note://a")(lambda: "x")
+    app = server.asgi()
+    async with living(app):
+        listen = modern(app, 5, "subscriptions/listen", notifications={"resourceSubscriptions": ["note://a"]})
+        await listen.until(lambda: len(listen.messages()) == 1)
+    assert (await listen.json())["id"] == 5
+
+
+async def test_tokens(server: ResourceServer) -> None:
+    """R-195, R-196, R-198, R-199, R-178."""
+
+    @server.resource("me://")
+    def me(ctx: Context) -> str:
+        return ctx.principal
+
+    async def verify(token: str) -> Verified:
+        if token == "broken":
+            raise RuntimeError("the key store does not answer")
+        subject, _, scope = token.partition(".")
+        if not scope:
+            raise InvalidToken
+        return Verified(subject, [scope])
+
+    auth = Auth("https://api.example.com/mcp", ["https://login.example.com"], verify, required_scopes=["read"])
+    app = server.asgi(auth=auth, hosts=["localhost"])
+    statuses = {None: 401, "ada": 401, "ada.write": 403, "ada.read": 200, "a:b": 400, "broken": 503}
+    for token, status in statuses.items():
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        call = Call(app, request(1, "initialize", protocolVersion="2025-11-25", capabilities={}), **headers)
+        await call.until(lambda call=call: call.done)
+        assert call.status == status, token
+        if status in (401, 403):
+            assert "resource_metadata=" in call.headers["www-authenticate"]
+    document = Call(app, None, verb="GET", path="/.well-known/oauth-protected-resource/mcp")
+    assert (await document.json())["authorization_servers"] == ["https://login.example.com"]
+    session = await initialize(app, authorization="Bearer ada.read")
+    answer = await session.post(request(1, "resources/read", uri="me://")).json()
+    assert answer["result"]["contents"][0]["text"] == "ada"
+    session.headers["authorization"] = "Bearer eve.read"
+    stolen = session.post(request(2, "resources/read", uri="me://"))
+    await stolen.json()
+    assert stolen.status == 404
+
+
+async def test_it_is_mounted_in_starlette(server: ResourceServer) -> None:
+    server.resource("note://a")(lambda: "x")
+    for prefix, path in (("", "/mcp"), ("/api", "/api/mcp")):
+        app = Starlette(routes=[Mount(prefix, app=server.asgi())])
+        call = Call(
+            app,
+            request(1, "resources/read", uri="note://a", _meta=MODERN_META),
+            path=path,
+            mcp_protocol_version=MODERN,
+            mcp_method="resources/read",
+            mcp_name="note://a",
+        )
+        assert (await call.json())["result"]["contents"][0]["text"] == "x"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"path": "mcp"},
+        {"hosts": "example.com"},
+        {"answers": "xml"},
+        {"nonsense": True},
+        {"auth": Auth("not a url", ["https://login.example.com"], lambda _: None)},
+    ],
+)
+def test_wrong_options_are_refused_at_once(server: ResourceServer, options: Any) -> None:
+    with pytest.raises((RegistrationError, ValueError, TypeError)):
+        server.asgi(**options)
