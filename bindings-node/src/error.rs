@@ -1,6 +1,7 @@
 //! Errors over the border. One is thrown as an `Error` with the name of its class in `mcpError`; `js/errors.ts` makes
 //! the class of it.
 
+use mcp_resources::resource::RegistrationError;
 use mcp_resources::template::InvalidTemplate;
 use mcp_resources::uri::InvalidUri;
 use napi::bindgen_prelude::*;
@@ -35,4 +36,19 @@ pub(crate) fn invalid_template(env: &Env, error: &InvalidTemplate) -> Error {
 
 pub(crate) fn invalid_uri(env: &Env, error: &InvalidUri) -> Error {
     raise(env, "InvalidUri", error.to_string(), &[])
+}
+/// What a registration was refused for.
+pub(crate) fn registration(env: &Env, error: &RegistrationError) -> Error {
+    let message = error.to_string();
+    match error {
+        RegistrationError::InvalidUri { .. } => raise(env, "InvalidUri", message, &[]),
+        RegistrationError::InvalidTemplate { template, offset, .. } => {
+            let offset = offset.to_string();
+            raise(env, "InvalidTemplate", message, &[("template", template), ("offset", &offset)])
+        }
+        RegistrationError::TemplateConflict { template, with } => {
+            raise(env, "TemplateConflict", message, &[("template", template), ("other", with)])
+        }
+        _ => raise(env, "RegistrationError", message, &[]),
+    }
 }

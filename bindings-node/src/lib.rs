@@ -1,4 +1,14 @@
 //! The Node binding: a list of modules whose exports `js/` wraps. Every protocol word, code and rule is the core's.
 
+mod about;
+mod answer;
+mod calls;
+mod channel;
 mod error;
+mod function;
+mod link;
+mod options;
+mod resource;
+mod server;
 mod template;
+mod testing;

@@ -1,6 +1,7 @@
 //! URI templates on their own: expansion, matching, and several of them at once.
 
 use crate::error::{invalid_template, invalid_uri, raise, unusable};
+use crate::function::Arguments;
 use mcp_resources::template as core;
 use mcp_resources::template::{ExpandError, Lookup, TemplateOptions, Value, Values, VariableOptions};
 use napi::Env;
@@ -208,6 +209,22 @@ pub(crate) fn value_to_js<'env>(env: &'env Env, value: &Value<'_>) -> Result<Unk
     }
 }
 
-pub(crate) fn parse<T: FromStr<Err: std::fmt::Display>>(option: &str, word: &str) -> Result<T> {
+/// The same as an argument: pairs are an array of arrays, of which any text is a safe key.
+pub(crate) fn push_value(env: &Env, arguments: &mut Arguments, value: &Value<'_>) -> Result<()> {
+    match value {
+        Value::Scalar(text) => arguments.push_text(env, text)?,
+        Value::List(items) => {
+            let items: Vec<&str> = items.iter().map(|item| &**item).collect();
+            arguments.push(&items.into_unknown(env)?);
+        }
+        Value::Map(pairs) => {
+            let pairs: Vec<_> = pairs.iter().map(|(key, value)| vec![&**key, &**value]).collect();
+            arguments.push(&pairs.into_unknown(env)?);
+        }
+    }
+    Ok(())
+}
+
+fn parse<T: FromStr<Err: std::fmt::Display>>(option: &str, word: &str) -> Result<T> {
     word.parse().map_err(|error: T::Err| unusable(format!("{option} is {word:?}, {error}")))
 }

@@ -5,6 +5,8 @@ mod clock;
 pub mod http;
 #[cfg(feature = "pipe")]
 mod pipe;
+#[cfg(feature = "pipe")]
+mod registry;
 #[cfg(all(feature = "pipe", unix))]
 mod stdio;
 #[cfg(all(feature = "pipe", unix))]
@@ -13,6 +15,8 @@ mod wait;
 pub use clock::Clock;
 #[cfg(feature = "pipe")]
 pub use pipe::{Cancelled, Detached, Flushed, Pipe};
+#[cfg(feature = "pipe")]
+pub use registry::{Change, Foreign, Number, Registry};
 #[cfg(all(feature = "pipe", unix))]
 pub use stdio::{Received, Stdio};
 #[cfg(all(feature = "pipe", unix))]

@@ -5,7 +5,7 @@
 //! while an answer that was detached is encoded; a write under it never blocks.
 
 use crate::connection::{
-    Answer, Arrival, Connection, Encoded, Event, Events, Outcome, Peer, Reply, RequestToken,
+    Answer, Arrival, Connection, Encoded, Event, Events, Gather, Outcome, Peer, Reply, RequestToken,
 };
 use crate::engine::Engine;
 use crate::hub::{ConnectionId, Delivered};
@@ -149,6 +149,31 @@ impl Pipe {
         if !cancelled.get() && !state.broken && state.pending() < self.high_water {
             state.out.extend_from_slice(message);
         }
+    }
+
+    /// Lets `report` word something about an unanswered request in place, and appends it as [`Pipe::report`] does. For a
+    /// host that answers on one thread and detaches nothing.
+    pub fn report_in_place(
+        &self,
+        token: RequestToken,
+        report: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>,
+    ) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let message = state.connection.reply(token).and_then(|reply| report(reply, now));
+        if let Some(message) = message.filter(|_| !state.broken && state.pending() < self.high_water) {
+            state.out.extend_from_slice(&message);
+        }
+    }
+
+    /// What the chunks of an answer are pushed into, for a request that was not detached; `None` if nobody waits for it.
+    pub fn gather(&self, token: RequestToken) -> Option<Gather> {
+        self.lock().connection.reply(token).map(|reply| reply.gather())
+    }
+
+    /// Whether somebody waits for the answer to this request, which was not detached.
+    pub fn waits(&self, token: RequestToken) -> bool {
+        self.lock().connection.reply(token).is_some()
     }
 
     /// Appends what the hub has for this peer, as far as there is room; the rest follows while the output drains.

@@ -1,0 +1,307 @@
+//! What a handler says: its answer, and what it reports before. Reports and answers to a request that nobody waits for
+//! are dropped.
+
+use crate::about::RequestFields;
+use crate::calls::{handle_all, place};
+use crate::channel::Channel;
+use crate::error::{raise, unusable};
+use crate::link::token_of;
+use crate::options::unsigned;
+use crate::resource::{CacheHint, Resource};
+use mcp_resources::connection as core;
+use mcp_resources::connection::{Answer, Body, Contents, InputAsk, InputRequest, LogLevel, ReadResult};
+use mcp_resources::error::ReadError;
+use napi::Env;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+/// One of the contents: a text or bytes.
+#[napi(object, object_to_js = false)]
+pub struct Entry {
+    /// Its own URI.
+    pub uri: Option<String>,
+    /// Its media type.
+    pub mime_type: Option<String>,
+    /// The text.
+    pub text: Option<String>,
+    /// The bytes, where there is no text.
+    pub bytes: Option<Uint8Array>,
+    /// Members of `_meta` as JSON text.
+    pub meta: Option<String>,
+}
+
+/// A question to the client.
+#[napi(object, object_to_js = false)]
+pub struct Question {
+    /// Names the answer.
+    pub key: String,
+    /// What is asked for.
+    #[napi(ts_type = "'form' | 'url' | 'sample' | 'roots'")]
+    pub sort: String,
+    /// What the user reads, or the params of a sampling as JSON text.
+    pub text: String,
+    /// The JSON schema of a form, or a URL.
+    pub more: String,
+}
+
+/// Why a request failed, by the words and members of `js/errors.ts`.
+#[napi(object, object_to_js = false)]
+pub struct Failure {
+    /// The word for it; without one and without a code it is the author's own failure, told without its text.
+    pub kind: Option<String>,
+    /// Which parameter is wrong.
+    pub parameter: Option<String>,
+    /// What it should have been.
+    pub expected: Option<String>,
+    /// The bound in bytes.
+    pub limit: Option<i64>,
+    /// The size in bytes.
+    pub size: Option<i64>,
+    /// After how many milliseconds.
+    pub after_ms: Option<i64>,
+    /// In how many milliseconds.
+    pub retry_after_ms: Option<i64>,
+    /// A code of the server's own.
+    pub code: Option<i32>,
+    /// The message that goes with it.
+    pub message: Option<String>,
+    /// JSON text of a value that goes with it.
+    pub data: Option<String>,
+}
+
+/// What the chunks of an answer are pushed into.
+#[napi]
+pub struct Gather(RefCell<Option<core::Gather>>);
+
+#[napi]
+impl Channel {
+    /// Answers a read with a text.
+    #[napi]
+    pub fn text(&self, env: &Env, request: f64, text: String, mime_type: Option<String>) -> Result<()> {
+        let mime_type = mime_type.map(Cow::Owned);
+        self.answer(env, request, contents(vec![Contents { mime_type, ..Contents::text(text) }], None))
+    }
+
+    /// Answers a read with bytes.
+    #[napi]
+    pub fn blob(&self, env: &Env, request: f64, bytes: &[u8]) -> Result<()> {
+        self.answer(env, request, contents(vec![Contents::blob(bytes)], None))
+    }
+
+    /// Answers a read.
+    #[napi]
+    pub fn contents(
+        &self,
+        env: &Env,
+        request: f64,
+        entries: Vec<Entry>,
+        cache: Option<CacheHint>,
+    ) -> Result<()> {
+        let cache = cache.map(CacheHint::read).transpose()?;
+        self.answer(env, request, contents(entries.iter().map(Entry::read).collect(), cache))
+    }
+
+    /// Answers a read with the chunks that were pushed.
+    #[napi]
+    pub fn gathered(&self, env: &Env, request: f64, gather: &Gather) -> Result<()> {
+        let gather = gather.0.take().map_or(Answer::Failed(ReadError::Failed), Answer::Gathered);
+        self.answer(env, request, gather)
+    }
+
+    /// Answers a read with questions to the client; `state` is JSON text.
+    #[napi]
+    pub fn ask(
+        &self,
+        env: &Env,
+        request: f64,
+        questions: Vec<Question>,
+        state: Option<String>,
+    ) -> Result<()> {
+        let requests = questions.iter().map(Question::read).collect();
+        let state = state.map(|state| Cow::Owned(state.into_bytes()));
+        self.answer(env, request, Answer::InputRequired(core::InputRequired { requests, state }))
+    }
+
+    /// Answers a completion.
+    #[napi]
+    pub fn completion(
+        &self,
+        env: &Env,
+        request: f64,
+        values: Vec<String>,
+        total: Option<i64>,
+        has_more: Option<bool>,
+    ) -> Result<()> {
+        let total = total.map(|total| unsigned("total", total)).transpose()?;
+        let values = values.into_iter().map(Cow::Owned).collect();
+        self.answer(env, request, Answer::Completion(core::Completion { values, total, has_more }))
+    }
+
+    /// Answers a list.
+    #[napi]
+    pub fn page(&self, env: &Env, request: f64, items: Vec<Resource>, next: Option<String>) -> Result<()> {
+        let items = items.into_iter().map(Resource::read).collect::<Result<_>>()?;
+        self.answer(env, request, Answer::Listed(core::ListPage { items, next }))
+    }
+
+    /// Answers a foreign method; all are JSON text except the type.
+    #[napi]
+    pub fn result(
+        &self,
+        env: &Env,
+        request: f64,
+        members: String,
+        result_type: Option<String>,
+        meta: Option<String>,
+    ) -> Result<()> {
+        let result_type = result_type.map(Cow::Owned);
+        let result = core::RawResult { members: members.into(), result_type, meta: meta.map(Cow::Owned) };
+        self.answer(env, request, Answer::Raw(result))
+    }
+
+    /// Answers that it failed.
+    #[napi]
+    pub fn fail(&self, env: &Env, request: f64, failure: Failure) -> Result<()> {
+        self.answer(env, request, Answer::Failed(failure.read()))
+    }
+
+    /// What chunks are pushed into; `null` if nobody waits for them.
+    #[napi]
+    pub fn gather(&self, request: f64) -> Option<Gather> {
+        self.link.pipe.gather(token_of(request)).map(|gather| Gather(RefCell::new(Some(gather))))
+    }
+
+    /// What is known of a request; `null` once it is answered.
+    #[napi]
+    pub fn about(&self, request: f64) -> Option<RequestFields> {
+        self.link.abouts.borrow().get(place(token_of(request))).and_then(|about| about.fields(request))
+    }
+
+    /// Whether somebody waits for the answer.
+    #[napi]
+    pub fn waits(&self, request: f64) -> bool {
+        self.link.pipe.waits(token_of(request))
+    }
+
+    /// Tells the client, if it asked for that, how far the handler is.
+    #[napi]
+    pub fn progress(
+        &self,
+        env: &Env,
+        request: f64,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    ) -> Result<()> {
+        self.link.pipe.report_in_place(token_of(request), |reply, now| {
+            reply.progress(progress, total, message.as_deref(), now)
+        });
+        self.link.appended(env)
+    }
+
+    /// Logs to the client, if it asked for that; `data` is JSON text.
+    #[napi]
+    pub fn log(
+        &self,
+        env: &Env,
+        request: f64,
+        level: String,
+        data: String,
+        logger: Option<String>,
+    ) -> Result<()> {
+        let level = LogLevel::parse(&level)
+            .ok_or_else(|| unusable(format!("{level:?} is no level of a log message")))?;
+        self.link
+            .pipe
+            .report_in_place(token_of(request), |reply, _| reply.log(level, logger.as_deref(), &data));
+        self.link.appended(env)
+    }
+
+    fn answer(&self, env: &Env, request: f64, answer: Answer<'_>) -> Result<()> {
+        let events = self.link.respond(env, token_of(request), answer)?;
+        handle_all(env, &self.link, events)?;
+        self.link.appended(env)
+    }
+}
+
+#[napi]
+impl Gather {
+    /// Takes a chunk of text or bytes.
+    #[napi]
+    pub fn push(&self, env: &Env, chunk: Either<String, &[u8]>) -> Result<()> {
+        let pushed = match (self.0.borrow_mut().as_mut(), chunk) {
+            (None, _) => Ok(()),
+            (Some(gather), Either::A(text)) => gather.text(&text),
+            (Some(gather), Either::B(bytes)) => gather.blob(bytes),
+        };
+        pushed.map_err(|error| match error {
+            ReadError::SizeExceeded { limit, .. } => {
+                raise(env, "SizeExceeded", error.to_string(), &[("limit", &limit.to_string())])
+            }
+            _ => unusable("a stream of contents yields either text or bytes, not both".into()),
+        })
+    }
+}
+
+impl Entry {
+    fn read(&self) -> Contents<'_> {
+        let body = match (&self.text, &self.bytes) {
+            (Some(text), _) => Body::Text(Cow::Borrowed(text)),
+            (None, bytes) => Body::Blob(Cow::Borrowed(bytes.as_deref().unwrap_or_default())),
+        };
+        let lend = |text: &'_ Option<String>| text.clone().map(Cow::Owned);
+        Contents { uri: lend(&self.uri), mime_type: lend(&self.mime_type), body, meta: lend(&self.meta) }
+    }
+}
+
+impl Question {
+    fn read(&self) -> InputRequest<'_> {
+        let (text, more) = (Cow::Borrowed(&*self.text), Cow::Borrowed(&*self.more));
+        let ask = match &*self.sort {
+            "form" => InputAsk::Form { message: text, schema: more },
+            "url" => InputAsk::Url { message: text, url: more },
+            "sample" => InputAsk::Sampling(text),
+            _ => InputAsk::Roots,
+        };
+        InputRequest { key: Cow::Borrowed(&self.key), ask }
+    }
+}
+
+impl Failure {
+    fn read(self) -> ReadError {
+        let natural = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok());
+        match self.kind.as_deref() {
+            Some("not_found") => ReadError::NotFound,
+            Some("access_denied") => ReadError::AccessDenied,
+            Some("invalid_uri") => ReadError::InvalidUri,
+            Some("input_required") => ReadError::InputRequired,
+            Some("input_declined") => ReadError::InputDeclined,
+            Some("invalid_parameter") => ReadError::InvalidParameter {
+                parameter: self.parameter.unwrap_or_default(),
+                expected: self.expected.unwrap_or_default(),
+            },
+            Some("size_exceeded") => ReadError::SizeExceeded {
+                limit: natural(self.limit).unwrap_or_default(),
+                size: natural(self.size),
+            },
+            Some("timeout") => ReadError::Timeout { after: natural(self.after_ms).unwrap_or_default() },
+            Some("rate_limited") => {
+                ReadError::RateLimited { retry_after: natural(self.retry_after_ms).unwrap_or_default() }
+            }
+            _ => self.code.map_or(ReadError::Failed, |code| ReadError::Custom {
+                code,
+                message: self.message.unwrap_or_default(),
+                data: self.data,
+            }),
+        }
+    }
+}
+
+fn contents<'a>(
+    contents: Vec<Contents<'a>>,
+    cache: Option<mcp_resources::resource::CacheHint>,
+) -> Answer<'a> {
+    Answer::Contents(ReadResult { contents, cache })
+}

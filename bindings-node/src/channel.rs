@@ -1,0 +1,174 @@
+//! One client, for `js/driver.ts`: what the event loop calls.
+
+use crate::link::Link;
+use crate::server::{Server, number};
+use mcp_resources::transport::Stdio;
+use napi::Env;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+use std::cell::RefCell;
+use std::os::fd::IntoRawFd;
+use std::rc::Rc;
+
+/// How much of the output is taken at once, where the loop writes it.
+const TAKEN: usize = 1 << 20;
+
+/// See the module.
+#[napi]
+pub struct Channel {
+    pub(crate) link: Rc<Link>,
+    input: RefCell<Option<Uint8Array>>,
+}
+
+#[napi]
+impl Channel {
+    /// Connects a client. `peer` is the number that functions are called with, `drive` is told what the event loop must
+    /// do, with the numbers of `js/driver.ts`.
+    #[napi(constructor)]
+    pub fn new(
+        env: &Env,
+        server: &Server,
+        peer: u32,
+        #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")]
+        drive: FunctionRef<FnArgs<(u32, f64, Option<String>)>, Unknown<'static>>,
+        stdio: bool,
+        delivers: bool,
+    ) -> Result<Self> {
+        let stdio = if stdio { Some(Stdio::take().map_err(system)?) } else { None };
+        let link = Link::new(env, server.host.clone(), (peer, drive), stdio, delivers)?;
+        Ok(Self { link, input: RefCell::default() })
+    }
+
+    /// A descriptor to read from, which the caller closes.
+    #[napi]
+    pub fn open_input(&self) -> Result<i32> {
+        let stdio = self.link.stdio.borrow();
+        let stdio = stdio.as_ref().ok_or_else(|| Error::from_reason("no standard input"))?;
+        Ok(stdio.input_fd().try_clone_to_owned().map_err(system)?.into_raw_fd())
+    }
+
+    /// A descriptor to write to, which the caller closes.
+    #[napi]
+    pub fn open_output(&self) -> Result<i32> {
+        let stdio = self.link.stdio.borrow();
+        let stdio = stdio.as_ref().ok_or_else(|| Error::from_reason("no standard output"))?;
+        Ok(stdio.output_fd().try_clone_to_owned().map_err(system)?.into_raw_fd())
+    }
+
+    /// Sets the buffer that input is read into.
+    #[napi]
+    pub fn set_buffer(&self, buffer: Uint8Array) {
+        self.input.replace(Some(buffer));
+    }
+
+    /// So many bytes are in the buffer: answers what can be answered, starts handlers, writes.
+    #[napi]
+    pub fn received(&self, env: &Env, count: u32) -> Result<()> {
+        // Taken out, so that it is not borrowed while handlers run.
+        let Some(buffer) = self.input.take() else { return Ok(()) };
+        let result = self.link.push(env, buffer.get(..count as usize).unwrap_or_default());
+        self.input.replace(Some(buffer));
+        result
+    }
+
+    /// Takes input that lies elsewhere.
+    #[napi]
+    pub fn feed(&self, env: &Env, chunk: &[u8]) -> Result<()> {
+        self.link.push(env, chunk)
+    }
+
+    /// The end of input.
+    #[napi]
+    pub fn end(&self, env: &Env) -> Result<()> {
+        self.link.end(env)
+    }
+
+    /// No further input is wanted.
+    #[napi]
+    pub fn stop(&self, env: &Env) -> Result<()> {
+        self.link.stop(env)
+    }
+
+    /// Writes what waits.
+    #[napi]
+    pub fn flush(&self, env: &Env) -> Result<()> {
+        self.link.flush_is_due.set(false);
+        self.link.settle(env)
+    }
+
+    /// What was taken has been written.
+    #[napi]
+    pub fn drained(&self, env: &Env) -> Result<()> {
+        self.link.is_blocked.set(false);
+        self.link.settle(env)?;
+        self.link.resume(env)
+    }
+
+    /// It is time.
+    #[napi]
+    pub fn timer(&self, env: &Env) -> Result<()> {
+        self.link.alarm.set(u64::MAX);
+        self.link.host.tick(env)?;
+        let outcome = self.link.pipe.tick();
+        self.link.work(env, self.link.outcome(env, "", outcome)?)
+    }
+
+    /// Cancels what is in flight.
+    #[napi]
+    pub fn cancel_all(&self, env: &Env) -> Result<()> {
+        let events = self.link.pipe.cancel_all();
+        self.link.work(env, events)
+    }
+
+    /// Ends the connection.
+    #[napi]
+    pub fn close(&self, env: &Env) -> Result<()> {
+        self.link.host.leave(self.link.pipe.id());
+        let events = self.link.pipe.close();
+        let result = self.link.work(env, events);
+        self.link.stdio.replace(None);
+        result
+    }
+
+    /// Takes what waits to be written: where the loop writes it, a part; in the same process all, and what follows.
+    #[napi]
+    pub fn take(&self, env: &Env) -> Result<Buffer> {
+        if self.link.stdio.borrow().is_some() {
+            let mut bytes = Vec::new();
+            self.link.pipe.flush(|some| {
+                let count = some.len().min(TAKEN - bytes.len());
+                bytes.extend_from_slice(some.get(..count).unwrap_or_default());
+                Ok(count)
+            });
+            return Ok(bytes.into());
+        }
+        let mut bytes = self.link.pipe.take();
+        while self.link.has_lines_left() {
+            self.link.resume(env)?;
+            bytes.append(&mut self.link.pipe.take());
+        }
+        Ok(bytes.into())
+    }
+
+    /// Appends notifications that wait, as far as there is room for so many bytes.
+    #[napi]
+    pub fn deliver(&self, room: u32) {
+        self.link.pipe.deliver_up_to(room as usize);
+    }
+
+    /// How many requests wait for a handler.
+    #[napi(getter)]
+    pub fn in_flight(&self) -> f64 {
+        number(self.link.pipe.in_flight() as u64)
+    }
+
+    /// How many bytes wait to be written.
+    #[napi(getter)]
+    pub fn unwritten(&self) -> f64 {
+        number(self.link.pipe.pending() as u64)
+    }
+}
+
+fn system(error: std::io::Error) -> Error {
+    Error::from_reason(error.to_string())
+}

@@ -1,0 +1,98 @@
+//! An author's function as the runtime wraps it: called with numbers and texts, it answers by its return value or later.
+
+use crate::link::Link;
+use mcp_resources::transport::Number;
+use napi::bindgen_prelude::*;
+use napi::{Env, JsValue, sys};
+use napi_derive::napi;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A function that held the event loop for longer is named.
+const HELD: Duration = Duration::from_millis(100);
+
+/// What is called, with its name for the author's log.
+pub(crate) struct Callee {
+    pub(crate) name: String,
+    call: FunctionRef<Arguments, Unknown<'static>>,
+}
+
+/// The functions behind one number.
+pub(crate) struct Functions {
+    pub(crate) reader: Arc<Callee>,
+    pub(crate) completers: HashMap<String, Arc<Callee>>,
+    pub(crate) lister: Option<Arc<Callee>>,
+}
+
+/// See the module.
+#[napi(js_name = "NativeFunction")]
+pub struct Function {
+    pub(crate) callee: Arc<Callee>,
+    /// Its number among the handlers, once it is registered by itself.
+    pub(crate) number: Arc<Number>,
+}
+
+/// The arguments of one call: of any number.
+pub(crate) struct Arguments(Vec<sys::napi_value>);
+
+#[napi]
+impl Function {
+    /// `call` is called with the number of a channel, the number of a request, and what there is to say of it. It
+    /// returns a text that is the answer, or `undefined` if it has answered or will.
+    #[napi(constructor)]
+    pub fn new(
+        name: String,
+        #[napi(ts_arg_type = "(peer: number, request: number, ...values: any[]) => string | undefined")]
+        call: FunctionRef<Arguments, Unknown<'static>>,
+    ) -> Self {
+        Self { callee: Arc::new(Callee { name, call }), number: Arc::default() }
+    }
+}
+
+impl Functions {
+    pub(crate) fn of(reader: Arc<Callee>) -> Self {
+        Self { reader, completers: HashMap::new(), lister: None }
+    }
+}
+
+impl Callee {
+    /// Calls it; names it if it holds the event loop. The value lives as long as the handle scope around the call.
+    pub(crate) fn call(&self, env: &Env, link: &Link, arguments: Arguments) -> Result<Unknown<'static>> {
+        let function = self.call.borrow_back(env)?;
+        let start = Instant::now();
+        let result = function.call(arguments);
+        let held = start.elapsed();
+        if held > HELD {
+            link.log_held(env, &self.name, held)?;
+        }
+        result
+    }
+}
+
+impl Arguments {
+    /// Those that every call begins with.
+    pub(crate) fn new(env: &Env, peer: u32, request: f64) -> Result<Self> {
+        Ok(Self(vec![env.create_uint32(peer)?.raw(), env.create_double(request)?.raw()]))
+    }
+
+    pub(crate) fn push(&mut self, value: &Unknown<'_>) {
+        self.0.push(value.raw());
+    }
+
+    pub(crate) fn push_text(&mut self, env: &Env, text: &str) -> Result<()> {
+        self.0.push(env.create_string(text)?.raw());
+        Ok(())
+    }
+
+    pub(crate) fn push_undefined(&mut self, env: &Env) -> Result<()> {
+        self.push(&().into_unknown(env)?);
+        Ok(())
+    }
+}
+
+impl JsValuesTupleIntoVec for Arguments {
+    fn into_vec(self, _env: sys::napi_env) -> Result<Vec<sys::napi_value>> {
+        Ok(self.0)
+    }
+}

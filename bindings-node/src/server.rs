@@ -1,0 +1,233 @@
+//! The server: an engine, the functions behind its numbers, and the channels to tell of changes.
+
+use crate::error::{raise, registration, unusable};
+use crate::function::{Function, Functions};
+use crate::link::Link;
+use crate::options::ServerFields;
+use crate::resource::{Resource, TemplateFields};
+use crate::template::UriTemplate;
+use mcp_resources::catalog::Source;
+use mcp_resources::engine::Engine;
+use mcp_resources::hub::{ConnectionId, ListKinds};
+use mcp_resources::now::{Millis, Now};
+use mcp_resources::transport::{Change, Clock, Foreign, Registry};
+use napi::Env;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+/// What all channels of a server share.
+pub(crate) struct Host {
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) registry: Registry<Functions>,
+    links: RefCell<HashMap<ConnectionId, Weak<Link>>>,
+}
+
+/// See the module.
+#[napi]
+pub struct Server {
+    pub(crate) host: Rc<Host>,
+}
+
+/// One change of what is registered.
+#[napi]
+pub struct Edit(Change<Functions>);
+
+#[napi]
+impl Server {
+    /// Nothing registered yet.
+    #[napi(constructor)]
+    pub fn new(name: String, version: String, fields: ServerFields) -> Result<Self> {
+        let (info, options) = fields.read(name, version)?;
+        let (registry, links) = (Registry::new(info, options), RefCell::default());
+        Ok(Self { host: Rc::new(Host { clock: Arc::new(Clock::new()), registry, links }) })
+    }
+
+    /// Declares a method that is not ours, before the engine is made.
+    #[napi]
+    pub fn extend(&self, env: &Env, method: String, function: &Function, about: ForeignFields) -> Result<()> {
+        let list_kind = about.lists.map(|word| list_kinds(&word)).transpose()?;
+        let late = format!("the method {method:?} must be declared before the first resource is registered");
+        let foreign =
+            Foreign { method, name_param: about.name_param, capability: about.capability, list_kind };
+        if self.host.registry.extend(foreign, Arc::new(Functions::of(function.callee.clone()))) {
+            return Ok(());
+        }
+        Err(raise(env, "RegistrationError", late, &[]))
+    }
+
+    /// Applies edits, all or none. Returns warnings for the author.
+    #[napi]
+    pub fn publish(&self, env: &Env, edits: Vec<ClassInstance<'_, Edit>>) -> Result<Vec<String>> {
+        let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
+        let mut woken = Vec::new();
+        let published = self.host.registry.publish(&changes, self.host.clock.now(), &mut woken);
+        let warnings = published.map_err(|error| registration(env, &error))?;
+        self.host.tell(env, woken)?;
+        Ok(warnings)
+    }
+
+    /// Tells those who watch this URI that its contents have changed.
+    #[napi]
+    pub fn notify_updated(&self, env: &Env, uri: String) -> Result<()> {
+        let mut woken = Vec::new();
+        let told = self.host.engine(env)?.updated(&uri, self.host.clock.now(), &mut woken);
+        told.map_err(|error| registration(env, &error))?;
+        self.host.tell(env, woken)
+    }
+
+    /// Tells clients that a list has changed.
+    #[napi]
+    pub fn notify_list_changed(&self, env: &Env, lists: String) -> Result<()> {
+        let mut woken = Vec::new();
+        self.host.engine(env)?.list_changed(list_kinds(&lists)?, self.host.clock.now(), &mut woken);
+        self.host.tell(env, woken)
+    }
+
+    /// Ends every listen with its result.
+    #[napi]
+    pub fn shutdown(&self, env: &Env) -> Result<()> {
+        let mut woken = Vec::new();
+        self.host.engine(env)?.shutdown(&mut woken);
+        self.host.tell(env, woken)
+    }
+
+    /// How long what is in flight may still finish after the end of input, in milliseconds.
+    #[napi(getter)]
+    pub fn grace(&self) -> f64 {
+        number(self.host.registry.grace())
+    }
+
+    /// How many functions are registered.
+    #[napi(getter)]
+    pub fn handlers(&self) -> f64 {
+        number(self.host.registry.len() as u64)
+    }
+
+    /// Stops the clock at so many milliseconds, for tests.
+    #[napi]
+    pub fn set_time(&self, tick: i64, unix: i64) {
+        let [tick, unix] = [tick, unix].map(|time| Millis::try_from(time).unwrap_or_default());
+        self.host.clock.set(Some(Now { tick, unix }));
+    }
+}
+
+/// What is said of a method that is not ours.
+#[napi(object, object_to_js = false)]
+pub struct ForeignFields {
+    /// The member of the params that the HTTP header `Mcp-Name` repeats.
+    pub name_param: Option<String>,
+    /// A capability to declare: its name, and settings as JSON text.
+    pub capability: Option<(String, String)>,
+    /// What it lists, if clients may listen to changes of that.
+    pub lists: Option<String>,
+}
+
+#[napi]
+impl Edit {
+    /// Adds a resource that a function reads, or whose text or bytes never change.
+    #[napi(factory)]
+    pub fn add_resource(
+        resource: Resource,
+        source: Either3<String, ClassInstance<'_, Function>, Uint8Array>,
+    ) -> Result<Self> {
+        let resource = resource.read()?;
+        Ok(Self(match source {
+            Either3::A(text) => Change::AddConstant(resource, Source::Text(text.into())),
+            Either3::B(function) => {
+                let functions = Arc::new(Functions::of(function.callee.clone()));
+                Change::AddResource(resource, functions, function.number.clone())
+            }
+            Either3::C(bytes) => Change::AddConstant(resource, Source::Bytes((&*bytes).into())),
+        }))
+    }
+
+    /// Removes a resource.
+    #[napi(factory)]
+    pub fn remove_resource(uri: String) -> Self {
+        Self(Change::RemoveResource(uri))
+    }
+
+    /// Adds a template with its reader, its completers by variable, and its lister.
+    #[napi(factory)]
+    pub fn add_template(
+        template: &UriTemplate,
+        details: Resource,
+        fields: TemplateFields,
+        reader: &Function,
+        completers: Vec<(String, ClassInstance<'_, Function>)>,
+        lister: Option<ClassInstance<'_, Function>>,
+    ) -> Result<Self> {
+        let completes = completers.iter().map(|(name, _)| name.clone()).collect();
+        let functions = Functions {
+            reader: reader.callee.clone(),
+            completers: completers.iter().map(|(name, own)| (name.clone(), own.callee.clone())).collect(),
+            lister: lister.map(|lister| lister.callee.clone()),
+        };
+        Ok(Self(Change::AddTemplate(details.template(template, fields, completes)?, Arc::new(functions))))
+    }
+
+    /// Removes a template.
+    #[napi(factory)]
+    pub fn remove_template(uri_template: String) -> Self {
+        Self(Change::RemoveTemplate(uri_template))
+    }
+}
+
+impl Host {
+    pub(crate) fn engine(&self, env: &Env) -> Result<Arc<Engine>> {
+        self.registry.engine().map_err(|error| registration(env, &error))
+    }
+
+    pub(crate) fn join(&self, link: &Rc<Link>) {
+        self.links.borrow_mut().insert(link.pipe.id(), Rc::downgrade(link));
+    }
+
+    pub(crate) fn leave(&self, id: ConnectionId) {
+        self.links.borrow_mut().remove(&id);
+    }
+
+    /// When time must pass for the engine.
+    pub(crate) fn deadline(&self) -> Option<Millis> {
+        self.registry.made().and_then(|engine| engine.deadline())
+    }
+
+    /// Lets time pass for the engine.
+    pub(crate) fn tick(&self, env: &Env) -> Result<()> {
+        let mut woken = Vec::new();
+        self.engine(env)?.tick(self.clock.now(), &mut woken);
+        self.tell(env, woken)
+    }
+
+    /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
+    fn tell(&self, env: &Env, woken: Vec<ConnectionId>) -> Result<()> {
+        for id in woken {
+            let link = self.links.borrow().get(&id).and_then(Weak::upgrade);
+            if let Some(link) = link {
+                link.deliver(env)?;
+            }
+        }
+        if self.deadline().is_some() {
+            let links: Vec<_> = self.links.borrow().values().filter_map(Weak::upgrade).collect();
+            links.iter().try_for_each(|link| link.rearm(env))?;
+        }
+        Ok(())
+    }
+}
+
+fn list_kinds(word: &str) -> Result<ListKinds> {
+    match word {
+        "resources" => Ok(ListKinds::RESOURCES),
+        "tools" => Ok(ListKinds::TOOLS),
+        "prompts" => Ok(ListKinds::PROMPTS),
+        _ => Err(unusable(format!("{word:?} is no list: resources, tools or prompts"))),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^53")]
+pub(crate) fn number(value: u64) -> f64 {
+    value as f64
+}

@@ -1,0 +1,269 @@
+//! What an author registers in another language: the functions behind the engine's numbers, counted by their uses, and
+//! the engine itself, which is made when it is first needed.
+//!
+//! Law: no function is dropped while a lock is held; dropping one may run code of the language's.
+
+use crate::catalog::{Edit, HandlerId, Source};
+use crate::engine::{Engine, Extension, Options, ServerInfo};
+use crate::hub::{ConnectionId, ListKinds};
+use crate::now::Now;
+use crate::resource::{RegistrationError, Resource, Template};
+use crate::uri;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+
+/// See the module. `H` is what a host calls: a reader with its completers and its lister.
+pub struct Registry<H> {
+    draft: Mutex<(ServerInfo, Options)>,
+    engine: OnceLock<Arc<Engine>>,
+    handlers: RwLock<HashMap<HandlerId, (Arc<H>, usize)>>,
+}
+
+/// One change of what is registered.
+#[derive(Debug)]
+pub enum Change<H> {
+    /// Adds a resource whose contents the engine has.
+    AddConstant(Resource, Source),
+    /// Adds a resource that a function reads. Resources with one function share its number.
+    AddResource(Resource, Arc<H>, Arc<Number>),
+    /// Removes the resource with this URI, in any spelling; nothing if there is none.
+    RemoveResource(String),
+    /// Adds a template.
+    AddTemplate(Template, Arc<H>),
+    /// Removes the template with exactly this text; nothing if there is none.
+    RemoveTemplate(String),
+}
+
+/// The number of a function, once it has one.
+#[derive(Debug, Default)]
+pub struct Number(OnceLock<HandlerId>);
+
+/// A method that is not ours, as a host declares it.
+#[derive(Clone, Debug, Default)]
+pub struct Foreign {
+    /// Its name.
+    pub method: String,
+    /// See [`Extension::name_param`].
+    pub name_param: Option<String>,
+    /// See [`Extension::capability`].
+    pub capability: Option<(String, String)>,
+    /// See [`Extension::list_kind`].
+    pub list_kind: Option<ListKinds>,
+}
+
+impl<H> Registry<H> {
+    /// Nothing registered yet.
+    pub fn new(info: ServerInfo, options: Options) -> Self {
+        Self { draft: Mutex::new((info, options)), engine: OnceLock::new(), handlers: RwLock::default() }
+    }
+
+    /// The engine, made when it is first needed.
+    ///
+    /// # Errors
+    /// A field of the server has a value that the protocol does not allow.
+    pub fn engine(&self) -> Result<Arc<Engine>, RegistrationError> {
+        if let Some(engine) = self.engine.get() {
+            return Ok(engine.clone());
+        }
+        let (info, options) = self.draft().clone();
+        let made = Engine::new(info, options)?;
+        Ok(self.engine.get_or_init(|| made).clone())
+    }
+
+    /// The engine, if it was needed already.
+    pub fn made(&self) -> Option<&Arc<Engine>> {
+        self.engine.get()
+    }
+
+    /// How long what is in flight may still finish after the end of input, in milliseconds.
+    pub fn grace(&self) -> u64 {
+        self.draft().1.limits.grace
+    }
+
+    /// Declares a method that is not ours. `false` if it is too late: there is an engine already.
+    #[must_use]
+    pub fn extend(&self, foreign: Foreign, handler: Arc<H>) -> bool {
+        if self.engine.get().is_some() {
+            return false;
+        }
+        let mut draft = self.draft();
+        let extensions = &mut draft.1.extensions;
+        // Numbers of the engine's own grow from 0.
+        let number = HandlerId::MAX - HandlerId::try_from(extensions.len()).unwrap_or_default();
+        let Foreign { method, name_param, capability, list_kind } = foreign;
+        extensions.push(Extension { method, handler: number, name_param, capability, list_kind });
+        drop(draft);
+        self.insert(number, handler);
+        true
+    }
+
+    /// Applies changes, all or none. Appends the connections that must hear of it, and returns warnings for the author.
+    ///
+    /// # Errors
+    /// What is wrong with the first change that cannot be applied.
+    pub fn publish(
+        &self,
+        changes: &[&Change<H>],
+        now: Now,
+        woken: &mut Vec<ConnectionId>,
+    ) -> Result<Vec<String>, RegistrationError> {
+        let engine = self.engine()?;
+        let (mut edits, mut added, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+        for change in changes {
+            let (edit, number) = self.prepare(&engine, change);
+            match &edit {
+                Edit::RemoveResource { .. } | Edit::RemoveTemplate { .. } => removed.extend(number),
+                _ => added.extend(number),
+            }
+            edits.push(edit);
+        }
+        let published = engine.publish(edits, now, woken);
+        let unused = if published.is_ok() { removed } else { added };
+        unused.into_iter().for_each(|number| self.release(number));
+        published
+    }
+
+    /// The functions behind a number, unless they were removed in the meantime.
+    pub fn get(&self, number: HandlerId) -> Option<Arc<H>> {
+        let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
+        handlers.get(&number).map(|(handler, _)| handler.clone())
+    }
+
+    /// How many functions are registered.
+    pub fn len(&self) -> usize {
+        self.handlers.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The engine's edit, and the number of the functions that it adds or removes.
+    fn prepare(&self, engine: &Engine, change: &Change<H>) -> (Edit, Option<HandlerId>) {
+        match change {
+            Change::AddConstant(resource, source) => {
+                (Edit::AddResource { resource: resource.clone(), source: source.clone() }, None)
+            }
+            Change::AddResource(resource, handler, number) => {
+                let number = *number.0.get_or_init(|| engine.new_handler());
+                self.insert(number, handler.clone());
+                let source = Source::Handler(number);
+                (Edit::AddResource { resource: resource.clone(), source }, Some(number))
+            }
+            Change::RemoveResource(given) => {
+                let normal = uri::normalize(given, engine.limits().uri).ok();
+                let entry = normal.and_then(|normal| engine.catalog().resource(&normal).cloned());
+                let number = entry.and_then(|entry| match entry.source {
+                    Source::Handler(number) => Some(number),
+                    _ => None,
+                });
+                (Edit::RemoveResource { uri: given.clone() }, number)
+            }
+            Change::AddTemplate(template, handler) => {
+                let number = engine.new_handler();
+                self.insert(number, handler.clone());
+                (Edit::AddTemplate { template: template.clone(), handler: number }, Some(number))
+            }
+            Change::RemoveTemplate(text) => {
+                let number = engine.catalog().template_by_text(text).map(|entry| entry.handler);
+                (Edit::RemoveTemplate { uri_template: text.clone() }, number)
+            }
+        }
+    }
+
+    /// Registers one more use of a number.
+    fn insert(&self, number: HandlerId, handler: Arc<H>) {
+        let mut handlers = self.write();
+        let before = handlers.get(&number).map(|(_, uses)| *uses).unwrap_or_default();
+        let unused = if before == 0 {
+            handlers.insert(number, (handler, 1)).map(|(handler, _)| handler)
+        } else {
+            if let Some((_, uses)) = handlers.get_mut(&number) {
+                *uses = before + 1;
+            }
+            Some(handler)
+        };
+        drop(handlers);
+        drop(unused);
+    }
+
+    /// Ends one use of a number; after the last, its functions are dropped.
+    fn release(&self, number: HandlerId) {
+        let mut handlers = self.write();
+        let last = handlers.get_mut(&number).is_some_and(|(_, uses)| {
+            *uses -= 1;
+            *uses == 0
+        });
+        let unused = last.then(|| handlers.remove(&number));
+        drop(handlers);
+        drop(unused);
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<HandlerId, (Arc<H>, usize)>> {
+        self.handlers.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draft(&self) -> MutexGuard<'_, (ServerInfo, Options)> {
+        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<H> fmt::Debug for Registry<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("handlers", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry() -> Registry<&'static str> {
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        Registry::new(info, Options::default())
+    }
+
+    fn publish(
+        registry: &Registry<&'static str>,
+        changes: &[Change<&'static str>],
+    ) -> Result<Vec<String>, RegistrationError> {
+        registry.publish(&changes.iter().collect::<Vec<_>>(), Now::default(), &mut Vec::new())
+    }
+
+    #[test]
+    fn resources_of_one_function_share_its_number_until_the_last_is_removed() {
+        let registry = registry();
+        let (reader, number) = (Arc::new("reader"), Arc::new(Number::default()));
+        let add = |uri: &str| Change::AddResource(Resource::new(uri), reader.clone(), number.clone());
+        publish(&registry, &[add("a://1"), add("a://2")]).unwrap();
+        assert_eq!(registry.len(), 1);
+        publish(&registry, &[Change::RemoveResource("A://1".into())]).unwrap();
+        assert_eq!(registry.len(), 1);
+        publish(&registry, &[Change::RemoveResource("a://2".into())]).unwrap();
+        assert!(registry.is_empty());
+        assert_eq!(Arc::strong_count(&reader), 1);
+    }
+
+    #[test]
+    fn what_is_refused_leaves_no_function_behind() {
+        let registry = registry();
+        let template = |text: &str| Change::AddTemplate(Template::new(text), Arc::new("reader"));
+        assert!(publish(&registry, &[template("a://{x}"), template("a://{")]).is_err());
+        assert!(registry.is_empty());
+        publish(&registry, &[template("a://{x}")]).unwrap();
+        publish(&registry, &[Change::RemoveTemplate("a://{x}".into()), template("a://{x}")]).unwrap();
+        assert_eq!(registry.len(), 1);
+    }
+
+    #[test]
+    fn a_method_is_declared_before_the_engine_is_made() {
+        let registry = registry();
+        let foreign = || Foreign { method: "vendor/thing".into(), ..Foreign::default() };
+        assert!(registry.extend(foreign(), Arc::new("method")));
+        let handler = registry.engine().unwrap().options().extensions[0].handler;
+        assert_eq!(registry.get(handler).as_deref(), Some(&"method"));
+        assert!(!registry.extend(foreign(), Arc::new("late")));
+    }
+}
