@@ -130,7 +130,9 @@ impl Link {
         if abouts.len() <= place {
             abouts.resize_with(place + 1, About::default);
         }
-        abouts.get_mut(place).map_or((), begin);
+        if let Some(about) = abouts.get_mut(place) {
+            begin(about);
+        }
     }
 
     /// Answers a request.

@@ -34,7 +34,7 @@ pub struct Function {
 }
 
 /// The arguments of one call: of any number.
-pub(crate) struct Arguments(Vec<sys::napi_value>);
+pub struct Arguments(Vec<sys::napi_value>);
 
 #[napi]
 impl Function {

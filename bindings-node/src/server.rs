@@ -48,12 +48,12 @@ impl Server {
 
     /// Declares a method that is not ours, before the engine is made.
     #[napi]
-    pub fn extend(&self, env: &Env, method: String, function: &Function, about: ForeignFields) -> Result<()> {
+    pub fn extend(&self, env: &Env, method: String, callee: &Function, about: ForeignFields) -> Result<()> {
         let list_kind = about.lists.map(|word| list_kinds(&word)).transpose()?;
         let late = format!("the method {method:?} must be declared before the first resource is registered");
         let foreign =
             Foreign { method, name_param: about.name_param, capability: about.capability, list_kind };
-        if self.host.registry.extend(foreign, Arc::new(Functions::of(function.callee.clone()))) {
+        if self.host.registry.extend(foreign, Arc::new(Functions::of(callee.callee.clone()))) {
             return Ok(());
         }
         Err(raise(env, "RegistrationError", late, &[]))

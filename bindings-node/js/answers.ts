@@ -1,0 +1,153 @@
+/** From what a handler returned or threw to an answer. */
+
+import type { Entry, Failure, Question, ResourceFields } from './binding.js';
+import { bytesOf } from './bytes.js';
+import type { Driver } from './driver.js';
+import { CustomError, InvalidParameter, McpError, RateLimited, ReadTimeout, SizeExceeded } from './errors.js';
+import { failed } from './log.js';
+import { describe, type Resource } from './options.js';
+import {
+  Completion,
+  Contents,
+  Elicit,
+  ElicitUrl,
+  type InputRequest,
+  InputRequired,
+  ListPage,
+  ListRoots,
+  MethodResult,
+  ReadResult,
+  Sample,
+} from './results.js';
+import { gather, isStream, type Stream } from './streams.js';
+
+/** Whose answer it is: its name, and the media type of values that become JSON. */
+export interface Reading {
+  readonly name: string;
+  readonly json: string | undefined;
+}
+
+/** Answers a read. Returns a text that is the answer, or nothing. */
+export function answerRead(driver: Driver, request: number, value: unknown, reading: Reading): string | undefined {
+  if (typeof value === 'string') return value;
+  const { channel } = driver;
+  const bytes = bytesOf(value);
+  if (bytes !== undefined) channel.blob(request, bytes);
+  else if (value instanceof InputRequired) ask(driver, request, value);
+  else if (value instanceof ReadResult) channel.contents(request, entries(value.contents, reading), value.cache);
+  else if (value instanceof Contents) channel.contents(request, entries([value], reading));
+  else if (isContents(value)) channel.contents(request, entries(value, reading));
+  else if (isStream(value)) stream(driver, request, value, reading.name);
+  else channel.text(request, document(value), reading.json);
+  return undefined;
+}
+
+function stream(driver: Driver, request: number, value: Stream, name: string): void {
+  gather(driver, request, value, name)?.catch((error) => fail(driver, request, error, name));
+}
+
+/** Answers a completion: a `Completion`, any iterable of texts, or nothing. */
+export function answerCompletion(driver: Driver, request: number, value: unknown): undefined {
+  if (typeof value === 'string') throw new TypeError('a completer returns an array of texts, not one text');
+  const { values, total, hasMore } =
+    value instanceof Completion ? value : new Completion((value ?? []) as Iterable<string>);
+  driver.channel.completion(request, [...values], total, hasMore);
+}
+
+/** Answers a list: a `ListPage`, or any iterable of resources. */
+export function answerList(driver: Driver, request: number, value: unknown): undefined {
+  if (typeof value === 'string') throw new TypeError('a lister returns resources, not a text');
+  const page = value instanceof ListPage ? value : new ListPage((value ?? []) as Iterable<unknown>);
+  driver.channel.page(
+    request,
+    page.items.map((item) => describe(item as Resource) as ResourceFields),
+    page.next,
+  );
+}
+
+/** Answers a foreign method: a `MethodResult`, or the members of the result. */
+export function answerCall(driver: Driver, request: number, value: unknown): undefined {
+  const { members, resultType, meta } = value instanceof MethodResult ? value : new MethodResult((value ?? {}) as {});
+  driver.channel.result(request, json(members), resultType, meta && json(meta));
+}
+
+/** Answers with what was thrown. What is not meant for the client is logged. */
+export function fail(driver: Driver, request: number, error: unknown, name: string): undefined {
+  try {
+    if (error instanceof InputRequired) ask(driver, request, error);
+    else driver.channel.fail(request, failure(driver, request, error, name));
+  } catch (other) {
+    failed(name, 'the error cannot be told', other);
+    driver.channel.fail(request, {});
+  }
+}
+
+function failure(driver: Driver, request: number, error: unknown, name: string): Failure {
+  if (error instanceof CustomError) {
+    const { code, message, data } = error;
+    return data === undefined ? { code, message } : { code, message, data: json(data) };
+  }
+  if (error instanceof McpError && error.kind !== undefined) return { kind: error.kind, ...facts(error) };
+  const isEnd = error instanceof Error && error.name === 'AbortError' && !driver.channel.waits(request);
+  if (!isEnd) failed(name, driver.channel.about(request)?.uri ?? 'request', error);
+  return {};
+}
+
+function facts(error: McpError): Failure {
+  if (error instanceof InvalidParameter) return { parameter: error.parameter, expected: error.expected };
+  if (error instanceof SizeExceeded) return defined({ limit: error.limit, size: error.size });
+  if (error instanceof ReadTimeout) return { afterMs: error.afterMs };
+  return error instanceof RateLimited ? { retryAfterMs: error.retryAfterMs } : {};
+}
+
+function ask(driver: Driver, request: number, { requests, state }: InputRequired): void {
+  const questions = Object.entries(requests).map(([key, one]) => ({ key, ...question(one) }));
+  driver.channel.ask(request, questions, state === undefined ? undefined : json(state));
+}
+
+function question(request: InputRequest): Omit<Question, 'key'> {
+  if (request instanceof Elicit) return { sort: 'form', text: request.message, more: json(request.schema) };
+  if (request instanceof ElicitUrl) return { sort: 'url', text: request.message, more: request.url };
+  if (request instanceof Sample) return { sort: 'sample', text: json(request.params), more: '' };
+  if (request instanceof ListRoots) return { sort: 'roots', text: '', more: '' };
+  throw new TypeError('a question is an Elicit, ElicitUrl, Sample or ListRoots');
+}
+
+function entries(contents: readonly Contents[], reading: Reading): Entry[] {
+  return contents.map(({ body, uri, mimeType, meta }) => {
+    const common = defined({ uri, mimeType, meta: meta && json(meta) });
+    if (typeof body === 'string') return { ...common, text: body };
+    const bytes = bytesOf(body);
+    if (bytes !== undefined) return { ...common, bytes };
+    return { ...defined({ mimeType: reading.json }), ...common, text: document(body) };
+  });
+}
+
+function isContents(value: unknown): value is readonly Contents[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => item instanceof Contents);
+}
+
+/** JSON text of an object or array. */
+function document(value: unknown): string {
+  if (value === null || value === undefined) {
+    throw new TypeError(`the handler returned ${value}; throw ResourceNotFound if there is no such resource`);
+  }
+  if (typeof value === 'object') return json(value);
+  throw new TypeError(
+    `the handler returned a ${typeof value}; it may return a text, bytes, an object, an array, Contents, a stream or ` +
+      'an iterator of chunks',
+  );
+}
+
+function json(value: unknown): string {
+  const text: string | undefined = JSON.stringify(value);
+  if (text === undefined) throw new TypeError('a value has no JSON form');
+  return text;
+}
+
+/** The members that are there. */
+function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, member]) => member !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}

@@ -1,0 +1,44 @@
+/** The compiled part: everything between bytes and the author's functions. */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type * as Binding from '../binding.js';
+
+export type {
+  Channel,
+  Edit,
+  Entry,
+  Failure,
+  Found,
+  Gather,
+  NativeFunction,
+  Question,
+  RequestFields,
+  Resource as ResourceFields,
+  Server,
+  ServerFields,
+  TemplateFields,
+} from '../binding.js';
+
+const NAME = 'mcp-resources';
+/** The names of builds, by platform: the first that is there and can be loaded is taken. */
+const BUILDS: Record<string, readonly string[]> = {
+  linux: ['gnu', 'musl'].map((libc) => `linux-${process.arch}-${libc}`),
+  darwin: [`darwin-${process.arch}`],
+  win32: [`win32-${process.arch}-msvc`],
+};
+
+export const binding: typeof Binding = load();
+
+/** A build in this package, else the package of the platform. */
+function load(): typeof Binding {
+  const failures: unknown[] = [];
+  for (const build of BUILDS[process.platform] ?? []) {
+    const file = path.join(__dirname, '..', `${NAME}.${build}.node`);
+    try {
+      return require(existsSync(file) ? file : `${NAME}-${build}`);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  throw new AggregateError(failures, `there is no build of ${NAME} for ${process.platform} on ${process.arch}`);
+}

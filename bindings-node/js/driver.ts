@@ -1,0 +1,148 @@
+/** What the compiled part asks of an event loop, for one client. */
+import { binding, type Channel, type Server } from './binding.js';
+import { held, misused } from './log.js';
+import { Watchdog } from './watchdog.js';
+
+/** What the event loop must do: the numbers of `bindings-node/src/link.rs`. */
+const READ = 0;
+const OUTPUT = 1;
+const ALARM = 2;
+const FLUSH = 3;
+const ENDED = 4;
+const IDLE = 5;
+const CANCELLED = 6;
+const LOG_HELD = 7;
+
+/** The clients of one server, by the numbers that functions are called with. */
+export class Peers {
+  readonly #drivers: (Driver | undefined)[] = [];
+
+  /** The driver with this number; one that is closed serves nobody. */
+  at(number: number): Driver | undefined {
+    return this.#drivers[number];
+  }
+
+  /** Takes the first number that is free. */
+  join(driver: Driver): number {
+    const free = this.#drivers.indexOf(undefined);
+    const number = free < 0 ? this.#drivers.length : free;
+    this.#drivers[number] = driver;
+    return number;
+  }
+
+  /** Frees a number. */
+  leave(number: number): void {
+    this.#drivers[number] = undefined;
+  }
+}
+
+/** One client. Subclasses say where input comes from and where output goes. */
+export class Driver {
+  readonly channel: Channel;
+  /** Whether the channel is closed. */
+  isReleased = false;
+  readonly #peers: Peers;
+  readonly #number: number;
+  readonly #watchdog = new Watchdog();
+  readonly #cancelled = new Map<number, (() => void)[]>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(server: Server, peers: Peers, { stdio = false, delivers = true } = {}) {
+    this.#peers = peers;
+    this.#number = peers.join(this);
+    try {
+      const drive = (need: number, value: number, text: string | null) => this.#drive(need, value, text);
+      this.channel = new binding.Channel(server, this.#number, drive, stdio, delivers);
+    } catch (error) {
+      peers.leave(this.#number);
+      throw error;
+    }
+  }
+
+  /** A handler is at work that has not answered. */
+  suspended(request: number, name: string): void {
+    this.#watchdog.watch(request, name);
+  }
+
+  /** A suspended handler is done. */
+  resumed(request: number): void {
+    this.#watchdog.done(request);
+    this.#cancelled.delete(request);
+  }
+
+  /** Calls back when nobody waits for the answer any longer, unless the handler is done before. */
+  whenCancelled(request: number, callback: () => void): void {
+    const before = this.#cancelled.get(request);
+    if (before === undefined) this.#cancelled.set(request, [callback]);
+    else before.push(callback);
+  }
+
+  /** Closes the channel: what is in flight is cancelled. */
+  release(): void {
+    this.isReleased = true;
+    clearTimeout(this.#timer);
+    this.#watchdog.stop();
+    this.channel.close();
+    this.#cancelled.clear();
+    this.#peers.leave(this.#number);
+  }
+
+  /** Reads input, or no longer. */
+  protected read(_wanted: boolean): void {}
+
+  /** There is something to take. */
+  protected output(): void {}
+
+  /** Calls `timer` after a while, instead of when it was asked to before. */
+  protected alarm(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.channel.timer(), milliseconds).unref();
+  }
+
+  /** Flushes: once this turn of the loop has done its work, or already once settled promises have answered. */
+  protected soon(thisTurn: boolean): void {
+    if (thisTurn) queueMicrotask(this.#flush);
+    else setImmediate(this.#flush);
+  }
+
+  /** The client has closed its end, or is gone. */
+  protected ended(): void {}
+
+  /** After the end: nothing is in flight, and all is written. */
+  protected idle(): void {}
+
+  readonly #flush = (): void => this.channel.flush();
+
+  #drive(need: number, value: number, text: string | null): void {
+    switch (need) {
+      case READ:
+        this.read(value === 1);
+        break;
+      case OUTPUT:
+        this.output();
+        break;
+      case ALARM:
+        this.alarm(value);
+        break;
+      case FLUSH:
+        this.soon(value === 1);
+        break;
+      case ENDED:
+        this.ended();
+        break;
+      case IDLE:
+        this.idle();
+        break;
+      case CANCELLED:
+        for (const callback of this.#cancelled.get(value) ?? []) callback();
+        this.#cancelled.delete(value);
+        break;
+      case LOG_HELD:
+        this.#watchdog.excuse();
+        held(text ?? '', value);
+        break;
+      default:
+        misused(text ?? '');
+    }
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * What this library throws, and what a handler throws to answer a request with an error: one tree under `McpError`.
+ */
+
+/** The words for errors that clients find in the error's data. */
+export type ErrorKind =
+  | 'not_found'
+  | 'access_denied'
+  | 'invalid_uri'
+  | 'invalid_parameter'
+  | 'size_exceeded'
+  | 'timeout'
+  | 'rate_limited'
+  | 'input_required'
+  | 'input_declined';
+
+/** The base of all. */
+export class McpError extends Error {
+  /** The word that clients find in the error's data; `undefined` where there is none. */
+  get kind(): ErrorKind | undefined {
+    return undefined;
+  }
+
+  override get name(): string {
+    return this.constructor.name;
+  }
+}
+
+/** There is no such resource. Thrown by a handler; the client's URI goes into the error by itself. */
+export class ResourceNotFound extends McpError {
+  override get kind(): ErrorKind {
+    return 'not_found';
+  }
+}
+
+/** The client may not see it. Told as not found, unless the server was made with `explicitDenials: true`. */
+export class AccessDenied extends McpError {
+  override get kind(): ErrorKind {
+    return 'access_denied';
+  }
+}
+
+/** A text is not a URI, or a handler finds the URI that it was asked for unusable. */
+export class InvalidUri extends McpError {
+  override get kind(): ErrorKind {
+    return 'invalid_uri';
+  }
+}
+
+/** A value has the wrong type or form. `expected` is one short phrase, sent to the client. */
+export class InvalidParameter extends McpError {
+  constructor(
+    readonly parameter: string,
+    readonly expected: string,
+  ) {
+    super(`${parameter}: expected ${expected}`);
+  }
+
+  override get kind(): ErrorKind {
+    return 'invalid_parameter';
+  }
+}
+
+/** The contents are larger than allowed: `limit` and, if known, `size` in bytes. */
+export class SizeExceeded extends McpError {
+  constructor(
+    readonly limit: number,
+    readonly size?: number,
+  ) {
+    super(`larger than ${limit} bytes`);
+  }
+
+  override get kind(): ErrorKind {
+    return 'size_exceeded';
+  }
+}
+
+/** The handler did not answer in time: `afterMs` milliseconds. */
+export class ReadTimeout extends McpError {
+  constructor(readonly afterMs: number) {
+    super(`no answer after ${afterMs} ms`);
+  }
+
+  override get kind(): ErrorKind {
+    return 'timeout';
+  }
+}
+
+/** Too many requests: come back in `retryAfterMs` milliseconds. */
+export class RateLimited extends McpError {
+  constructor(readonly retryAfterMs: number) {
+    super(`retry after ${retryAfterMs} ms`);
+  }
+
+  override get kind(): ErrorKind {
+    return 'rate_limited';
+  }
+}
+
+/** The user declined to give the input that the handler asked for. */
+export class InputDeclined extends McpError {
+  override get kind(): ErrorKind {
+    return 'input_declined';
+  }
+}
+
+/**
+ * An error of the server's own, with a code that it documents: outside -32768 to -32000, or a standard one. `data` is
+ * a JSON object.
+ */
+export class CustomError extends McpError {
+  constructor(
+    readonly code: number,
+    message: string,
+    readonly data?: Readonly<Record<string, unknown>>,
+  ) {
+    super(message);
+  }
+}
+
+/** A resource, template or handler that cannot be registered. The message says what is allowed. */
+export class RegistrationError extends McpError {}
+
+/** A text is not a URI template: `template` is wrong at `offset`, in bytes from its beginning. */
+export class InvalidTemplate extends RegistrationError {
+  constructor(
+    message: string,
+    readonly template: string,
+    readonly offset: number,
+  ) {
+    super(message);
+  }
+}
+
+/** `template` matches the same URIs as `other`, so that neither could be preferred. */
+export class TemplateConflict extends RegistrationError {
+  constructor(
+    message: string,
+    readonly template: string,
+    readonly other: string,
+  ) {
+    super(message);
+  }
+}
+
+/** What the compiled part throws. */
+type Thrown = Error & { code?: string; mcpError?: string } & Record<string, string>;
+
+/** Calls the compiled part; what it throws becomes the class of this tree that it names, or a `TypeError`. */
+export function translated<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw error instanceof Error ? translate(error as Thrown) : error;
+  }
+}
+
+function translate(error: Thrown): Error {
+  switch (error.mcpError) {
+    case 'InvalidUri':
+      return new InvalidUri(error.message);
+    case 'InvalidTemplate':
+      return new InvalidTemplate(error.message, error.template ?? '', Number(error.offset));
+    case 'TemplateConflict':
+      return new TemplateConflict(error.message, error.template ?? '', error.other ?? '');
+    case 'SizeExceeded':
+      return new SizeExceeded(Number(error.limit));
+    case undefined:
+      return /^InvalidArg$|Expected$/.test(error.code ?? '') ? new TypeError(error.message) : error;
+    default:
+      return new RegistrationError(error.message);
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * From an author's function to what the compiled part calls: made once, when it is registered. A call gets the numbers
+ * of the client and the request and the values as texts. It returns a text that is the answer, or nothing: then it has
+ * answered, or will.
+ */
+
+import { answerCall, answerCompletion, answerList, answerRead, fail } from './answers.js';
+import { binding, type NativeFunction } from './binding.js';
+import { Context } from './context.js';
+import type { Driver, Peers } from './driver.js';
+import type { Values } from './values.js';
+
+/** An author's function, whatever its types. */
+// biome-ignore lint/suspicious/noExplicitAny: the types of a function are checked where it is given
+export type AnyFunction = (...given: any[]) => unknown;
+
+/** Answers a request with what a function returned. */
+type Answer = (driver: Driver, request: number, value: unknown) => string | undefined;
+
+/** Makes what is called for a reader. `json` is the media type of values that become JSON. */
+export function reader(
+  peers: Peers,
+  name: string,
+  call: AnyFunction,
+  { values, json }: { readonly values?: Values | undefined; readonly json: string | undefined },
+): NativeFunction {
+  const answer: Answer = (driver, request, value) => answerRead(driver, request, value, { name, json });
+  if (values === undefined) {
+    return native(peers, name, answer, (context) => call({}, context));
+  }
+  return native(peers, name, answer, (context, texts) => {
+    const variables = values.read(texts);
+    if (!(variables instanceof Promise)) return call(variables, context);
+    return variables.then((late) => call(late, context));
+  });
+}
+
+/** Makes what is called for a completer: with what was typed, and the values chosen so far. */
+export function completer(peers: Peers, name: string, call: AnyFunction): NativeFunction {
+  return native(peers, name, answerCompletion, (context, [typed, ...pairs]) => {
+    const chosen: [unknown, unknown][] = [];
+    for (let at = 0; at < pairs.length; at += 2) chosen.push([pairs[at], pairs[at + 1]]);
+    return call(typed, Object.fromEntries(chosen), context);
+  });
+}
+
+/** Makes what is called for a lister: with a cursor, if it pages itself. */
+export function lister(peers: Peers, name: string, call: AnyFunction): NativeFunction {
+  return native(peers, name, answerList, (context, [cursor]) => call(cursor, context));
+}
+
+/** Makes what is called for a foreign method: with its params. */
+export function method(peers: Peers, name: string, call: AnyFunction): NativeFunction {
+  return native(peers, name, answerCall, (context, [params]) =>
+    call(params === undefined ? {} : JSON.parse(params as string), context),
+  );
+}
+
+function native(
+  peers: Peers,
+  name: string,
+  answer: Answer,
+  call: (context: Context, given: unknown[]) => unknown,
+): NativeFunction {
+  const run = (peer: number, request: number, ...given: unknown[]): string | undefined => {
+    const driver = peers.at(peer);
+    if (driver === undefined) return undefined;
+    try {
+      const value = call(new Context(driver, request), given);
+      if (typeof value === 'string') return answer(driver, request, value);
+      if (!isThenable(value)) return answered(driver, request, value);
+      driver.suspended(request, name);
+      value.then(
+        (late) => resumed(driver, request, () => answered(driver, request, late)),
+        (error) => resumed(driver, request, () => fail(driver, request, error, name)),
+      );
+    } catch (error) {
+      fail(driver, request, error, name);
+    }
+    return undefined;
+  };
+  /** Answers; a text that is the answer has to be handed over when it comes late. */
+  const answered = (driver: Driver, request: number, value: unknown): undefined => {
+    try {
+      const text = answer(driver, request, value);
+      if (text !== undefined) driver.channel.text(request, text);
+    } catch (error) {
+      fail(driver, request, error, name);
+    }
+  };
+  return new binding.NativeFunction(name, run);
+}
+
+function resumed(driver: Driver, request: number, then: () => void): void {
+  driver.resumed(request);
+  then();
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return value instanceof Promise || typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function';
+}

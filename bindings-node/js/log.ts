@@ -1,0 +1,54 @@
+/** What the author hears, on standard error; and what a handler tells the client, through `ctx.log`. */
+
+/** The severities of log messages, mildest first. */
+export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
+
+/** How severe a log message is. */
+export type LogLevel = (typeof LEVELS)[number];
+
+/** Tells at one level: `data` is any JSON value, `logger` the name of what logs. */
+export type LogAt = (data: unknown, logger?: string) => void;
+
+/**
+ * Tells the client of a request what its handler is doing: `ctx.log('info', …)` or `ctx.log.info(…)`. Nothing is sent
+ * that it did not ask for.
+ */
+export type Log = ((level: LogLevel, data: unknown, logger?: string) => void) & { readonly [L in LogLevel]: LogAt };
+
+/** What sends a message: a level, JSON text, and the name of a logger. */
+export type SendLog = (level: string, data: string, logger: string | undefined) => void;
+
+/** `ctx.log` around what sends. */
+export function logOf(send: SendLog): Log {
+  const log = (level: LogLevel, data: unknown, logger?: string): void =>
+    send(level, JSON.stringify(data) ?? 'null', logger);
+  const levels = LEVELS.map((level) => [level, (data: unknown, logger?: string) => log(level, data, logger)]);
+  return Object.assign(log, Object.fromEntries(levels)) as Log;
+}
+
+/** What a handler threw: the stack is the author's, the client hears only that the read failed. */
+export function failed(name: string, what: string, error: unknown): void {
+  console.error(`mcp-resources: ${name} failed: ${what}`, error);
+}
+
+/** An answer that the request cannot have. */
+export function misused(what: string): void {
+  console.error(`mcp-resources: ${what}`);
+}
+
+/** A handler that kept the event loop from everything else. */
+export function held(name: string, milliseconds: number): void {
+  const span = Math.round(milliseconds);
+  console.warn(`mcp-resources: ${name} has held the event loop for ${span} ms; everything else waited`);
+}
+
+/** Something kept the event loop from everything else: probably a handler that was at work. */
+export function stalled(names: string, milliseconds: number): void {
+  const span = Math.round(milliseconds);
+  console.warn(`mcp-resources: the event loop was held for ${span} ms while ${names} was at work`);
+}
+
+/** What may not be what the author meant. */
+export function warned(server: string, warning: string): void {
+  console.warn(`mcp-resources: ${server}: ${warning}`);
+}

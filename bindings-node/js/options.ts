@@ -1,0 +1,242 @@
+/** What a server and its resources are described with. */
+import type { ResourceFields } from './binding.js';
+import type { AnyFunction } from './functions.js';
+import type { CacheHint, CacheScope, JsonObject } from './results.js';
+import type { StandardSchema } from './schema.js';
+
+/** A picture of a resource or a server. */
+export interface Icon {
+  /** Where it is: an `http:`, `https:` or `data:` URI. */
+  readonly src: string;
+  /** Its media type, where `src` does not say it. */
+  readonly mimeType?: string;
+  /** The sizes it is made for: `48x48`, or `any`. */
+  readonly sizes?: readonly string[];
+  /** The theme it is made for. Default: either. */
+  readonly theme?: 'light' | 'dark';
+}
+
+/** How a server presents itself. */
+export interface ServerInfo {
+  /** Its name, for programs. */
+  readonly name: string;
+  /** Its own version. Default `0.0.0`. */
+  readonly version?: string;
+  /** A name for people. */
+  readonly title?: string;
+  /** What it is. */
+  readonly description?: string;
+  /** Where to read more. */
+  readonly websiteUrl?: string;
+  /** Pictures of it. */
+  readonly icons?: readonly Icon[];
+}
+
+/** The bounds of a server: sizes in bytes, times in milliseconds. What is left out keeps its default. */
+export interface Limits {
+  /** Longest line on stdio. Default 4 MiB. */
+  readonly message?: number;
+  /** Deepest nesting of arrays and objects in a message. Default 64. */
+  readonly nesting?: number;
+  /** Most elements of a batch. Default 256. */
+  readonly batch?: number;
+  /** Longest URI. Default 64 KiB. */
+  readonly uri?: number;
+  /** Most resources that may be registered. Default 1,000,000. */
+  readonly resources?: number;
+  /** Most templates that may be registered. Default 10,000. */
+  readonly templates?: number;
+  /** Most unanswered requests of one connection. Default 1,024, at most 1,048,576. */
+  readonly inFlight?: number;
+  /** Items on a page of a list. Default 100. */
+  readonly page?: number;
+  /** Items that one list call may examine. Default 10,000. */
+  readonly listScan?: number;
+  /** Items that a lister without paging may return. Default 100,000. */
+  readonly listSource?: number;
+  /** How long its answer is kept. Default 60,000. */
+  readonly listTtl?: number;
+  /** How many such answers are kept. Default 256. */
+  readonly listCache?: number;
+  /** Subscriptions of one connection. Default 10,000. */
+  readonly subscriptions?: number;
+  /** URIs that one listen may name. Default 10,000. */
+  readonly filterUris?: number;
+  /** URIs that all subscriptions of one connection may name together. Default 100,000. */
+  readonly watchedUris?: number;
+  /** Contents of one reply before encoding. Default 16 MiB. */
+  readonly contents?: number;
+  /** Contents of all replies that are being gathered. Default 256 MiB. */
+  readonly contentsTotal?: number;
+  /** Above this no further request is read until the output has drained. Default 1 MiB. */
+  readonly output?: number;
+  /** When a read that is unanswered fails. Default 30,000. */
+  readonly readTimeout?: number;
+  /** The same for a completion. Default 5,000. */
+  readonly completionTimeout?: number;
+  /** Values of one completion. Default 100. */
+  readonly completionValues?: number;
+  /** Least time between two updates of one URI. Default 50. */
+  readonly coalesce?: number;
+  /** Least time between two progress notifications of one request. Default 50. */
+  readonly progressInterval?: number;
+  /** Log messages of one request. Default 1,000. */
+  readonly logMessages?: number;
+  /** Longest request state or cursor. Default 64 KiB. */
+  readonly state?: number;
+  /** How long a request state is accepted. Default 600,000. */
+  readonly stateTtl?: number;
+  /** Questions to a client that wait for an answer. Default 64. */
+  readonly asks?: number;
+  /** How long what is in flight may still finish after the end of input. Default 1,000. */
+  readonly grace?: number;
+}
+
+/** How a server behaves. */
+export interface ServerOptions {
+  /** How a model is to use it. */
+  readonly instructions?: string;
+  /** The bounds. */
+  readonly limits?: Limits;
+  /** The revisions of the protocol to serve. Default: all five. */
+  readonly revisions?: Iterable<string>;
+  /** Whether clients may subscribe. Default `true`. */
+  readonly subscribe?: boolean;
+  /** Whether changes of the lists are announced. Default `true`. */
+  readonly listChanged?: boolean;
+  /** Whether completion is offered. Default: when something completes. */
+  readonly completions?: boolean;
+  /** Whether `ctx.log` reaches clients. Default `false`. */
+  readonly logging?: boolean;
+  /** Whether each result names the server. Default `true`. */
+  readonly serverInfoInResults?: boolean;
+  /** Whether a client is told that it may not see a resource, rather than that there is none. Default `false`. */
+  readonly explicitDenials?: boolean;
+  /** How long lists may be kept. Default: not at all. */
+  readonly listCache?: CacheHint;
+  /** How long the server's description may be kept. Default: not at all. */
+  readonly discoverCache?: CacheHint;
+  /**
+   * Secrets of at least 16 bytes, shared by all processes of a deployment, for cursors and states. The first seals,
+   * all open.
+   */
+  readonly keys?: Iterable<Uint8Array>;
+  /** Capabilities of extensions to declare, with their settings. */
+  readonly extensions?: Readonly<Record<string, JsonObject>>;
+}
+
+/** What resources and templates have in common. */
+export interface Details {
+  /** A name for programs. Default: the function's, else the URI or template. */
+  readonly name?: string;
+  /** A label for people. */
+  readonly title?: string;
+  /** What it is. */
+  readonly description?: string;
+  /** Its media type; of a template, that of all its resources. */
+  readonly mimeType?: string;
+  /** Pictures of it. */
+  readonly icons?: readonly Icon[];
+  /** For whom it is. */
+  readonly audience?: readonly ('user' | 'assistant')[];
+  /** How important it is, from 0 to 1. */
+  readonly priority?: number;
+  /** When it was changed: a `Date`, or an ISO 8601 text with its zone. */
+  readonly lastModified?: Date | string;
+  /** Members of `_meta`. */
+  readonly meta?: JsonObject;
+  /** For how many milliseconds its contents may be kept. Default 0. */
+  readonly ttlMs?: number;
+  /** By whom: `public` only if they are the same for everyone. Default `private`. */
+  readonly cacheScope?: CacheScope;
+  /** Whether a subscription to it also hears of the resources beneath it. Default `false`. */
+  readonly children?: boolean;
+  /** Its size in bytes, for a resource without variables. */
+  readonly size?: number;
+}
+
+/** One resource, at one URI. */
+export interface Resource extends Details {
+  /** Its URI. */
+  readonly uri: string;
+}
+
+/** What is known of a template's variable. The core checks values against it, publishes it, and completes `values`. */
+export interface Param {
+  /** The type of the value, which becomes a number or a boolean. Default: any text. */
+  readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'date-time' | 'uuid';
+  /** The values that are allowed. */
+  readonly values?: readonly string[];
+  /** A regular expression that the whole value must match. */
+  readonly pattern?: string;
+  /** What it is, for people and models. */
+  readonly description?: string;
+}
+
+/** What is known of a variable: in our words, or a schema of zod, valibot, arktype or any library of that interface. */
+export type AnyParameter = Param | StandardSchema;
+
+const DETAILS = [
+  'name',
+  'title',
+  'description',
+  'mimeType',
+  'icons',
+  'audience',
+  'priority',
+  'lastModified',
+  'meta',
+  'ttlMs',
+  'cacheScope',
+  'children',
+  'size',
+] as const satisfies readonly (keyof Details)[];
+
+/** Further options of `ResourceServer.resource`. */
+const REGISTRATION = ['vars', 'extraQuery', 'parameters', 'complete', 'list', 'pages'];
+
+const SERVER_OPTIONS = [
+  'instructions',
+  'limits',
+  'revisions',
+  'subscribe',
+  'listChanged',
+  'completions',
+  'logging',
+  'serverInfoInResults',
+  'explicitDenials',
+  'listCache',
+  'discoverCache',
+  'keys',
+  'extensions',
+] as const satisfies readonly (keyof ServerOptions)[];
+
+/** Refuses options of a server that there are not. */
+export function checkServerOptions(options: ServerOptions): void {
+  refuseUnknown(options, SERVER_OPTIONS);
+}
+
+/** Refuses options of a registration that there are not, or that a resource without variables cannot have. */
+export function checkRegistration(options: object, isTemplate: boolean): void {
+  refuseUnknown(options, isTemplate ? [...DETAILS, ...REGISTRATION] : [...DETAILS, 'parameters']);
+}
+
+/** A resource, or the details of a template, as the compiled part takes them. */
+export function describe(resource: Details & { readonly uri?: string }): ResourceFields {
+  const { lastModified, meta } = resource;
+  const fields: Record<string, unknown> = { uri: resource.uri };
+  for (const name of DETAILS) fields[name] = resource[name];
+  if (lastModified instanceof Date) fields.lastModified = lastModified.toISOString();
+  if (meta !== undefined) fields.meta = JSON.stringify(meta);
+  return fields as ResourceFields;
+}
+
+/** The name of a function, if it has one that says something. */
+export function nameOf(call: AnyFunction): string | undefined {
+  return call.name === '' || call.name === 'anonymous' ? undefined : call.name;
+}
+
+function refuseUnknown(options: object, known: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new TypeError(`there is no option ${JSON.stringify(unknown)}`);
+}

@@ -1,0 +1,240 @@
+/** The server: what an author registers, and how it is run. */
+import { randomBytes } from 'node:crypto';
+import { binding, type Edit, type NativeFunction, type Server } from './binding.js';
+import type { Context } from './context.js';
+import { Peers } from './driver.js';
+import { translated } from './errors.js';
+import { type AnyFunction, method, reader } from './functions.js';
+import { type Reader, ResourceHandler, type ResourceOptions } from './handler.js';
+import { warned } from './log.js';
+import {
+  type AnyParameter,
+  checkServerOptions,
+  describe,
+  nameOf,
+  type Resource,
+  type ServerInfo,
+  type ServerOptions,
+} from './options.js';
+import type { JsonObject, MethodResult } from './results.js';
+import type { Variables } from './template-types.js';
+import type { Variable } from './templates.js';
+
+/** The lists of which changes can be told. */
+export type Lists = 'resources' | 'tools' | 'prompts';
+
+/** Where the contents of an added resource come from: one of the three. */
+export interface ResourceSource {
+  /** A text that never changes. */
+  readonly text?: string;
+  /** Bytes that never change. */
+  readonly bytes?: Uint8Array;
+  /** A function that reads it. */
+  readonly read?: Reader<Record<string, never>>;
+}
+
+/** How a method that is not ours is declared. */
+export interface MethodOptions {
+  /** The member of the params that the HTTP header `Mcp-Name` repeats. */
+  readonly nameParam?: string;
+  /** A capability to declare: its name and settings. */
+  readonly capability?: readonly [name: string, settings: JsonObject];
+  /** What it lists, if clients may listen to changes of that. */
+  readonly lists?: 'tools' | 'prompts';
+}
+
+/** Answers a method that is not ours: called with its params, returns the members of the result. */
+export type Method = (params: JsonObject, ctx: Context) => MethodAnswer | PromiseLike<MethodAnswer>;
+/** What a method may return. */
+export type MethodAnswer = MethodResult | object | null | undefined | void;
+
+/** A server of resources. */
+export class ResourceServer {
+  /** Its name, for programs. */
+  readonly name: string;
+  /** As the compiled part and `mcp-resources/testing` take it. */
+  readonly native: Server;
+  /** Its clients. */
+  readonly peers = new Peers();
+  readonly #readers = new WeakMap<AnyFunction, Map<boolean, NativeFunction>>();
+  readonly #warned = new Set<string>();
+  #batch: Edit[] | undefined;
+  #isServing = false;
+
+  /**
+   * @param info - how it presents itself.
+   * @param options - how it behaves.
+   * @throws {TypeError} an option has a value that it cannot have.
+   */
+  constructor(info: ServerInfo, options: ServerOptions = {}) {
+    checkServerOptions(options);
+    const { name, version = '0.0.0', ...about } = info;
+    const { extensions = {}, keys, revisions, limits, ...rest } = options;
+    const fields = {
+      ...about,
+      ...rest,
+      processKey: randomBytes(32),
+      extensions: Object.entries(extensions).map(([id, settings]) => [id, JSON.stringify(settings)]),
+      ...(keys && { keys: [...keys] }),
+      ...(revisions && { revisions: [...revisions] }),
+      ...(limits && { limits: { ...limits } }),
+    };
+    this.name = name;
+    this.native = translated(() => new binding.Server(name, version, fields as never));
+  }
+
+  /**
+   * Registers the reader of a resource or, if `uri` has variables, of a template.
+   *
+   * The reader is called with the variables by name, typed by the template's text, `vars` and `parameters`, and with a
+   * `Context`.
+   *
+   * @throws {RegistrationError} the URI, a detail or an option is wrong.
+   */
+  resource<const T extends string>(uri: T, read: Reader<Variables<T>>): ResourceHandler<T>;
+  resource<
+    const T extends string,
+    const V extends Readonly<Record<string, Variable>> = {},
+    const P extends Readonly<Record<string, AnyParameter>> = {},
+  >(uri: T, options: ResourceOptions<T, V, P>, read: Reader<Variables<T, V, P>>): ResourceHandler<T>;
+  resource(uri: string, options: ResourceOptions | AnyFunction, read?: AnyFunction): ResourceHandler {
+    const [given, call] = typeof options === 'function' ? [{}, options] : [options, read];
+    if (typeof call !== 'function') throw new TypeError(`${uri} has no function that reads it`);
+    return new ResourceHandler(this.#registrar, uri, given, call);
+  }
+
+  /**
+   * Adds a resource: with a constant `text` or constant `bytes`, or a function that reads it. Also while the server
+   * runs; clients are told that the list has changed.
+   *
+   * @throws {RegistrationError} the URI is registered already, or a field is wrong.
+   */
+  addResource(resource: Resource, { text, bytes, read }: ResourceSource): void {
+    const given = [text, bytes, read].filter((source) => source !== undefined);
+    if (given.length !== 1) throw new TypeError('give one of text, bytes and read');
+    const source = text ?? bytes ?? this.#reader(read as AnyFunction, resource);
+    this.#publish([translated(() => binding.Edit.addResource(describe(resource), source))]);
+  }
+
+  /**
+   * Removes the resource with this URI, in any spelling; nothing if there is none.
+   * @throws {InvalidUri} it is not a URI.
+   */
+  removeResource(uri: string): void {
+    this.#publish([binding.Edit.removeResource(uri)]);
+  }
+
+  /** Removes the template with exactly this text; nothing if there is none. */
+  removeTemplate(uriTemplate: string): void {
+    this.#publish([binding.Edit.removeTemplate(uriTemplate)]);
+  }
+
+  /**
+   * Publishes what `body` adds and removes all at once, or not at all if something is wrong. Much faster for many
+   * templates. `body` is not to wait for anything.
+   */
+  batch<R>(body: () => R): R {
+    if (this.#batch !== undefined) throw new Error('a batch is open already');
+    this.#batch = [];
+    try {
+      const result = body();
+      const edits = this.#batch;
+      this.#batch = undefined;
+      this.#publish(edits);
+      return result;
+    } finally {
+      this.#batch = undefined;
+    }
+  }
+
+  /**
+   * Answers a method that is not ours. To be declared before the first resource is registered.
+   *
+   * @param name - its name, such as `vendor/thing`.
+   * @throws {RegistrationError} it is a method of ours, or too late.
+   */
+  method(name: string, call: Method): void;
+  method(name: string, options: MethodOptions, call: Method): void;
+  method(name: string, options: MethodOptions | AnyFunction, call?: AnyFunction): void {
+    const [{ nameParam, capability, lists }, own] =
+      typeof options === 'function' ? [{} as MethodOptions, options] : [options, call];
+    if (typeof own !== 'function') throw new TypeError(`${name} has no function that answers it`);
+    const about = {
+      ...(nameParam !== undefined && { nameParam }),
+      ...(lists !== undefined && { lists }),
+      ...(capability && { capability: [capability[0], JSON.stringify(capability[1])] as [string, string] }),
+    };
+    translated(() => this.native.extend(name, method(this.peers, nameOf(own) ?? name, own), about));
+  }
+
+  /**
+   * Tells those who watch this URI that its contents have changed.
+   * @throws {InvalidUri} it is not a URI.
+   */
+  notifyUpdated(uri: string): void {
+    translated(() => this.native.notifyUpdated(uri));
+  }
+
+  /** Tells clients that what listers give has changed. */
+  notifyListChanged(lists: Lists = 'resources'): void {
+    translated(() => this.native.notifyListChanged(lists));
+  }
+
+  /**
+   * Serves standard input and output until the client closes its end, or SIGTERM or SIGINT comes.
+   *
+   * Takes descriptors 0 and 1 away from everything else in the process. What else keeps the process alive then is the
+   * program's own affair after the end of input; after a signal the process ends.
+   */
+  async run(): Promise<void> {
+    const { serve } = await import('./stdio.js');
+    await this.#serve(() => serve(this.native, this.peers, { signals: true }));
+  }
+
+  /**
+   * The same without signals. When `signal` is aborted, it ends as if the client had closed its end.
+   */
+  async serveStdio({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    const { serve } = await import('./stdio.js');
+    await this.#serve(() => serve(this.native, this.peers, { signals: false, ...(signal && { signal }) }));
+  }
+
+  async #serve(serve: () => Promise<void>): Promise<void> {
+    if (this.#isServing) throw new Error('standard input and output are being served already');
+    this.#isServing = true;
+    try {
+      await serve();
+    } finally {
+      this.#isServing = false;
+    }
+  }
+
+  get #registrar(): { publish: (edits: Edit[]) => void; peers: Peers } {
+    return { publish: (edits) => this.#publish(edits), peers: this.peers };
+  }
+
+  /** What is called for a function, made once for all resources that it reads. */
+  #reader(call: AnyFunction, { uri, mimeType }: Resource): NativeFunction {
+    const isTyped = mimeType === undefined;
+    const made = this.#readers.get(call) ?? new Map<boolean, NativeFunction>();
+    let found = made.get(isTyped);
+    if (found === undefined) {
+      found = reader(this.peers, nameOf(call) ?? uri, call, { json: isTyped ? 'application/json' : undefined });
+      made.set(isTyped, found);
+      this.#readers.set(call, made);
+    }
+    return found;
+  }
+
+  #publish(edits: Edit[]): void {
+    if (this.#batch !== undefined) {
+      this.#batch.push(...edits);
+      return;
+    }
+    for (const warning of translated(() => this.native.publish(edits))) {
+      if (this.#warned.has(warning)) continue;
+      this.#warned.add(warning);
+      warned(this.name, warning);
+    }
+  }
+}

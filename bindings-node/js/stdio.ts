@@ -1,0 +1,193 @@
+/**
+ * Standard input and output on the event loop. libuv reads into one buffer, the compiled part answers and writes. Here
+ * is only what happens now and then: waiting for room, time, and the end.
+ */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import tty from 'node:tty';
+import type { Channel, Server } from './binding.js';
+import { Driver, type Peers } from './driver.js';
+
+const CHUNK = 65_536;
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** Serves until the end of input, a signal, or `signal`; then lets what is in flight finish. */
+export async function serve(
+  server: Server,
+  peers: Peers,
+  { signals, signal }: { readonly signals: boolean; readonly signal?: AbortSignal },
+): Promise<void> {
+  const driver = new Stdio(server, peers);
+  let isInterrupted = false;
+  const interrupt = (): void => {
+    isInterrupted = true;
+    driver.interrupt();
+  };
+  const stop = (): void => driver.stop();
+  if (signals) for (const name of SIGNALS) process.once(name, interrupt);
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop);
+  try {
+    await driver.stopping;
+    await driver.close(server.grace);
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    for (const name of SIGNALS) process.removeListener(name, interrupt);
+    if (isInterrupted) exitAfter(server.grace);
+  }
+}
+
+/** Ends a process that was told to, if something else would keep it alive. */
+function exitAfter(milliseconds: number): void {
+  setTimeout(() => process.exit(), milliseconds).unref();
+}
+
+class Stdio extends Driver {
+  /** Resolved when no further input is wanted. */
+  readonly stopping: Promise<void>;
+  readonly #server: Server;
+  readonly #idle: Promise<void>;
+  readonly #input: Input;
+  #writer: Writable | undefined;
+  #stop = (): void => {};
+  #rest = (): void => {};
+
+  constructor(server: Server, peers: Peers) {
+    super(server, peers, { stdio: true });
+    this.#server = server;
+    this.stopping = new Promise((resolve) => {
+      this.#stop = resolve;
+    });
+    this.#idle = new Promise((resolve) => {
+      this.#rest = resolve;
+    });
+    this.#input = new Input(this.channel);
+  }
+
+  /** No further input is wanted. */
+  stop(): void {
+    this.#stop();
+  }
+
+  /** A signal: open listens end with their results. */
+  interrupt(): void {
+    this.#server.shutdown();
+    this.#stop();
+  }
+
+  /** Lets what is in flight finish within the grace, cancels the rest, and writes what the client still takes. */
+  async close(grace: number): Promise<void> {
+    this.#input.pause(true);
+    try {
+      this.channel.stop();
+      if (await this.#rests(grace)) return;
+      this.channel.cancelAll();
+      await this.#rests(grace);
+    } finally {
+      this.release();
+      this.#input.close();
+      this.#writer?.destroy();
+    }
+  }
+
+  protected override read(wanted: boolean): void {
+    this.#input.pause(!wanted);
+  }
+
+  /** The client takes no more now: libuv waits for room. */
+  protected override output(): void {
+    this.#writer ??= openWriter(this.channel.openOutput(), () => this.#gone());
+    this.#writer.write(this.channel.take(), (error) => {
+      if (!error && !this.isReleased) this.channel.drained();
+    });
+  }
+
+  protected override ended(): void {
+    this.#stop();
+  }
+
+  protected override idle(): void {
+    this.#rest();
+  }
+
+  /** Nobody reads any longer: nothing is kept for them. */
+  #gone(): void {
+    if (!this.isReleased) this.channel.drained();
+    this.#stop();
+  }
+
+  /** Whether all is answered and written within the time. The timer keeps the process alive. */
+  async #rests(milliseconds: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(resolve, milliseconds, false);
+    });
+    const rests = await Promise.race([this.#idle.then(() => true), late]);
+    clearTimeout(timer);
+    return rests;
+  }
+}
+
+/** Where requests come from: a pipe, a socket, a terminal or a file. */
+class Input {
+  readonly #stream: Readable;
+  #paused = false;
+
+  constructor(channel: Channel) {
+    const fd = channel.openInput();
+    this.#stream = this.#openSocket(fd, channel) ?? openReader(fd, channel);
+    this.#stream.on('end', () => channel.end());
+    this.#stream.on('error', () => channel.end());
+  }
+
+  /** Reads no more for now, or goes on. */
+  pause(paused: boolean): void {
+    this.#paused = paused;
+    if (paused) this.#stream.pause();
+    else this.#stream.resume();
+  }
+
+  close(): void {
+    this.#stream.destroy();
+  }
+
+  /** libuv reads into one buffer, and only a length crosses. `undefined` where it has no such handle: for a file. */
+  #openSocket(fd: number, channel: Channel): Socket | undefined {
+    const buffer = Buffer.allocUnsafeSlow(CHUNK);
+    const callback = (count: number): boolean => {
+      channel.received(count);
+      return !this.#paused;
+    };
+    if (tty.isatty(fd)) return undefined;
+    try {
+      const options: SocketConstructorOpts & { onread: OnReadOpts } = {
+        fd,
+        readable: true,
+        writable: false,
+        allowHalfOpen: true,
+        onread: { buffer, callback },
+      };
+      const socket = new Socket(options);
+      channel.setBuffer(buffer);
+      return socket;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function openReader(fd: number, channel: Channel): Readable {
+  const stream: Readable = tty.isatty(fd) ? new tty.ReadStream(fd) : createReadStream('', { fd, highWaterMark: CHUNK });
+  return stream.on('data', (chunk: Buffer) => channel.feed(chunk));
+}
+
+function openWriter(fd: number, gone: () => void): Writable {
+  let stream: Writable;
+  try {
+    stream = tty.isatty(fd) ? new tty.WriteStream(fd) : new Socket({ fd, readable: false, writable: true });
+  } catch {
+    stream = createWriteStream('', { fd });
+  }
+  return stream.on('error', gone);
+}

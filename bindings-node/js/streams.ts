@@ -1,0 +1,85 @@
+/** Contents that come in chunks: gathered as they come, within the bound of a reply; nothing is sent before the last. */
+
+import { bytesOf } from './bytes.js';
+import type { Driver } from './driver.js';
+import { translated } from './errors.js';
+
+/** What a stream yields. */
+export type Chunk = string | ArrayBufferView | ArrayBufferLike;
+
+/** What a handler may return to be gathered. */
+export type Stream = AsyncIterable<Chunk> | AsyncIterator<Chunk> | Iterator<Chunk> | ReadableStream<Chunk>;
+
+/** A stream, ready: `stop` ends it while it waits for a chunk. */
+interface Source {
+  readonly chunks: AsyncIterable<Chunk>;
+  readonly stop: () => unknown;
+}
+
+/** Whether chunks can be taken from it: an iterator, or what is iterated asynchronously. */
+export function isStream(value: unknown): value is Stream {
+  if (value === null || typeof value !== 'object') return false;
+  return Symbol.asyncIterator in value || typeof (value as Partial<Iterator<Chunk>>).next === 'function';
+}
+
+/** Takes all chunks, as long as somebody waits for them, and answers. Throws or rejects with what the stream does. */
+export function gather(driver: Driver, request: number, stream: Stream, name: string): Promise<void> | undefined {
+  const { channel } = driver;
+  const gathered = channel.gather(request);
+  const push = (chunk: Chunk) => translated(() => gathered?.push(bytes(chunk)));
+  const finish = () => (gathered === null ? channel.fail(request, {}) : channel.gathered(request, gathered));
+  if (Symbol.iterator in stream) {
+    for (const chunk of stream as Iterable<Chunk>) push(chunk);
+    finish();
+    return undefined;
+  }
+  const source = open(stream);
+  let isWanted = gathered !== null;
+  const take = async (): Promise<void> => {
+    try {
+      for await (const chunk of source.chunks) {
+        if (!isWanted) break;
+        push(chunk);
+      }
+    } finally {
+      driver.resumed(request);
+    }
+    finish();
+  };
+  driver.suspended(request, name);
+  driver.whenCancelled(request, () => {
+    isWanted = false;
+    source.stop();
+  });
+  return take();
+}
+
+function bytes(chunk: Chunk): string | Uint8Array {
+  const found = typeof chunk === 'string' ? chunk : bytesOf(chunk);
+  if (found === undefined) throw new TypeError('a stream of contents yields texts or bytes');
+  return found;
+}
+
+function open(stream: Stream): Source {
+  if (stream instanceof ReadableStream) return openWeb(stream);
+  if (Symbol.asyncIterator in stream) {
+    const iterator = stream[Symbol.asyncIterator]();
+    const { destroy } = stream as { destroy?: () => void };
+    const stop = () => (destroy === undefined ? iterator.return?.() : destroy.call(stream));
+    return { chunks: { [Symbol.asyncIterator]: () => iterator }, stop };
+  }
+  // What is awaited need not be a promise: an iterator of either sort will do.
+  const iterator = stream as AsyncIterator<Chunk>;
+  return { chunks: { [Symbol.asyncIterator]: () => iterator }, stop: () => iterator.return?.() };
+}
+
+/** Its own iterator cannot be stopped while it waits. */
+function openWeb(stream: ReadableStream<Chunk>): Source {
+  const reader = stream.getReader();
+  const stop = async (): Promise<IteratorReturnResult<undefined>> => {
+    await reader.cancel();
+    return { done: true, value: undefined };
+  };
+  const next = () => reader.read() as Promise<IteratorResult<Chunk>>;
+  return { chunks: { [Symbol.asyncIterator]: () => ({ next, return: stop }) }, stop };
+}
