@@ -17,6 +17,7 @@ MODERN_META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 PATIENCE = 10.0
 
 
@@ -94,9 +95,7 @@ class Session:
 
 
 async def initialize(app: Any, **headers: str) -> Session:
-    client = {"name": "test", "version": "1"}
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
-    call = Call(app, request(0, "initialize", **params), **headers)
+    call = Call(app, request(0, "initialize", **HELLO), **headers)
     assert (await call.json())["result"]["protocolVersion"] == "2025-11-25"
     session = Session(app, call.headers["mcp-session-id"])
     session.headers |= headers
@@ -241,7 +240,7 @@ async def test_tokens(server: ResourceServer) -> None:
     statuses = {None: 401, "ada": 401, "ada.write": 403, "ada.read": 200, "a:b": 400, "broken": 503}
     for token, status in statuses.items():
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        call = Call(app, request(1, "initialize", protocolVersion="2025-11-25", capabilities={}), **headers)
+        call = Call(app, request(1, "initialize", **HELLO), **headers)
         await call.until(lambda call=call: call.done)
         assert call.status == status, token
         if status in (401, 403):
