@@ -56,6 +56,7 @@ same-bytes: setup # what the fixtures made each language send
 conformance: setup ## the official conformance suite, for every language that serves over HTTP
 	$(call step,The official conformance suite)
 	@tests/conformance/run-suite rust
+	@tests/conformance/run-suite python
 
 check: check-rust check-python ## format, lints, layering, documentation, stubs
 

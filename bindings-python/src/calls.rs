@@ -3,18 +3,17 @@
 use crate::context::{About, Context};
 use crate::convert::{Given, Sort};
 use crate::error;
-use crate::function::{Arguments, BindError, Function, Mode, Supply, value_to_py};
+use crate::function::{Arguments, BindError, Function, Mode, Supply};
 use crate::peer::Peer;
 use crate::pending::{Pending, Slot};
 use crate::queue::Job;
-use mcp_resources::connection::{
-    Answer, CallRequest, CompletionRequest, Event, Events, ListRequest, ReadRequest, RequestToken,
-};
+use crate::request::{Request, Work};
+use mcp_resources::connection::{Answer, Event, Events, RequestToken};
 use mcp_resources::error::ReadError;
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::PyTuple;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -39,13 +38,22 @@ pub(crate) fn handle_all<'m>(
     peer: &Arc<dyn Peer>,
     events: impl IntoIterator<Item = Event<'m>>,
 ) -> PyResult<()> {
+    do_all(py, peer, events.into_iter().map(Work::of))
+}
+
+/// Does work, and what comes of it.
+pub(crate) fn do_all<'m>(
+    py: Python<'_>,
+    peer: &Arc<dyn Peer>,
+    work: impl IntoIterator<Item = Work<'m>>,
+) -> PyResult<()> {
     let mut result = Ok(());
     let mut rest = Vec::new();
-    for event in events {
-        collect(handle(py, peer, event), &mut rest, &mut result);
+    for work in work {
+        collect(one(py, peer, &work), &mut rest, &mut result);
     }
     while let Some(event) = rest.pop() {
-        collect(handle(py, peer, event), &mut rest, &mut result);
+        collect(one(py, peer, &Work::of(event)), &mut rest, &mut result);
     }
     result
 }
@@ -57,82 +65,23 @@ fn collect(outcome: PyResult<Events<'static>>, rest: &mut Vec<Event<'static>>, r
     }
 }
 
-fn handle(py: Python<'_>, peer: &Arc<dyn Peer>, event: Event<'_>) -> PyResult<Events<'static>> {
-    match event {
-        Event::Read(request) => read(py, peer, request),
-        Event::Complete(request) => complete(py, peer, request),
-        Event::List(request) => list(py, peer, request),
-        Event::Call(request) => call(py, peer, request),
-        Event::Cancelled(token) => cancel(py, peer, token),
-        // Nothing of the binding asks a client, or looks at who watches.
-        Event::Replied { .. } | Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => {
-            Ok(Events::new())
-        }
+fn one(py: Python<'_>, peer: &Arc<dyn Peer>, work: &Work<'_>) -> PyResult<Events<'static>> {
+    match work {
+        Work::Ask(request) => ask(py, peer, request),
+        Work::Cancel(token) => cancel(py, peer, *token),
+        Work::Nothing => Ok(Events::new()),
     }
 }
 
-fn read(py: Python<'_>, peer: &Arc<dyn Peer>, request: ReadRequest<'_>) -> PyResult<Events<'static>> {
-    let ReadRequest { token, handler, uri, params, inputs, state, caller } = request;
-    let handler = peer.runtime().host.handler(handler);
-    let Some(handler) = handler.as_deref() else { return missing(peer, token) };
-    let value = |name: &str| params.as_ref().and_then(|params| params.get(name));
-    let values = |name: &str| value(name).map(|value| value_to_py(py, value)).transpose();
-    let about = || About::new(&caller).of(&uri).round(inputs.map(|inputs| inputs.raw()), state.clone());
-    let call = Call { peer, token, sort: Sort::Read, function: &handler.function, what: &uri };
-    call.run(py, &values, &about)
-}
-
-fn complete(
-    py: Python<'_>,
-    peer: &Arc<dyn Peer>,
-    request: CompletionRequest<'_>,
-) -> PyResult<Events<'static>> {
-    let CompletionRequest { token, handler, variable, value, arguments, caller } = request;
-    let handler = peer.runtime().host.handler(handler);
-    let function = handler.as_ref().and_then(|handler| handler.completers.get(&*variable));
-    let Some(function) = function else { return missing(peer, token) };
-    let values = |name: &str| {
-        if name == "value" {
-            return Ok(Some(PyString::new(py, &value).into_any()));
-        }
-        let chosen = PyDict::new(py);
-        for (name, value) in &arguments {
-            chosen.set_item(&**name, &**value)?;
-        }
-        Ok(Some(chosen.into_any()))
+/// Calls one of the author's functions.
+fn ask(py: Python<'_>, peer: &Arc<dyn Peer>, request: &Request<'_>) -> PyResult<Events<'static>> {
+    let handler = peer.runtime().host.handler(request.handler);
+    let Some(function) = handler.as_deref().and_then(|handler| request.function(handler)) else {
+        // What was to be called has been removed in the meantime.
+        return Ok(peer.respond(request.token, Answer::Failed(ReadError::NotFound)).events);
     };
-    let call = Call { peer, token, sort: Sort::Complete, function, what: &variable };
-    call.run(py, &values, &|| About::new(&caller))
-}
-
-fn list(py: Python<'_>, peer: &Arc<dyn Peer>, request: ListRequest<'_>) -> PyResult<Events<'static>> {
-    let ListRequest { token, handler, cursor, caller, .. } = request;
-    let handler = peer.runtime().host.handler(handler);
-    let function = handler.as_ref().and_then(|handler| handler.lister.as_ref());
-    let Some(function) = function else { return missing(peer, token) };
-    let values = |_: &str| Ok(cursor.as_ref().map(|cursor| PyString::new(py, cursor).into_any()));
-    let about = || caller.as_ref().map(About::new).unwrap_or_default();
-    Call { peer, token, sort: Sort::List, function, what: "list" }.run(py, &values, &about)
-}
-
-fn call(py: Python<'_>, peer: &Arc<dyn Peer>, request: CallRequest<'_>) -> PyResult<Events<'static>> {
-    let CallRequest { token, handler, method, params, inputs, state, caller } = request;
-    let handler = peer.runtime().host.handler(handler);
-    let Some(handler) = handler.as_deref() else { return missing(peer, token) };
-    let values = |_: &str| {
-        let params = params.map_or_else(
-            || Ok(PyDict::new(py).into_any()),
-            |params| crate::context::loads(py, Some(params.raw())),
-        );
-        params.map(Some)
-    };
-    let call = Call { peer, token, sort: Sort::Call, function: &handler.function, what: &method };
-    call.run(py, &values, &|| About::new(&caller).round(inputs.map(|inputs| inputs.raw()), state.clone()))
-}
-
-/// What was to be called has been removed in the meantime.
-fn missing(peer: &Arc<dyn Peer>, token: RequestToken) -> PyResult<Events<'static>> {
-    Ok(peer.respond(token, Answer::Failed(ReadError::NotFound)).events)
+    let (token, sort, what) = (request.token, request.sort(), request.what());
+    Call { peer, token, sort, function, what }.run(py, &|name| request.value(py, name), &|| request.about())
 }
 
 /// Cancels a task. A function on a worker thread sees it in its context; one that has not started never does.

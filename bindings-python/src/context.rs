@@ -23,7 +23,7 @@ pub struct Context {
 }
 
 /// What the request says, owned.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct About {
     uri: Option<String>,
     principal: String,

@@ -1,51 +1,20 @@
 //! HTTP without a socket: what an ASGI server calls. Every rule is the core's; this moves its turns.
 
-use crate::calls;
-use crate::peer::{self, Effects, Peer, Runtime};
-use crate::queue::Queue;
+use crate::peer::Runtime;
 use crate::rules;
 use crate::server::Server;
-use mcp_resources::connection::{Answer, Encoded, Event, Events, RequestToken};
+use crate::web::{HeadParts, TurnParts, Way, Web, WebPeer, head_parts, seconds};
 use mcp_resources::http as core;
-use mcp_resources::http::{Denied, Head, Turn, Verified};
-use mcp_resources::hub::ConnectionId;
+use mcp_resources::http::{Denied, Head, Verified};
 use mcp_resources::principal::Principal;
-use mcp_resources::transport::{Cancelled, Detached};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-/// What all requests of one endpoint share.
-pub(crate) struct Web {
-    endpoint: Arc<core::Endpoint>,
-    runtime: Runtime,
-    /// The requests whose reply was detached.
-    detached: Mutex<HashMap<(ConnectionId, RequestToken), Cancelled>>,
-    /// Events for the loop that came up on another thread.
-    events: Mutex<Vec<(Arc<dyn Peer>, Event<'static>)>>,
-    wake_is_due: AtomicBool,
-    alarm: AtomicU64,
-}
-
-/// One request of one client.
-struct WebPeer {
-    web: Arc<Web>,
-    connection: ConnectionId,
-    /// `None` if the response is complete: then no event of it waits for an answer.
-    exchange: Option<core::Exchange>,
-}
-
-/// Status and headers.
-type HeadParts = (u16, Vec<(Vec<u8>, Vec<u8>)>);
 /// A response that is complete: its head and body.
 type ResponseParts<'py> = (HeadParts, Bound<'py, PyBytes>);
-/// The head, if it is decided now; a part of the body; whether that is the end; whether there is more already.
-type TurnParts<'py> = (Option<HeadParts>, Bound<'py, PyBytes>, bool, bool);
-
 /// An endpoint on the event loop of its driver.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Endpoint(Arc<Web>);
@@ -85,14 +54,8 @@ impl Endpoint {
         let session_ids = Box::new(move || session_id(&random));
         let endpoint = core::Endpoint::new(host.engine()?, rules::read(options)?, session_ids);
         let endpoint = endpoint.map_err(|error| rules::refused(driver.py(), &error))?;
-        let web = Arc::new(Web {
-            endpoint,
-            runtime: Runtime::new(host.clone(), driver, true)?,
-            detached: Mutex::default(),
-            events: Mutex::default(),
-            wake_is_due: AtomicBool::new(false),
-            alarm: AtomicU64::new(u64::MAX),
-        });
+        let web = Web::new(Runtime::new(host.clone(), driver, true)?);
+        web.settle(Way::Asgi(endpoint));
         host.serve(&web);
         Ok(Self(web))
     }
@@ -118,7 +81,7 @@ impl Endpoint {
         };
         let headers: Vec<_> = headers.iter().map(read).collect();
         let headers: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-        match self.0.endpoint.admit(&Head { verb, target, headers: &headers }) {
+        match self.0.endpoint()?.admit(&Head { verb, target, headers: &headers }) {
             Ok(admitted) => Ok(Admission::Admitted(Bound::new(py, Admitted(Some(admitted)))?)),
             Err(response) => Ok(Admission::Refused(response_parts(py, response))),
         }
@@ -132,7 +95,7 @@ impl Endpoint {
         body: &[u8],
     ) -> PyResult<(Exchange, TurnParts<'py>)> {
         let (now, mut out) = (self.0.runtime.host.clock.now(), Vec::new());
-        let opened = self.0.endpoint.open(&request.0, body, now, &mut out);
+        let opened = self.0.endpoint()?.open(&request.0, body, now, &mut out);
         let core::Opened { turn, exchange } = opened;
         let own = WebPeer { web: self.0.clone(), connection: turn.connection, exchange };
         let own = Arc::new(own);
@@ -142,41 +105,22 @@ impl Endpoint {
 
     /// It is time.
     fn timer(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.alarm.store(u64::MAX, Ordering::Release);
+        self.0.rung();
         self.0.runtime.host.tick(py)?;
-        let turns = self.0.endpoint.tick(self.0.runtime.host.clock.now());
+        let turns = self.0.endpoint()?.tick(self.0.runtime.host.clock.now());
         self.0.turns(py, turns)?;
         self.0.rearm(py)
     }
 
     /// Another thread has something for the loop.
     fn wake(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.wake_is_due.store(false, Ordering::Release);
-        let events = std::mem::take(&mut *lock(&self.0.events));
-        events.into_iter().try_for_each(|(peer, event)| calls::handle_all(py, &peer, [event]))?;
-        self.0.kick(py)?;
-        self.0.rearm(py)
+        self.0.work(py)
     }
-
-    /// Nothing waits to be written here.
-    fn flush(&self) {}
 
     /// Ends every session: what is in flight is cancelled.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let turns = self.0.endpoint.close(self.0.runtime.host.clock.now());
+        let turns = self.0.endpoint()?.close(self.0.runtime.host.clock.now());
         self.0.turns(py, turns)
-    }
-
-    /// How many sessions are open.
-    #[getter]
-    fn sessions(&self) -> usize {
-        self.0.endpoint.sessions_open()
-    }
-
-    /// How many handlers are suspended on the event loop.
-    #[getter]
-    fn suspended(&self) -> usize {
-        self.0.runtime.suspended()
     }
 }
 
@@ -258,162 +202,6 @@ impl Exchange {
     }
 }
 
-impl Web {
-    /// The hub has something for these connections.
-    pub(crate) fn tell(&self, py: Python<'_>, woken: &[ConnectionId]) -> PyResult<()> {
-        self.endpoint.wake(woken);
-        self.rearm(py)
-    }
-
-    /// Does what a turn asks for, and gives the rest to the writer.
-    fn turn<'py>(
-        self: &Arc<Self>,
-        py: Python<'py>,
-        (turn, out): (Turn<'_>, Vec<u8>),
-        own: &Arc<WebPeer>,
-    ) -> PyResult<TurnParts<'py>> {
-        let Turn { head, events, end, more, misuse, .. } = turn;
-        self.mark(own.connection, &events);
-        peer::logged(py, "", misuse.as_deref());
-        if !events.is_empty() {
-            let peer: Arc<dyn Peer> = own.clone();
-            calls::handle_all(py, &peer, events)?;
-            self.kick(py)?;
-        }
-        self.rearm(py)?;
-        Ok((head.map(head_parts), PyBytes::new(py, &out), end, more))
-    }
-
-    /// Turns of sessions that nobody writes.
-    fn turns(self: &Arc<Self>, py: Python<'_>, turns: Vec<Turn<'static>>) -> PyResult<()> {
-        turns.into_iter().try_for_each(|turn| {
-            let own = WebPeer { web: self.clone(), connection: turn.connection, exchange: None };
-            self.turn(py, (turn, Vec::new()), &Arc::new(own)).map(drop)
-        })
-    }
-
-    /// Those who work on what was cancelled may know.
-    fn mark(&self, connection: ConnectionId, events: &[Event<'_>]) {
-        for event in events {
-            if let Event::Cancelled(token) = event
-                && let Some(cancelled) = lock(&self.detached).get(&(connection, *token))
-            {
-                cancelled.set();
-            }
-        }
-    }
-
-    fn kick(&self, py: Python<'_>) -> PyResult<()> {
-        Queue::kick(self.runtime.host.queue.bind(py), &self.runtime.host)
-    }
-
-    /// Arms the loop's timer for the earliest deadline of the sessions and the hub, unless it rings before that anyway.
-    fn rearm(&self, py: Python<'_>) -> PyResult<()> {
-        let deadlines = [self.endpoint.deadline(), self.runtime.host.deadline()];
-        let Some(deadline) = deadlines.into_iter().flatten().min() else { return Ok(()) };
-        if deadline >= self.alarm.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        if !self.runtime.on_loop() {
-            return self.wake_loop(py);
-        }
-        self.alarm.store(deadline, Ordering::Release);
-        let delay = deadline.saturating_sub(self.runtime.host.clock.now().tick);
-        self.runtime.driver.call_method1(py, "alarm", (seconds(delay),)).map(drop)
-    }
-
-    fn wake_loop(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.wake_is_due.swap(true, Ordering::AcqRel) {
-            self.runtime.driver.call_method0(py, "wake")?;
-        }
-        Ok(())
-    }
-}
-
-impl WebPeer {
-    /// What the host must do after a turn that is not the writer's.
-    fn effects(&self, turn: Turn<'static>) -> Effects {
-        self.web.mark(self.connection, &turn.events);
-        Effects { events: turn.events, misuse: turn.misuse }
-    }
-
-    fn settled(&self, token: RequestToken) {
-        lock(&self.web.detached).remove(&(self.connection, token));
-    }
-}
-
-impl Peer for WebPeer {
-    fn runtime(&self) -> &Runtime {
-        &self.web.runtime
-    }
-
-    fn connection(&self) -> ConnectionId {
-        self.connection
-    }
-
-    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Effects {
-        match &self.exchange {
-            Some(exchange) => {
-                self.effects(exchange.respond(token, answer, self.web.runtime.host.clock.now()))
-            }
-            None => Effects { events: Events::new(), misuse: None },
-        }
-    }
-
-    fn detach(&self, token: RequestToken) -> Option<Detached> {
-        let reply = self.exchange.as_ref()?.detach(token)?;
-        let cancelled = lock(&self.web.detached).entry((self.connection, token)).or_default().clone();
-        Some(Detached { reply, cancelled })
-    }
-
-    fn finish(&self, token: RequestToken, encoded: Encoded) -> Effects {
-        self.settled(token);
-        match &self.exchange {
-            Some(exchange) => self.effects(exchange.finish(encoded, self.web.runtime.host.clock.now())),
-            None => Effects { events: Events::new(), misuse: None },
-        }
-    }
-
-    fn abandon(&self, token: RequestToken) {
-        self.settled(token);
-        if let Some(exchange) = &self.exchange {
-            exchange.abandon(token);
-        }
-    }
-
-    fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]) {
-        if let Some(exchange) = self.exchange.as_ref().filter(|_| !cancelled.get()) {
-            exchange.report(token, message);
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        false
-    }
-
-    /// The writer was woken already.
-    fn appended(self: Arc<Self>, py: Python<'_>, _: bool) -> PyResult<()> {
-        self.web.rearm(py)
-    }
-
-    fn write_elsewhere(&self) -> bool {
-        false
-    }
-
-    fn wake_loop(&self, py: Python<'_>) -> PyResult<()> {
-        self.web.wake_loop(py)
-    }
-
-    fn hand_over(self: Arc<Self>, py: Python<'_>, events: Events<'static>) -> PyResult<()> {
-        if events.is_empty() {
-            return Ok(());
-        }
-        let own = events.into_iter().map(|event| (self.clone() as Arc<dyn Peer>, event));
-        lock(&self.web.events).extend(own);
-        self.web.wake_loop(py)
-    }
-}
-
 /// A waker that calls a function.
 struct Calls(Py<PyAny>);
 
@@ -435,18 +223,4 @@ fn session_id(random: &Py<PyAny>) -> [u8; core::SESSION_ID_BYTES] {
 
 fn response_parts(py: Python<'_>, response: core::Response) -> ResponseParts<'_> {
     (head_parts(response.head), PyBytes::new(py, &response.body))
-}
-
-fn head_parts(head: core::ResponseHead) -> HeadParts {
-    let headers = head.headers.into_iter();
-    (head.status, headers.map(|(name, value)| (name.into(), value.into_owned().into_bytes())).collect())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a delay is short")]
-fn seconds(milliseconds: u64) -> f64 {
-    milliseconds as f64 / 1000.0
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,11 +11,14 @@ mod options;
 mod peer;
 mod pending;
 mod queue;
+mod request;
 mod resource;
 mod rules;
+mod serve;
 mod server;
 mod template;
 mod testing;
+mod web;
 
 /// The compiled part of the package `mcp_resources`.
 #[pyo3::pymodule(gil_used = true)]
@@ -36,6 +39,8 @@ mod _core {
     use super::queue::Queue;
     #[pymodule_export]
     use super::resource::{Icon, Resource};
+    #[pymodule_export]
+    use super::serve::{HttpServer, Verification};
     #[pymodule_export]
     use super::server::{Edit, Server};
     #[pymodule_export]

@@ -3,11 +3,11 @@
 use crate::channel::Link;
 use crate::error;
 use crate::function::Function;
-use crate::http::Web;
 use crate::options;
 use crate::queue::Queue;
 use crate::resource::{Resource, template};
 use crate::template::UriTemplate;
+use crate::web::Web;
 use mcp_resources::catalog::{Edit as CoreEdit, HandlerId, Source};
 use mcp_resources::engine::{Engine, Extension, Options, ServerInfo};
 use mcp_resources::hub::{ConnectionId, ListKinds};
@@ -275,11 +275,7 @@ impl Host {
 
     /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
     fn tell(&self, py: Python<'_>, woken: Vec<ConnectionId>) -> PyResult<()> {
-        for id in &woken {
-            if let Some(link) = self.link(*id) {
-                link.deliver(py)?;
-            }
-        }
+        self.tell_pipes(py, &woken)?;
         let webs: Vec<_> = lock(&self.webs).iter().filter_map(Weak::upgrade).collect();
         webs.iter().try_for_each(|web| web.tell(py, &woken))?;
         if self.deadline().is_some() {
@@ -287,6 +283,11 @@ impl Host {
             links.iter().try_for_each(|link| link.rearm(py))?;
         }
         Ok(())
+    }
+
+    /// Delivers to those at the end of a pipe.
+    pub(crate) fn tell_pipes(&self, py: Python<'_>, woken: &[ConnectionId]) -> PyResult<()> {
+        woken.iter().filter_map(|id| self.link(*id)).try_for_each(|link| link.deliver(py))
     }
 
     fn link(&self, id: ConnectionId) -> Option<Arc<Link>> {

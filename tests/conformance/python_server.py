@@ -190,7 +190,9 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["--stdio"]:
             server.run()
-        case ["--http" | "--asgi", port]:
+        case ["--http", port]:
+            server.run("http", port=int(port))
+        case ["--asgi", port]:
             import uvicorn
 
             uvicorn.run(server.asgi(), port=int(port), log_level="warning")

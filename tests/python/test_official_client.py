@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 
-SERVERS = ["rust", "python", "python --asgi"]
+SERVERS = ["rust", "rust --http", "python", "python --http", "python --asgi"]
 
 
 @pytest.fixture(autouse=True, params=SERVERS)

@@ -19,6 +19,7 @@ __all__ = [
     "Exchange",
     "Function",
     "Gather",
+    "HttpServer",
     "Icon",
     "Identified",
     "Match",
@@ -31,6 +32,7 @@ __all__ = [
     "TemplateSet",
     "UriTemplate",
     "Variable",
+    "Verification",
     "Words",
 ]
 
@@ -405,16 +407,8 @@ class Endpoint:
         """It is time."""
     def wake(self) -> None:
         """Another thread has something for the loop."""
-    def flush(self) -> None:
-        """Nothing waits to be written here."""
     def close(self) -> None:
         """Ends every session: what is in flight is cancelled."""
-    @property
-    def sessions(self) -> int:
-        """How many sessions are open."""
-    @property
-    def suspended(self) -> int:
-        """How many handlers are suspended on the event loop."""
 
 @final
 class Admitted:
@@ -459,6 +453,34 @@ class Exchange:
     @property
     def deadline(self) -> float | None:
         """In how many seconds `deliver` must be called at the latest."""
+
+@final
+class HttpServer:
+    """The native HTTP server: its threads read, answer what the engine can, and write."""
+    def __new__(cls, server: Server, driver: _Driver, options: Mapping[str, Any]) -> HttpServer: ...
+    def listen(self, host: str, port: int) -> int:
+        """Starts to listen, on threads of its own. Returns the port."""
+    def wake(self) -> None:
+        """A thread has something for the loop."""
+    def shutdown(self) -> None:
+        """No new request comes in; what is in flight has its grace. The driver hears of the end."""
+    def close(self) -> None:
+        """Lets go of the threads."""
+    @property
+    def bell(self) -> int:
+        """The descriptor that is readable when the loop must call `wake`."""
+    @property
+    def suspended(self) -> int:
+        """How many handlers are suspended on the event loop."""
+
+@final
+class Verification:
+    """A token that waits for its verifier. The first answer counts."""
+
+    def accept(self, subject: str, scopes: Sequence[str], expires: int | None) -> None:
+        """It stands for `subject`; until `expires` (milliseconds since 1970), if that may be relied on."""
+    def refuse(self, unavailable: bool) -> None:
+        """It is not good, or that cannot be found out now."""
 
 @final
 class Words:

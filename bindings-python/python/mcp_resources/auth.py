@@ -24,6 +24,8 @@ class Verified:
     """Who it stands for: what sessions, cursors and request states are bound to."""
     scopes: Sequence[str] = ()
     """What it may be used for."""
+    expires: float | None = None
+    """When it expires, in seconds since 1970: until then it need not be verified again. Default: each time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Driver:
 
     def soon(self) -> None:
         """Writes in the next turn of the loop."""
-        if self.channel is not None:
+        if isinstance(self.channel, Channel):
             self.loop.call_soon(self.channel.flush)
 
     def wake(self) -> None:

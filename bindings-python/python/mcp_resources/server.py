@@ -1,6 +1,7 @@
 """The server: what an author registers, and how it is run."""
 
 import asyncio
+import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -162,24 +163,58 @@ class ResourceServer:
         """Tells clients that what `.list` callbacks give has changed. From any thread."""
         self._core.notify_list_changed(lists)
 
+    @overload
     def run(
         self,
         transport: Literal["stdio"] = "stdio",
         *,
         loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    ) -> None: ...
+    @overload
+    def run(
+        self,
+        transport: Literal["http"],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        auth: "Auth | None" = None,
+        loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+        **options: Unpack[HttpOptions],
+    ) -> None: ...
+    def run(
+        self,
+        transport: Literal["stdio", "http"] = "stdio",
+        *,
+        loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+        **options: Any,
     ) -> None:
-        """Serves until the client closes its end, or SIGTERM or SIGINT comes.
+        """Serves until SIGTERM or SIGINT comes or, on stdio, the client closes its end.
 
         Args:
-            transport: standard input and output.
+            transport: standard input and output, or Streamable HTTP.
+            host: the address to listen at. Default: this machine alone.
+            port: the port; 0 is any free one. The URL is told on standard error.
+            auth: what bearer tokens must be. Default: nobody is asked for one.
             loop_factory: makes the event loop, such as `uvloop.new_event_loop`.
-        """
-        if transport != "stdio":
-            raise ValueError(f"transport is {transport!r}, expected 'stdio'")
-        from .stdio import serve
+            options: see `HttpOptions`.
 
+        Raises:
+            OSError: the address cannot be had.
+            RegistrationError: an option has a value that is not allowed.
+        """
+        if transport == "stdio":
+            from .stdio import serve
+
+            work = functools.partial(serve, self._core, **options)
+        elif transport == "http":
+            from .http import announce
+            from .http import serve as serve_http
+
+            work = functools.partial(serve_http, self._core, started=announce, **options)
+        else:
+            raise ValueError(f"transport is {transport!r}, expected 'stdio' or 'http'")
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            runner.run(serve(self._core, signals=True))
+            runner.run(work(signals=True))
 
     async def serve_stdio(self) -> None:
         """Serves standard input and output on the running event loop, until the client closes its end.
@@ -190,6 +225,31 @@ class ResourceServer:
         from .stdio import serve
 
         await serve(self._core)
+
+    async def serve_http(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        auth: "Auth | None" = None,
+        started: Callable[[str], None] | None = None,
+        **options: Unpack[HttpOptions],
+    ) -> None:
+        """Serves Streamable HTTP; handlers run on the running event loop. Ends gracefully when it is cancelled.
+
+        Args:
+            host: see `run`.
+            port: see `run`.
+            auth: see `run`.
+            options: see `HttpOptions`.
+            started: called with the URL when connections are taken.
+
+        Raises:
+            OSError, RegistrationError: see `run`.
+        """
+        from .http import serve
+
+        await serve(self._core, host=host, port=port, auth=auth, started=started, **options)
 
     def asgi(self, *, auth: "Auth | None" = None, **options: Unpack[HttpOptions]) -> "AsgiApp":
         """An ASGI application that serves this server: for uvicorn and others, or mounted in Starlette or FastAPI.

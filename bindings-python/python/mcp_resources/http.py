@@ -1,0 +1,111 @@
+"""HTTP on threads of the core's own: they read, answer what the engine can, and write. Handlers run on the event loop.
+
+Here is only what happens now and then: tokens, the start and the end.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Unpack
+
+from ._core import HttpServer, Server, Verification
+from .auth import Auth, InvalidToken, fields
+from .driver import Driver
+from .log import unverified
+from .options import HttpOptions
+from .watchdog import Watchdog
+
+
+async def serve(
+    server: Server,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    auth: Auth | None = None,
+    started: Callable[[str], None] | None = None,
+    signals: bool = False,
+    **options: Unpack[HttpOptions],
+) -> None:
+    """Serves until a signal, or its own cancellation; then lets what is in flight finish."""
+    loop = asyncio.get_running_loop()
+    driver = _Http(server, auth, {**options}, loop)
+    try:
+        url = driver.listen(host, port)
+        if started is not None:
+            started(url)
+        if signals:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                with suppress(NotImplementedError, RuntimeError):  # not the main thread, or no signals here
+                    loop.add_signal_handler(number, driver.stopping.set)
+        await driver.stopping.wait()
+    finally:
+        await driver.close()
+
+
+def announce(url: str) -> None:
+    """Tells whoever started the process where it serves."""
+    print(f"serving {url} (end with Ctrl-C)", file=sys.stderr)
+
+
+class _Http(Driver):
+    """The event loop behind the server's threads."""
+
+    def __init__(
+        self, server: Server, auth: Auth | None, options: dict[str, Any], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        super().__init__(loop)
+        self.stopping = asyncio.Event()
+        self._auth = auth
+        self._ended = asyncio.Event()
+        self._listens = False
+        self._verifications: set[asyncio.Task[None]] = set()
+        self._path = str(options.get("path", "/mcp"))
+        given = options if auth is None else {**options, "auth": fields(auth)}
+        self._http = HttpServer(server, self, given)
+        self._watchdog = Watchdog(loop, lambda: self._http.suspended)
+        loop.add_reader(self._http.bell, self._http.wake)
+
+    def listen(self, host: str, port: int) -> str:
+        """Starts to listen. Returns the URL."""
+        port = self._http.listen(host, port)
+        self._listens = True
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}{self._path}"
+
+    def verify(self, token: str, verification: Verification) -> None:
+        task = self.loop.create_task(self._verify(token, verification))
+        self._verifications.add(task)
+        task.add_done_callback(self._verifications.discard)
+
+    def suspended(self) -> None:
+        if not self._watchdog.watching:
+            self._watchdog.watch()
+
+    def ended(self) -> None:
+        """The server's threads have stopped."""
+        self._ended.set()
+
+    async def close(self) -> None:
+        """Lets what is in flight finish within the grace, and cancels the rest."""
+        if self._listens:
+            self._http.shutdown()
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(self._ended.wait())
+        self.loop.remove_reader(self._http.bell)
+        self._http.close()
+        self._watchdog.stop()
+
+    async def _verify(self, token: str, verification: Verification) -> None:
+        unavailable = True
+        try:
+            if self._auth is not None:
+                verified = await self._auth.verify(token)
+                expires = None if verified.expires is None else int(verified.expires * 1000)
+                verification.accept(verified.subject, [*verified.scopes], expires)
+        except InvalidToken:
+            unavailable = False
+        except Exception as error:
+            unverified(error)
+        finally:
+            verification.refuse(unavailable)

@@ -1,0 +1,311 @@
+//! What all requests of one HTTP endpoint share, and what the event loop does for them.
+
+use crate::calls;
+use crate::peer::{self, Effects, Peer, Runtime};
+use crate::queue::Queue;
+use crate::request::Work;
+use crate::serve::{Bell, Verification};
+use mcp_resources::connection::{Answer, Encoded, Event, Events, RequestToken};
+use mcp_resources::http as core;
+use mcp_resources::http::Turn;
+use mcp_resources::hub::ConnectionId;
+use mcp_resources::transport::http::HttpServer;
+use mcp_resources::transport::{Cancelled, Detached};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// See the module.
+pub(crate) struct Web {
+    pub(crate) runtime: Runtime,
+    way: OnceLock<Way>,
+    /// The requests whose reply was detached.
+    detached: Mutex<HashMap<(ConnectionId, RequestToken), Cancelled>>,
+    /// What other threads have for the loop.
+    inbox: Mutex<Vec<Item>>,
+    wake_is_due: AtomicBool,
+    alarm: AtomicU64,
+}
+
+/// Who reads and writes.
+pub(crate) enum Way {
+    /// An ASGI server, on the event loop.
+    Asgi(Arc<core::Endpoint>),
+    /// Threads of the core's own.
+    Native(Arc<HttpServer>, Bell),
+}
+
+/// Something for the event loop.
+pub(crate) enum Item {
+    Work(Arc<dyn Peer>, Box<Work<'static>>),
+    /// The hub has something for these.
+    Woken(Vec<ConnectionId>),
+    /// A token is to be verified.
+    Verify(String, Verification),
+    /// For the author's log.
+    Misuse(String),
+    /// The server has stopped.
+    Ended,
+}
+
+/// One request of one client.
+pub(crate) struct WebPeer {
+    pub(crate) web: Arc<Web>,
+    pub(crate) connection: ConnectionId,
+    /// `None` if the response is complete: then no event of it waits for an answer.
+    pub(crate) exchange: Option<core::Exchange>,
+}
+
+/// Status and headers.
+pub(crate) type HeadParts = (u16, Vec<(Vec<u8>, Vec<u8>)>);
+/// The head, if it is decided now; a part of the body; whether that is the end; whether there is more already.
+pub(crate) type TurnParts<'py> = (Option<HeadParts>, Bound<'py, PyBytes>, bool, bool);
+
+impl Web {
+    pub(crate) fn new(runtime: Runtime) -> Arc<Self> {
+        Arc::new(Self {
+            runtime,
+            way: OnceLock::new(),
+            detached: Mutex::default(),
+            inbox: Mutex::default(),
+            wake_is_due: AtomicBool::new(false),
+            alarm: AtomicU64::new(u64::MAX),
+        })
+    }
+
+    /// Settles who reads and writes, once.
+    pub(crate) fn settle(&self, way: Way) {
+        let _ = self.way.set(way);
+    }
+
+    pub(crate) fn native(&self) -> Option<(&Arc<HttpServer>, &Bell)> {
+        match self.way.get() {
+            Some(Way::Native(server, bell)) => Some((server, bell)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn endpoint(&self) -> PyResult<&Arc<core::Endpoint>> {
+        match self.way.get() {
+            Some(Way::Asgi(endpoint)) => Ok(endpoint),
+            Some(Way::Native(server, _)) => Ok(server.endpoint()),
+            None => Err(PyRuntimeError::new_err("the endpoint is not open")),
+        }
+    }
+
+    /// The hub has something for these connections.
+    pub(crate) fn tell(&self, py: Python<'_>, woken: &[ConnectionId]) -> PyResult<()> {
+        match self.way.get() {
+            Some(Way::Asgi(endpoint)) => endpoint.wake(woken),
+            Some(Way::Native(server, _)) => server.wake(woken),
+            None => {}
+        }
+        self.rearm(py)
+    }
+
+    /// Leaves something for the loop. Any thread; needs no interpreter. Returns whether the loop must be woken.
+    pub(crate) fn leave(&self, items: impl IntoIterator<Item = Item>) -> bool {
+        lock(&self.inbox).extend(items);
+        !self.wake_is_due.swap(true, Ordering::AcqRel)
+    }
+
+    /// Does what other threads have left for the loop.
+    pub(crate) fn work(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
+        self.wake_is_due.store(false, Ordering::Release);
+        let items = std::mem::take(&mut *lock(&self.inbox));
+        let mut result = Ok(());
+        for item in items {
+            let done = match item {
+                Item::Work(peer, work) => calls::do_all(py, &peer, [*work]),
+                Item::Woken(woken) => self.runtime.host.tell_pipes(py, &woken),
+                Item::Verify(token, verification) => {
+                    self.runtime.driver.call_method1(py, "verify", (token, verification)).map(drop)
+                }
+                Item::Misuse(what) => {
+                    peer::logged(py, "", Some(&what));
+                    Ok(())
+                }
+                Item::Ended => self.runtime.driver.call_method0(py, "ended").map(drop),
+            };
+            result = result.and(done);
+        }
+        self.kick(py)?;
+        self.rearm(py)?;
+        result
+    }
+
+    /// Does what a turn asks for, and gives the rest to the writer.
+    pub(crate) fn turn<'py>(
+        self: &Arc<Self>,
+        py: Python<'py>,
+        (turn, out): (Turn<'_>, Vec<u8>),
+        own: &Arc<WebPeer>,
+    ) -> PyResult<TurnParts<'py>> {
+        let Turn { head, events, end, more, misuse, .. } = turn;
+        self.mark(own.connection, &events);
+        peer::logged(py, "", misuse.as_deref());
+        if !events.is_empty() {
+            let peer: Arc<dyn Peer> = own.clone();
+            calls::handle_all(py, &peer, events)?;
+            self.kick(py)?;
+        }
+        self.rearm(py)?;
+        Ok((head.map(head_parts), PyBytes::new(py, &out), end, more))
+    }
+
+    /// Turns of sessions that nobody writes.
+    pub(crate) fn turns(self: &Arc<Self>, py: Python<'_>, turns: Vec<Turn<'static>>) -> PyResult<()> {
+        turns.into_iter().try_for_each(|turn| {
+            let own = WebPeer { web: self.clone(), connection: turn.connection, exchange: None };
+            self.turn(py, (turn, Vec::new()), &Arc::new(own)).map(drop)
+        })
+    }
+
+    /// Those who work on what was cancelled may know.
+    pub(crate) fn mark(&self, connection: ConnectionId, events: &[Event<'_>]) {
+        for event in events {
+            if let Event::Cancelled(token) = event
+                && let Some(cancelled) = lock(&self.detached).get(&(connection, *token))
+            {
+                cancelled.set();
+            }
+        }
+    }
+
+    fn kick(&self, py: Python<'_>) -> PyResult<()> {
+        Queue::kick(self.runtime.host.queue.bind(py), &self.runtime.host)
+    }
+
+    /// The loop's timer has rung.
+    pub(crate) fn rung(&self) {
+        self.alarm.store(u64::MAX, Ordering::Release);
+    }
+
+    /// Arms the loop's timer for the earliest deadline of the sessions and the hub, unless it rings before that anyway.
+    pub(crate) fn rearm(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(Way::Asgi(endpoint)) = self.way.get() else { return Ok(()) };
+        let deadlines = [endpoint.deadline(), self.runtime.host.deadline()];
+        let Some(deadline) = deadlines.into_iter().flatten().min() else { return Ok(()) };
+        if deadline >= self.alarm.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if !self.runtime.on_loop() {
+            return self.wake_loop(py);
+        }
+        self.alarm.store(deadline, Ordering::Release);
+        let delay = deadline.saturating_sub(self.runtime.host.clock.now().tick);
+        self.runtime.driver.call_method1(py, "alarm", (seconds(delay),)).map(drop)
+    }
+
+    fn wake_loop(&self, py: Python<'_>) -> PyResult<()> {
+        if self.wake_is_due.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        match self.native() {
+            Some((_, bell)) => bell.ring(),
+            None => self.runtime.driver.call_method0(py, "wake").map(drop)?,
+        }
+        Ok(())
+    }
+}
+
+impl WebPeer {
+    /// What the host must do after a turn that is not the writer's.
+    fn effects(&self, turn: Turn<'static>) -> Effects {
+        self.web.mark(self.connection, &turn.events);
+        Effects { events: turn.events, misuse: turn.misuse }
+    }
+
+    fn settled(&self, token: RequestToken) {
+        lock(&self.web.detached).remove(&(self.connection, token));
+    }
+}
+
+impl Peer for WebPeer {
+    fn runtime(&self) -> &Runtime {
+        &self.web.runtime
+    }
+
+    fn connection(&self) -> ConnectionId {
+        self.connection
+    }
+
+    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Effects {
+        match &self.exchange {
+            Some(exchange) => {
+                self.effects(exchange.respond(token, answer, self.web.runtime.host.clock.now()))
+            }
+            None => Effects { events: Events::new(), misuse: None },
+        }
+    }
+
+    fn detach(&self, token: RequestToken) -> Option<Detached> {
+        let reply = self.exchange.as_ref()?.detach(token)?;
+        let cancelled = lock(&self.web.detached).entry((self.connection, token)).or_default().clone();
+        Some(Detached { reply, cancelled })
+    }
+
+    fn finish(&self, token: RequestToken, encoded: Encoded) -> Effects {
+        self.settled(token);
+        match &self.exchange {
+            Some(exchange) => self.effects(exchange.finish(encoded, self.web.runtime.host.clock.now())),
+            None => Effects { events: Events::new(), misuse: None },
+        }
+    }
+
+    fn abandon(&self, token: RequestToken) {
+        self.settled(token);
+        if let Some(exchange) = &self.exchange {
+            exchange.abandon(token);
+        }
+    }
+
+    fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]) {
+        if let Some(exchange) = self.exchange.as_ref().filter(|_| !cancelled.get()) {
+            exchange.report(token, message);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    /// The writer was woken already.
+    fn appended(self: Arc<Self>, py: Python<'_>, _: bool) -> PyResult<()> {
+        self.web.rearm(py)
+    }
+
+    fn write_elsewhere(&self) -> bool {
+        false
+    }
+
+    fn wake_loop(&self, py: Python<'_>) -> PyResult<()> {
+        self.web.wake_loop(py)
+    }
+
+    fn hand_over(self: Arc<Self>, py: Python<'_>, events: Events<'static>) -> PyResult<()> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let own = |event| Item::Work(self.clone() as Arc<dyn Peer>, Box::new(Work::of(event)));
+        lock(&self.web.inbox).extend(events.into_iter().map(own));
+        self.web.wake_loop(py)
+    }
+}
+
+pub(crate) fn head_parts(head: core::ResponseHead) -> HeadParts {
+    let headers = head.headers.into_iter();
+    (head.status, headers.map(|(name, value)| (name.into(), value.into_owned().into_bytes())).collect())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a delay is short")]
+pub(crate) fn seconds(milliseconds: u64) -> f64 {
+    milliseconds as f64 / 1000.0
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
