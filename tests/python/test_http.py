@@ -1,0 +1,202 @@
+"""The native HTTP server under a Python program: its threads beside the event loop, tokens, the end."""
+
+import asyncio
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from mcp_resources import Auth, Context, InvalidToken, Resource, ResourceServer, Verified
+from vectors import MODERN
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@asynccontextmanager
+async def serving(server: ResourceServer, **options: Any) -> AsyncIterator[str]:
+    loop = asyncio.get_running_loop()
+    started: asyncio.Future[str] = loop.create_future()
+    task = asyncio.create_task(server.serve_http(port=0, started=started.set_result, **options))
+    try:
+        yield await started
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def post(url: str, method: str, token: str | None = None, **params: Any) -> tuple[int, Any]:
+    """One modern request. Blocks."""
+    at = urlsplit(url)
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": MODERN,
+        "mcp-method": method,
+    }
+    if "uri" in params:
+        headers["mcp-name"] = params["uri"]
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+    connection = http.client.HTTPConnection(at.hostname or "", at.port, timeout=30)
+    try:
+        connection.request("POST", at.path, json.dumps(message), headers)
+        response = connection.getresponse()
+        body = response.read()
+        return response.status, json.loads(body) if body else None
+    finally:
+        connection.close()
+
+
+async def read(url: str, uri: str, token: str | None = None) -> Any:
+    _, answer = await asyncio.to_thread(post, url, "resources/read", token, uri=uri)
+    return answer["result"]["contents"][0]["text"]
+
+
+async def test_handlers_of_every_kind(server: ResourceServer) -> None:
+    loop_thread = threading.get_ident()
+
+    @server.resource("pool://{x}")
+    def pool(x: str) -> str:
+        return f"{x} {threading.get_ident() == loop_thread}"
+
+    @server.resource("inline://{x}", inline=True)
+    def inline(x: str) -> str:
+        return f"{x} {threading.get_ident() == loop_thread}"
+
+    @server.resource("task://{x}")
+    async def task(x: str) -> str:
+        await asyncio.sleep(0.01)
+        return f"{x} {threading.get_ident() == loop_thread}"
+
+    async with serving(server) as url:
+        answers = await asyncio.gather(
+            *(read(url, f"{kind}://{n}") for n in range(5) for kind in ("pool", "inline", "task"))
+        )
+    expected = [f"{n} {thread}" for n in range(5) for thread in (False, True, True)]
+    assert answers == expected
+
+
+async def test_what_the_engine_knows_does_not_wait_for_the_loop(server: ResourceServer) -> None:
+    """A handler holds the event loop; constants, lists and errors are answered all the same."""
+    server.add_resource(Resource("text://x"), text="constant")
+    held, free = threading.Event(), threading.Event()
+
+    @server.resource("hold://x", inline=True)
+    def hold() -> str:
+        held.set()
+        assert free.wait(20)
+        return "let go"
+
+    answers: list[Any] = []
+
+    def ask(url: str) -> None:
+        assert held.wait(20)
+        answers.append(post(url, "resources/read", uri="text://x")[1]["result"]["contents"][0]["text"])
+        answers.append(len(post(url, "resources/list")[1]["result"]["resources"]))
+        answers.append(post(url, "resources/read", uri="none://x")[1]["error"]["code"])
+        free.set()
+
+    async with serving(server) as url:
+        thread = threading.Thread(target=ask, args=(url,))
+        thread.start()
+        assert await read(url, "hold://x") == "let go"
+        await asyncio.to_thread(thread.join)
+    assert answers == ["constant", 2, -32602]
+
+
+async def test_tokens_are_verified_on_the_loop(server: ResourceServer) -> None:
+    """R-195, R-198, R-202."""
+    asked: list[str] = []
+
+    @server.resource("me://x")
+    def me(ctx: Context) -> str:
+        return ctx.principal
+
+    async def verify(token: str) -> Verified:
+        asked.append(token)
+        await asyncio.sleep(0)
+        if token == "bad":
+            raise InvalidToken
+        if token == "broken":
+            raise RuntimeError("no answer")
+        return Verified(f"user of {token}", ["read"], expires=time.time() + 60 if token == "kept" else None)
+
+    auth = Auth("https://api.example.com/mcp", ["https://login.example.com"], verify)
+    async with serving(server, auth=auth) as url:
+        assert await read(url, "me://x", "kept") == "user of kept"
+        assert await read(url, "me://x", "kept") == "user of kept"
+        assert await read(url, "me://x", "once") == await read(url, "me://x", "once") == "user of once"
+        for token, status in ((None, 401), ("bad", 401), ("broken", 503)):
+            answer = await asyncio.to_thread(post, url, "resources/read", token, uri="me://x")
+            assert answer[0] == status, token
+    assert asked == ["kept", "once", "once", "bad", "broken"]
+
+
+async def test_an_address_that_is_taken(server: ResourceServer) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(OSError, match="in use"):
+            await server.serve_http(port=taken.getsockname()[1])
+
+
+async def test_cancelling_it_lets_what_is_in_flight_finish(server: ResourceServer) -> None:
+    started = asyncio.Event()
+
+    @server.resource("slow://x")
+    async def slow() -> str:
+        started.set()
+        await asyncio.sleep(0.2)
+        return "finished"
+
+    async with serving(server) as url:
+        reading = asyncio.create_task(read(url, "slow://x"))
+        await started.wait()
+    assert await reading == "finished"
+
+
+PROGRAM = """
+import asyncio
+import sys
+from mcp_resources import ResourceServer
+server = ResourceServer("end")
+@server.resource("slow://x")
+async def slow() -> str:
+    print("started", file=sys.stderr)
+    await asyncio.sleep(0.3)
+    return "finished"
+server.run("http", port=0)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process(number: signal.Signals) -> None:
+    """What is in flight is answered, and the code is 0."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM], stderr=subprocess.PIPE, env=environment)
+    assert process.stderr is not None
+    url = process.stderr.readline().decode().split()[1]
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(post(url, "resources/read", uri="slow://x")))
+    thread.start()
+    assert process.stderr.readline() == b"started\n"
+    process.send_signal(number)
+    thread.join(30)
+    assert process.wait(30) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert answers[0][1]["result"]["contents"][0]["text"] == "finished"
