@@ -1,4 +1,4 @@
-"""Drives the demo's server with the official Python client, in both eras, and prints what happens.
+"""Drives the demo's server with the official Python client, over pipes and HTTP, in both eras, and prints what happens.
 
 Every line that is printed was checked first, against the files on disk where there are any; what does not
 hold ends the demo with an error.
@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 import zipfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from textwrap import shorten
 
@@ -22,7 +23,9 @@ from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVER = StdioServerParameters(command=sys.executable, args=[str(Path(__file__).with_name("server.py"))])
+PROGRAM = str(Path(__file__).with_name("server.py"))
+SERVER = StdioServerParameters(command=sys.executable, args=[PROGRAM])
+LEGACY, MODERN = "legacy", "2026-07-28"
 DOCUMENTS = "repo://docs/{name}"
 UPTIME = "metrics://server/uptime"
 PATIENCE = 5.0
@@ -30,27 +33,68 @@ BOLD, DIM, PLAIN = ("\033[1m", "\033[2m", "\033[0m") if sys.stdout.isatty() else
 
 
 async def main() -> None:
-    """Both eras, one server process each."""
+    """Both eras, one server process each; then both at once, over HTTP."""
     warnings.simplefilter("ignore", MCPDeprecationWarning)  # the client warns of what only the older era has
-    await conversation("handshake, as clients have done since 2024", mode="legacy")
-    await conversation("no handshake, every request on its own", mode="2026-07-28")
+    await conversation("handshake, as clients have done since 2024", LEGACY)
+    await conversation("no handshake, every request on its own", MODERN)
+    await both_at_once()
 
 
 async def conversation(style: str, mode: str) -> None:
     """One client, one server, everything that resources can do."""
     updates: asyncio.Queue[str] = asyncio.Queue()
 
-    async def on_message(message: object) -> None:
-        if isinstance(message, types.ResourceUpdatedNotification):
-            updates.put_nowait(message.params.uri)
-
-    async with Client(SERVER, mode=mode, message_handler=on_message, cache=None) as client:
+    async with Client(SERVER, mode=mode, message_handler=into(updates), cache=None) as client:
         print(f"\n{BOLD}Revision {client.protocol_version}{PLAIN} {DIM}({style}){PLAIN}\n")
         await show_lists(client)
         await show_reads(client)
         await show_completion(client)
         await show_update(client, updates)
         await show_error(client)
+
+
+def into(updates: asyncio.Queue[str]) -> Callable[..., Awaitable[None]]:
+    """A handler of messages that keeps the URIs of updates."""
+
+    async def on_message(message: object) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            updates.put_nowait(message.params.uri)
+
+    return on_message
+
+
+async def both_at_once() -> None:
+    """One HTTP endpoint, a client of each era, and one update that reaches both."""
+    process = await asyncio.create_subprocess_exec(sys.executable, PROGRAM, "--http", stderr=asyncio.subprocess.PIPE)
+    assert process.stderr is not None
+    try:
+        url = (await process.stderr.readline()).decode().split()[1]
+        updates: asyncio.Queue[str] = asyncio.Queue()
+        async with (
+            Client(url, mode=LEGACY, message_handler=into(updates), cache=None) as legacy,
+            Client(url, mode=MODERN, cache=None) as modern,
+        ):
+            print(f"\n{BOLD}Both at once{PLAIN} {DIM}(Streamable HTTP at {url}){PLAIN}\n")
+            say("clients", f"{legacy.protocol_version} with a session, {modern.protocol_version} without one")
+            await show_shared_update(legacy, updates, modern)
+    finally:
+        process.terminate()
+        code = await process.wait()
+    check(code == 0, "SIGTERM ends the server gracefully")
+    say("end", "SIGTERM, and the server ends with code 0")
+
+
+async def show_shared_update(legacy: Client, updates: asyncio.Queue[str], modern: Client) -> None:
+    """Both watch the same resource in the way of their era."""
+    await legacy.subscribe_resource(UPTIME)
+    async with modern.listen(resource_subscriptions=[UPTIME]) as subscription, asyncio.timeout(PATIENCE):
+        while not updates.empty():
+            updates.get_nowait()
+        uri, event = await asyncio.gather(updates.get(), anext(subscription))
+    assert isinstance(event, ResourceUpdated)
+    check(uri == event.uri == UPTIME, "one update reaches both clients")
+    values = await asyncio.gather(uptime(legacy), uptime(modern))
+    say("update", f"{UPTIME}: both were told, and read {values[0]:.3f} s and {values[1]:.3f} s")
 
 
 async def show_lists(client: Client) -> None:
@@ -116,7 +160,7 @@ async def show_update(client: Client, updates: asyncio.Queue[str]) -> None:
 
 async def next_update(client: Client, updates: asyncio.Queue[str]) -> str:
     """The URI of the next update, subscribed to in the way of the connection's era."""
-    if client.protocol_version == "2026-07-28":
+    if client.protocol_version == MODERN:
         async with client.listen(resource_subscriptions=[UPTIME]) as subscription:
             event = await anext(subscription)
             assert isinstance(event, ResourceUpdated)

@@ -7,6 +7,7 @@ metrics://server/uptime  how long this server runs: changes by itself, and tells
 """
 
 import io
+import sys
 import threading
 import time
 import zipfile
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "core" / "src"
 MARKDOWN, RUST = "text/markdown", "text/x-rust"
 UPTIME = "metrics://server/uptime"
-TICK = 0.2
+TICK = 0.5
 
 server = ResourceServer("mcp-resources-demo", version="0.1.0", limits={"page": 40})
 started = time.monotonic()
@@ -98,4 +99,7 @@ def tick() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=tick, daemon=True).start()
-    server.run()
+    if sys.argv[1:] == ["--http"]:
+        server.run("http", port=0)
+    else:
+        server.run()
