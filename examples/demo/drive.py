@@ -12,12 +12,12 @@ import sys
 import time
 import warnings
 import zipfile
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from textwrap import shorten
 
 import mcp_types as types
 from mcp import Client, MCPError
+from mcp.client.session import MessageHandlerFnT
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning
@@ -53,7 +53,7 @@ async def conversation(style: str, mode: str) -> None:
         await show_error(client)
 
 
-def into(updates: asyncio.Queue[str]) -> Callable[..., Awaitable[None]]:
+def into(updates: asyncio.Queue[str]) -> MessageHandlerFnT:
     """A handler of messages that keeps the URIs of updates."""
 
     async def on_message(message: object) -> None:
