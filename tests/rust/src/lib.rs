@@ -7,6 +7,8 @@ pub mod vectors;
 #[cfg(test)]
 mod flows;
 #[cfg(test)]
+mod http;
+#[cfg(test)]
 mod requirements;
 #[cfg(test)]
 mod schema;

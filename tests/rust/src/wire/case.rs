@@ -30,6 +30,11 @@ impl Case {
         self.members.get("capabilities").cloned().unwrap_or_else(|| json!({}))
     }
 
+    /// A member of the case; null if it is not there.
+    pub(crate) fn member(&self, name: &str) -> &Value {
+        self.members.get(name).unwrap_or(&Value::Null)
+    }
+
     pub(crate) fn peer(&self) -> &str {
         self.members.get("peer").and_then(Value::as_str).unwrap_or("stdio")
     }
@@ -57,14 +62,15 @@ impl fmt::Display for Case {
     }
 }
 
-/// Every run of every case, in the order of files, cases and revisions.
-pub(crate) fn all() -> Vec<Case> {
-    let folder = vectors::project().join("tests/fixtures/wire");
+/// Every run of every case of a folder, in the order of files, cases and revisions.
+pub(crate) fn all(folder: &str) -> Vec<Case> {
+    let name = folder;
+    let folder = vectors::project().join("tests/fixtures").join(folder);
     let entries = fs::read_dir(folder).expect("the fixtures are there");
     let mut files: Vec<_> =
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     files.sort();
-    files.iter().flat_map(|file| runs(file, &read(&format!("wire/{file}")))).collect()
+    files.iter().flat_map(|file| runs(file, &read(&format!("{name}/{file}")))).collect()
 }
 
 pub(crate) fn read(path: &str) -> Value {

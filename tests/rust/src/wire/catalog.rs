@@ -275,6 +275,15 @@ fn limits(limits: &mut Limits, given: &Map<String, Value>) {
             "completion_values" => limits.completion_values = size,
             "log_messages" => limits.log_messages = size,
             "read_timeout" => limits.read_timeout = number,
+            "output" => limits.output = size,
+            "head" => limits.head = size,
+            "headers" => limits.headers = size,
+            "sessions" => limits.sessions = size,
+            "session_idle" => limits.session_idle = number,
+            "streams" => limits.streams = size,
+            "replay" => limits.replay = size,
+            "keep_alive" => limits.keep_alive = number,
+            "sse_after" => limits.sse_after = number,
             _ => panic!("{name}: no limit that a fixture sets"),
         }
     }

@@ -3,13 +3,13 @@
 //! Each case is run twice: whole messages answered inside the loop, and single bytes answered off it. The bytes that
 //! the server sent must be the same, and are written to `target/fixtures/rust.out` for the other languages.
 
-mod answer;
-mod case;
-mod catalog;
-mod compare;
-mod events;
-mod expand;
-mod host;
+pub(crate) mod answer;
+pub(crate) mod case;
+pub(crate) mod catalog;
+pub(crate) mod compare;
+pub(crate) mod events;
+pub(crate) mod expand;
+pub(crate) mod host;
 
 use crate::schema::Schemas;
 use crate::vectors;
@@ -29,7 +29,7 @@ fn wire_fixtures() {
         println!("left out: no official schemas beside the project, messages are not validated");
     }
     let (mut record, mut failures, mut passed) = (String::new(), Vec::new(), 0);
-    for case in case::all() {
+    for case in case::all("wire") {
         match run(&case, schemas.as_ref()) {
             Ok(sent) => {
                 passed += 1;
