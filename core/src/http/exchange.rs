@@ -109,8 +109,10 @@ impl Exchange {
             }
             turn
         });
-        if turn.end && !self.is_session {
-            self.endpoint.forget(self.channel.id());
+        match (turn.end, self.is_session) {
+            (true, true) => self.endpoint.note_session(&self.channel),
+            (true, false) => self.endpoint.forget(self.channel.id()),
+            (false, _) => {}
         }
         turn
     }

@@ -180,7 +180,13 @@ impl Endpoint {
             Taken::Whole(turn) if state.begins_session() => {
                 Opened::whole(self.begin_session(state, request, (turn, out), now))
             }
-            Taken::Whole(turn) => Opened::whole(turn),
+            Taken::Whole(mut turn) => {
+                if state.hears() {
+                    // A listen that was over at once.
+                    state.end(now).events.into_iter().for_each(|event| turn.events.push(event));
+                }
+                Opened::whole(turn)
+            }
             Taken::Stream(..) => {
                 let hears = state.hears();
                 let channel = Arc::new(Channel::new(state, request.principal.id()));
