@@ -175,7 +175,11 @@ export class ResourceHandler<T extends string = string> {
     });
     const fields = { parameters, ...(this.#lister && { pages: this.#pages }) };
     const addition = translated(() =>
-      binding.Edit.addTemplate(template.native, details, fields, this.#reader, [...this.#completers], this.#lister),
+      binding.Edit.addTemplate(template.native, details, fields, [
+        this.#reader,
+        [...this.#completers],
+        this.#lister ?? null,
+      ]),
     );
     this.#publish(again ? [this.#removal(), addition] : [addition]);
   }

@@ -45,7 +45,8 @@ export interface MethodOptions {
 
 /** Answers a method that is not ours: called with its params, returns the members of the result. */
 export type Method = (params: JsonObject, ctx: Context) => MethodAnswer | PromiseLike<MethodAnswer>;
-/** What a method may return. */
+/** What a method may return: nothing is an empty object. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement
 export type MethodAnswer = MethodResult | object | null | undefined | void;
 
 /** A server of resources. */

@@ -73,62 +73,49 @@ pub struct Failure {
 
 /// What the chunks of an answer are pushed into.
 #[napi]
-pub struct Gather(RefCell<Option<core::Gather>>);
+pub struct Gather(RefCell<Option<core::Gather>>, Env);
 
 #[napi]
 impl Channel {
     /// Answers a read with a text.
     #[napi]
-    pub fn text(&self, env: &Env, request: f64, text: String, mime_type: Option<String>) -> Result<()> {
+    pub fn text(&self, request: f64, text: String, mime_type: Option<String>) -> Result<()> {
         let mime_type = mime_type.map(Cow::Owned);
-        self.answer(env, request, contents(vec![Contents { mime_type, ..Contents::text(text) }], None))
+        self.answer(request, contents(vec![Contents { mime_type, ..Contents::text(text) }], None))
     }
 
     /// Answers a read with bytes.
     #[napi]
-    pub fn blob(&self, env: &Env, request: f64, bytes: &[u8]) -> Result<()> {
-        self.answer(env, request, contents(vec![Contents::blob(bytes)], None))
+    pub fn blob(&self, request: f64, bytes: &[u8]) -> Result<()> {
+        self.answer(request, contents(vec![Contents::blob(bytes)], None))
     }
 
     /// Answers a read.
     #[napi]
-    pub fn contents(
-        &self,
-        env: &Env,
-        request: f64,
-        entries: Vec<Entry>,
-        cache: Option<CacheHint>,
-    ) -> Result<()> {
+    pub fn contents(&self, request: f64, entries: Vec<Entry>, cache: Option<CacheHint>) -> Result<()> {
         let cache = cache.map(CacheHint::read).transpose()?;
-        self.answer(env, request, contents(entries.iter().map(Entry::read).collect(), cache))
+        self.answer(request, contents(entries.iter().map(Entry::read).collect(), cache))
     }
 
     /// Answers a read with the chunks that were pushed.
     #[napi]
-    pub fn gathered(&self, env: &Env, request: f64, gather: &Gather) -> Result<()> {
+    pub fn gathered(&self, request: f64, gather: &Gather) -> Result<()> {
         let gather = gather.0.take().map_or(Answer::Failed(ReadError::Failed), Answer::Gathered);
-        self.answer(env, request, gather)
+        self.answer(request, gather)
     }
 
     /// Answers a read with questions to the client; `state` is JSON text.
     #[napi]
-    pub fn ask(
-        &self,
-        env: &Env,
-        request: f64,
-        questions: Vec<Question>,
-        state: Option<String>,
-    ) -> Result<()> {
+    pub fn ask(&self, request: f64, questions: Vec<Question>, state: Option<String>) -> Result<()> {
         let requests = questions.iter().map(Question::read).collect();
         let state = state.map(|state| Cow::Owned(state.into_bytes()));
-        self.answer(env, request, Answer::InputRequired(core::InputRequired { requests, state }))
+        self.answer(request, Answer::InputRequired(core::InputRequired { requests, state }))
     }
 
     /// Answers a completion.
     #[napi]
     pub fn completion(
         &self,
-        env: &Env,
         request: f64,
         values: Vec<String>,
         total: Option<i64>,
@@ -136,21 +123,20 @@ impl Channel {
     ) -> Result<()> {
         let total = total.map(|total| unsigned("total", total)).transpose()?;
         let values = values.into_iter().map(Cow::Owned).collect();
-        self.answer(env, request, Answer::Completion(core::Completion { values, total, has_more }))
+        self.answer(request, Answer::Completion(core::Completion { values, total, has_more }))
     }
 
     /// Answers a list.
     #[napi]
-    pub fn page(&self, env: &Env, request: f64, items: Vec<Resource>, next: Option<String>) -> Result<()> {
+    pub fn page(&self, request: f64, items: Vec<Resource>, next: Option<String>) -> Result<()> {
         let items = items.into_iter().map(Resource::read).collect::<Result<_>>()?;
-        self.answer(env, request, Answer::Listed(core::ListPage { items, next }))
+        self.answer(request, Answer::Listed(core::ListPage { items, next }))
     }
 
     /// Answers a foreign method; all are JSON text except the type.
     #[napi]
     pub fn result(
         &self,
-        env: &Env,
         request: f64,
         members: String,
         result_type: Option<String>,
@@ -158,19 +144,22 @@ impl Channel {
     ) -> Result<()> {
         let result_type = result_type.map(Cow::Owned);
         let result = core::RawResult { members: members.into(), result_type, meta: meta.map(Cow::Owned) };
-        self.answer(env, request, Answer::Raw(result))
+        self.answer(request, Answer::Raw(result))
     }
 
     /// Answers that it failed.
     #[napi]
-    pub fn fail(&self, env: &Env, request: f64, failure: Failure) -> Result<()> {
-        self.answer(env, request, Answer::Failed(failure.read()))
+    pub fn fail(&self, request: f64, failure: Failure) -> Result<()> {
+        self.answer(request, Answer::Failed(failure.read()))
     }
 
     /// What chunks are pushed into; `null` if nobody waits for them.
     #[napi]
     pub fn gather(&self, request: f64) -> Option<Gather> {
-        self.link.pipe.gather(token_of(request)).map(|gather| Gather(RefCell::new(Some(gather))))
+        self.link
+            .pipe
+            .gather(token_of(request))
+            .map(|gather| Gather(RefCell::new(Some(gather)), self.link.env))
     }
 
     /// What is known of a request; `null` once it is answered.
@@ -189,7 +178,6 @@ impl Channel {
     #[napi]
     pub fn progress(
         &self,
-        env: &Env,
         request: f64,
         progress: f64,
         total: Option<f64>,
@@ -198,31 +186,24 @@ impl Channel {
         self.link.pipe.report_in_place(token_of(request), |reply, now| {
             reply.progress(progress, total, message.as_deref(), now)
         });
-        self.link.appended(env)
+        self.link.appended()
     }
 
     /// Logs to the client, if it asked for that; `data` is JSON text.
     #[napi]
-    pub fn log(
-        &self,
-        env: &Env,
-        request: f64,
-        level: String,
-        data: String,
-        logger: Option<String>,
-    ) -> Result<()> {
+    pub fn log(&self, request: f64, level: String, data: String, logger: Option<String>) -> Result<()> {
         let level = LogLevel::parse(&level)
             .ok_or_else(|| unusable(format!("{level:?} is no level of a log message")))?;
         self.link
             .pipe
             .report_in_place(token_of(request), |reply, _| reply.log(level, logger.as_deref(), &data));
-        self.link.appended(env)
+        self.link.appended()
     }
 
-    fn answer(&self, env: &Env, request: f64, answer: Answer<'_>) -> Result<()> {
-        let events = self.link.respond(env, token_of(request), answer)?;
-        handle_all(env, &self.link, events)?;
-        self.link.appended(env)
+    fn answer(&self, request: f64, answer: Answer<'_>) -> Result<()> {
+        let events = self.link.respond(token_of(request), answer)?;
+        handle_all(&self.link, events)?;
+        self.link.appended()
     }
 }
 
@@ -230,7 +211,7 @@ impl Channel {
 impl Gather {
     /// Takes a chunk of text or bytes.
     #[napi]
-    pub fn push(&self, env: &Env, chunk: Either<String, &[u8]>) -> Result<()> {
+    pub fn push(&self, chunk: Either<String, &[u8]>) -> Result<()> {
         let pushed = match (self.0.borrow_mut().as_mut(), chunk) {
             (None, _) => Ok(()),
             (Some(gather), Either::A(text)) => gather.text(&text),
@@ -238,7 +219,7 @@ impl Gather {
         };
         pushed.map_err(|error| match error {
             ReadError::SizeExceeded { limit, .. } => {
-                raise(env, "SizeExceeded", error.to_string(), &[("limit", &limit.to_string())])
+                raise(&self.1, "SizeExceeded", error.to_string(), &[("limit", &limit.to_string())])
             }
             _ => unusable("a stream of contents yields either text or bytes, not both".into()),
         })

@@ -9,28 +9,28 @@ use mcp_resources::connection::{
 };
 use mcp_resources::error::ReadError;
 use napi::bindgen_prelude::*;
-use napi::{Env, JsValue, ValueType};
+use napi::{JsValue, ValueType};
 use std::rc::Rc;
 
 /// Handles events, and those that come of them.
-pub(crate) fn handle_all(env: &Env, link: &Rc<Link>, events: Events<'_>) -> Result<()> {
+pub(crate) fn handle_all(link: &Rc<Link>, events: Events<'_>) -> Result<()> {
     let mut rest: Vec<Event<'static>> = Vec::new();
     for event in events {
-        rest.extend(handle(env, link, event)?);
+        rest.extend(handle(link, event)?);
     }
     while let Some(event) = rest.pop() {
-        rest.extend(handle(env, link, event)?);
+        rest.extend(handle(link, event)?);
     }
     Ok(())
 }
 
-fn handle(env: &Env, link: &Rc<Link>, event: Event<'_>) -> Result<Events<'static>> {
+fn handle(link: &Rc<Link>, event: Event<'_>) -> Result<Events<'static>> {
     match event {
-        Event::Read(request) => read(env, link, &request),
-        Event::Complete(request) => complete(env, link, &request),
-        Event::List(request) => list(env, link, &request),
-        Event::Call(request) => call(env, link, &request),
-        Event::Cancelled(token) => link.cancelled(env, token).map(|()| Events::new()),
+        Event::Read(request) => read(link, &request),
+        Event::Complete(request) => complete(link, &request),
+        Event::List(request) => list(link, &request),
+        Event::Call(request) => call(link, &request),
+        Event::Cancelled(token) => link.cancelled(token).map(|()| Events::new()),
         // Nothing of the binding asks a client, or looks at who watches.
         Event::Replied { .. } | Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => {
             Ok(Events::new())
@@ -38,87 +38,87 @@ fn handle(env: &Env, link: &Rc<Link>, event: Event<'_>) -> Result<Events<'static
     }
 }
 
-fn read(env: &Env, link: &Rc<Link>, request: &ReadRequest<'_>) -> Result<Events<'static>> {
+fn read(link: &Rc<Link>, request: &ReadRequest<'_>) -> Result<Events<'static>> {
     let Some(functions) = link.host.registry.get(request.handler) else {
-        return missing(env, link, request.token);
+        return missing(link, request.token);
     };
     link.begin(request.token, |about| {
         let state = request.state.as_deref().map(String::from_utf8_lossy);
         about.begin(request.token, Some(&request.caller));
         about.read(&request.uri, request.inputs.map(|inputs| inputs.raw()), state.as_deref());
     });
-    run(env, link, request.token, &functions.reader, |arguments| {
+    run(link, request.token, &functions.reader, |arguments| {
         let Some(params) = &request.params else { return Ok(()) };
         for variable in params.variables() {
             match params.get(&variable.name) {
-                Some(value) => push_value(env, arguments, value)?,
-                None => arguments.push_undefined(env)?,
+                Some(value) => push_value(&link.env, arguments, value)?,
+                None => arguments.push_undefined(&link.env)?,
             }
         }
         Ok(())
     })
 }
 
-fn complete(env: &Env, link: &Rc<Link>, request: &CompletionRequest<'_>) -> Result<Events<'static>> {
+fn complete(link: &Rc<Link>, request: &CompletionRequest<'_>) -> Result<Events<'static>> {
     let functions = link.host.registry.get(request.handler);
     let callee = functions.as_ref().and_then(|functions| functions.completers.get(&*request.variable));
-    let Some(callee) = callee else { return missing(env, link, request.token) };
+    let Some(callee) = callee else { return missing(link, request.token) };
     link.begin(request.token, |about| about.begin(request.token, Some(&request.caller)));
-    run(env, link, request.token, callee, |arguments| {
-        arguments.push_text(env, &request.value)?;
+    run(link, request.token, callee, |arguments| {
+        arguments.push_text(&link.env, &request.value)?;
         for (name, value) in &request.arguments {
-            arguments.push_text(env, name)?;
-            arguments.push_text(env, value)?;
+            arguments.push_text(&link.env, name)?;
+            arguments.push_text(&link.env, value)?;
         }
         Ok(())
     })
 }
 
-fn list(env: &Env, link: &Rc<Link>, request: &ListRequest<'_>) -> Result<Events<'static>> {
+fn list(link: &Rc<Link>, request: &ListRequest<'_>) -> Result<Events<'static>> {
     let functions = link.host.registry.get(request.handler);
     let callee = functions.as_ref().and_then(|functions| functions.lister.as_ref());
-    let Some(callee) = callee else { return missing(env, link, request.token) };
+    let Some(callee) = callee else { return missing(link, request.token) };
     link.begin(request.token, |about| about.begin(request.token, request.caller.as_ref()));
-    run(env, link, request.token, callee, |arguments| {
-        request.cursor.as_ref().map_or(Ok(()), |cursor| arguments.push_text(env, cursor))
+    run(link, request.token, callee, |arguments| {
+        request.cursor.as_ref().map_or(Ok(()), |cursor| arguments.push_text(&link.env, cursor))
     })
 }
 
-fn call(env: &Env, link: &Rc<Link>, request: &CallRequest<'_>) -> Result<Events<'static>> {
+fn call(link: &Rc<Link>, request: &CallRequest<'_>) -> Result<Events<'static>> {
     let Some(functions) = link.host.registry.get(request.handler) else {
-        return missing(env, link, request.token);
+        return missing(link, request.token);
     };
     link.begin(request.token, |about| about.begin(request.token, Some(&request.caller)));
-    run(env, link, request.token, &functions.reader, |arguments| {
-        request.params.map_or(Ok(()), |params| arguments.push_text(env, params.raw()))
+    run(link, request.token, &functions.reader, |arguments| {
+        request.params.map_or(Ok(()), |params| arguments.push_text(&link.env, params.raw()))
     })
 }
 
 /// What was to be called has been removed in the meantime.
-fn missing(env: &Env, link: &Rc<Link>, token: RequestToken) -> Result<Events<'static>> {
-    link.respond(env, token, Answer::Failed(ReadError::NotFound))
+fn missing(link: &Rc<Link>, token: RequestToken) -> Result<Events<'static>> {
+    link.respond(token, Answer::Failed(ReadError::NotFound))
 }
 
 /// Calls a function and, if it returns a text, answers with that.
 fn run(
-    env: &Env,
     link: &Rc<Link>,
     token: RequestToken,
     callee: &Callee,
     fill: impl FnOnce(&mut Arguments) -> Result<()>,
 ) -> Result<Events<'static>> {
+    let env = &link.env;
     env.run_in_scope(|| {
         let mut arguments = Arguments::new(env, link.peer, token_number(token))?;
         fill(&mut arguments)?;
-        let Ok(value) = callee.call(env, link, arguments) else {
+        let Ok(value) = callee.call(link, arguments) else {
             // What the runtime wraps a function in throws nothing: the stack or the memory is at its end.
-            return link.respond(env, token, Answer::Failed(ReadError::Failed));
+            return link.respond(token, Answer::Failed(ReadError::Failed));
         };
         if value.get_type()? != ValueType::String {
             return Ok(Events::new());
         }
         let text = value.coerce_to_string()?.into_utf8()?;
-        link.respond(env, token, Answer::Contents(Contents::text(text.as_str()?).into()))
+        link.respond(token, Answer::Contents(Contents::text(text.as_str()?).into()))
     })
 }
 
@@ -136,17 +136,12 @@ impl Link {
     }
 
     /// Answers a request.
-    pub(crate) fn respond(
-        &self,
-        env: &Env,
-        token: RequestToken,
-        answer: Answer<'_>,
-    ) -> Result<Events<'static>> {
+    pub(crate) fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Result<Events<'static>> {
         let outcome = self.pipe.respond(token, answer);
         if let Some(about) = self.abouts.borrow_mut().get_mut(place(token)) {
             about.end();
         }
-        self.outcome(env, "", outcome)
+        self.outcome("", outcome)
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::link::Link;
 use crate::server::{Server, number};
 use mcp_resources::transport::Stdio;
-use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::RefCell;
@@ -26,7 +25,6 @@ impl Channel {
     /// do, with the numbers of `js/driver.ts`.
     #[napi(constructor)]
     pub fn new(
-        env: &Env,
         server: &Server,
         peer: u32,
         #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")]
@@ -35,7 +33,7 @@ impl Channel {
         delivers: bool,
     ) -> Result<Self> {
         let stdio = if stdio { Some(Stdio::take().map_err(system)?) } else { None };
-        let link = Link::new(env, server.host.clone(), (peer, drive), stdio, delivers)?;
+        let link = Link::new(server.host.clone(), (peer, drive), stdio, delivers)?;
         Ok(Self { link, input: RefCell::default() })
     }
 
@@ -63,76 +61,72 @@ impl Channel {
 
     /// So many bytes are in the buffer: answers what can be answered, starts handlers, writes.
     #[napi]
-    pub fn received(&self, env: &Env, count: u32) -> Result<()> {
+    pub fn received(&self, count: u32) -> Result<()> {
         // Taken out, so that it is not borrowed while handlers run.
         let Some(buffer) = self.input.take() else { return Ok(()) };
-        let result = self.link.push(env, buffer.get(..count as usize).unwrap_or_default());
+        let result = self.link.push(buffer.get(..count as usize).unwrap_or_default());
         self.input.replace(Some(buffer));
         result
     }
 
     /// Takes input that lies elsewhere.
     #[napi]
-    pub fn feed(&self, env: &Env, chunk: &[u8]) -> Result<()> {
-        self.link.push(env, chunk)
+    pub fn feed(&self, chunk: &[u8]) -> Result<()> {
+        self.link.push(chunk)
     }
 
     /// The end of input.
     #[napi]
-    pub fn end(&self, env: &Env) -> Result<()> {
-        self.link.end(env)
+    pub fn end(&self) -> Result<()> {
+        self.link.end()
     }
 
     /// No further input is wanted.
     #[napi]
-    pub fn stop(&self, env: &Env) -> Result<()> {
-        self.link.stop(env)
+    pub fn stop(&self) -> Result<()> {
+        self.link.stop()
     }
 
     /// Writes what waits.
     #[napi]
-    pub fn flush(&self, env: &Env) -> Result<()> {
+    pub fn flush(&self) -> Result<()> {
         self.link.flush_is_due.set(false);
-        self.link.settle(env)
+        self.link.settle()
     }
 
     /// What was taken has been written.
     #[napi]
-    pub fn drained(&self, env: &Env) -> Result<()> {
+    pub fn drained(&self) -> Result<()> {
         self.link.is_blocked.set(false);
-        self.link.settle(env)?;
-        self.link.resume(env)
+        self.link.settle()?;
+        self.link.resume()
     }
 
     /// It is time.
     #[napi]
-    pub fn timer(&self, env: &Env) -> Result<()> {
+    pub fn timer(&self) -> Result<()> {
         self.link.alarm.set(u64::MAX);
-        self.link.host.tick(env)?;
+        self.link.host.tick()?;
         let outcome = self.link.pipe.tick();
-        self.link.work(env, self.link.outcome(env, "", outcome)?)
+        self.link.work(self.link.outcome("", outcome)?)
     }
 
     /// Cancels what is in flight.
     #[napi]
-    pub fn cancel_all(&self, env: &Env) -> Result<()> {
+    pub fn cancel_all(&self) -> Result<()> {
         let events = self.link.pipe.cancel_all();
-        self.link.work(env, events)
+        self.link.work(events)
     }
 
     /// Ends the connection.
     #[napi]
-    pub fn close(&self, env: &Env) -> Result<()> {
-        self.link.host.leave(self.link.pipe.id());
-        let events = self.link.pipe.close();
-        let result = self.link.work(env, events);
-        self.link.stdio.replace(None);
-        result
+    pub fn close(&self) -> Result<()> {
+        self.link.close()
     }
 
     /// Takes what waits to be written: where the loop writes it, a part; in the same process all, and what follows.
     #[napi]
-    pub fn take(&self, env: &Env) -> Result<Buffer> {
+    pub fn take(&self) -> Result<Buffer> {
         if self.link.stdio.borrow().is_some() {
             let mut bytes = Vec::new();
             self.link.pipe.flush(|some| {
@@ -144,7 +138,7 @@ impl Channel {
         }
         let mut bytes = self.link.pipe.take();
         while self.link.has_lines_left() {
-            self.link.resume(env)?;
+            self.link.resume()?;
             bytes.append(&mut self.link.pipe.take());
         }
         Ok(bytes.into())

@@ -58,13 +58,13 @@ impl Functions {
 
 impl Callee {
     /// Calls it; names it if it holds the event loop. The value lives as long as the handle scope around the call.
-    pub(crate) fn call(&self, env: &Env, link: &Link, arguments: Arguments) -> Result<Unknown<'static>> {
-        let function = self.call.borrow_back(env)?;
+    pub(crate) fn call(&self, link: &Link, arguments: Arguments) -> Result<Unknown<'static>> {
+        let function = self.call.borrow_back(&link.env)?;
         let start = Instant::now();
         let result = function.call(arguments);
         let held = start.elapsed();
         if held > HELD {
-            link.log_held(env, &self.name, held)?;
+            link.log_held(&self.name, held)?;
         }
         result
     }

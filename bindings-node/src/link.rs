@@ -45,6 +45,7 @@ type Drive = FunctionRef<FnArgs<(u32, f64, Option<String>)>, Unknown<'static>>;
 
 /// See the module.
 pub(crate) struct Link {
+    pub(crate) env: Env,
     pub(crate) host: Rc<Host>,
     pub(crate) pipe: Pipe,
     /// Its number among the peers that `js/driver.ts` knows.
@@ -56,7 +57,8 @@ pub(crate) struct Link {
     /// The loop sees to output that was taken.
     pub(crate) is_blocked: Cell<bool>,
     pub(crate) alarm: Cell<Millis>,
-    drive: Drive,
+    /// `None` once it is closed: it holds what holds this, and neither would ever be freed.
+    drive: RefCell<Option<Rc<Drive>>>,
     /// Whether notifications are written as soon as they are there.
     delivers: bool,
     /// `None` while somebody works on it.
@@ -70,14 +72,14 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(
-        env: &Env,
         host: Rc<Host>,
         (peer, drive): (u32, Drive),
         stdio: Option<Stdio>,
         delivers: bool,
     ) -> Result<Rc<Self>> {
-        let engine = host.engine(env)?;
+        let engine = host.engine()?;
         let link = Rc::new(Self {
+            env: host.env,
             pipe: Pipe::new(&engine, host.clock.clone()),
             host: host.clone(),
             peer,
@@ -86,7 +88,7 @@ impl Link {
             flush_is_due: Cell::default(),
             is_blocked: Cell::default(),
             alarm: Cell::new(Millis::MAX),
-            drive,
+            drive: RefCell::new(Some(Rc::new(drive))),
             delivers,
             lines: RefCell::new(Some(Lines::new(engine.limits().message))),
             lines_are_left: Cell::default(),
@@ -99,19 +101,19 @@ impl Link {
     }
 
     /// Takes input and serves it.
-    pub(crate) fn push(self: &Rc<Self>, env: &Env, chunk: &[u8]) -> Result<()> {
+    pub(crate) fn push(self: &Rc<Self>, chunk: &[u8]) -> Result<()> {
         let Some(mut lines) = self.lines.take() else { return Ok(()) };
         lines.push(chunk);
-        self.pump(env, lines)
+        self.pump(lines)
     }
 
     /// Goes on with lines that were left while the output was full.
-    pub(crate) fn resume(self: &Rc<Self>, env: &Env) -> Result<()> {
+    pub(crate) fn resume(self: &Rc<Self>) -> Result<()> {
         if self.pipe.is_full() {
             return Ok(());
         }
         let Some(lines) = self.lines.take() else { return Ok(()) };
-        self.pump(env, lines)
+        self.pump(lines)
     }
 
     /// Whether lines wait for room, and nobody works on them.
@@ -120,50 +122,61 @@ impl Link {
     }
 
     /// The end of input.
-    pub(crate) fn end(self: &Rc<Self>, env: &Env) -> Result<()> {
+    pub(crate) fn end(self: &Rc<Self>) -> Result<()> {
         if self.has_ended.replace(true) {
-            return self.settle(env);
+            return self.settle();
         }
         let lines = self.lines.take();
         if let Some(mut lines) = lines {
             lines.finish();
-            self.pump(env, lines)?;
+            self.pump(lines)?;
         }
-        self.drive(env, Need::Ended, 0.0, None)?;
-        self.settle(env)
+        self.drive(Need::Ended, 0.0, None)?;
+        self.settle()
     }
 
     /// No further input is wanted.
-    pub(crate) fn stop(self: &Rc<Self>, env: &Env) -> Result<()> {
+    pub(crate) fn stop(self: &Rc<Self>) -> Result<()> {
         self.has_ended.set(true);
-        self.settle(env)
+        self.settle()
+    }
+
+    /// Ends the connection: what is in flight is cancelled.
+    pub(crate) fn close(self: &Rc<Self>) -> Result<()> {
+        self.host.leave(self.pipe.id());
+        let events = self.pipe.close();
+        let result = self.work(events);
+        self.stdio.replace(None);
+        let drive = self.drive.take();
+        drop(drive);
+        result
     }
 
     /// Serves the lines that have come, as long as the client reads the answers; then writes.
-    fn pump(self: &Rc<Self>, env: &Env, mut lines: Lines) -> Result<()> {
-        let mut result = self.serve(env, &mut lines);
+    fn pump(self: &Rc<Self>, mut lines: Lines) -> Result<()> {
+        let mut result = self.serve(&mut lines);
         // A client that reads as fast as it writes leaves lines behind without ever blocking the output.
         while matches!(result, Ok(true)) && self.stdio.borrow().is_some() && self.write_out() == Flushed::All
         {
-            result = self.serve(env, &mut lines);
+            result = self.serve(&mut lines);
         }
         self.lines_are_left.set(matches!(result, Ok(true)));
         self.lines.replace(Some(lines));
         if self.pipe.in_flight() == 0 {
-            self.settle(env)?
+            self.settle()?
         } else {
-            self.flush_after(env, 1.0)?
+            self.flush_after(1.0)?
         }
         result.map(drop)
     }
 
     /// Serves lines while there is room for answers; whether some may be left.
-    fn serve(self: &Rc<Self>, env: &Env, lines: &mut Lines) -> Result<bool> {
+    fn serve(self: &Rc<Self>, lines: &mut Lines) -> Result<bool> {
         while !self.pipe.is_full() {
             let Some(line) = lines.next() else { return Ok(false) };
             let outcome = self.pipe.line(line);
             let wakes = outcome.wakes;
-            calls::handle_all(env, self, self.outcome(env, "", outcome)?)?;
+            calls::handle_all(self, self.outcome("", outcome)?)?;
             if wakes && self.delivers {
                 self.pipe.deliver();
             }
@@ -172,73 +185,73 @@ impl Link {
     }
 
     /// Handles events outside of input, then writes.
-    pub(crate) fn work(self: &Rc<Self>, env: &Env, events: Events<'_>) -> Result<()> {
-        calls::handle_all(env, self, events)?;
-        self.settle(env)
+    pub(crate) fn work(self: &Rc<Self>, events: Events<'_>) -> Result<()> {
+        calls::handle_all(self, events)?;
+        self.settle()
     }
 
     /// An answer or a report was appended. It is written at the end of the turn, or at once if nothing else is expected.
-    pub(crate) fn appended(&self, env: &Env) -> Result<()> {
+    pub(crate) fn appended(&self) -> Result<()> {
         let is_pumping = self.lines.borrow().is_none();
         if is_pumping {
             return Ok(());
         }
         if self.pipe.in_flight() == 0 || self.pipe.pending() > SOON {
-            return self.settle(env);
+            return self.settle();
         }
-        self.flush_after(env, 0.0)
+        self.flush_after(0.0)
     }
 
     /// The hub has something for this client.
-    pub(crate) fn deliver(&self, env: &Env) -> Result<()> {
+    pub(crate) fn deliver(&self) -> Result<()> {
         if !self.delivers {
             return Ok(());
         }
         self.pipe.deliver();
-        if self.lines.borrow().is_none() { Ok(()) } else { self.flush_after(env, 1.0) }
+        if self.lines.borrow().is_none() { Ok(()) } else { self.flush_after(1.0) }
     }
 
-    fn flush_after(&self, env: &Env, what: f64) -> Result<()> {
-        if self.flush_is_due.replace(true) { Ok(()) } else { self.drive(env, Need::Flush, what, None) }
+    fn flush_after(&self, what: f64) -> Result<()> {
+        if self.flush_is_due.replace(true) { Ok(()) } else { self.drive(Need::Flush, what, None) }
     }
 
     /// Writes, and tells the loop what to wait for.
-    pub(crate) fn settle(&self, env: &Env) -> Result<()> {
+    pub(crate) fn settle(&self) -> Result<()> {
         let is_stdio = self.stdio.borrow().is_some();
         if !is_stdio {
             if self.pipe.pending() > 0 {
-                self.drive(env, Need::Output, 0.0, None)?;
+                self.drive(Need::Output, 0.0, None)?;
             }
         } else if !self.is_blocked.get() {
             match self.write_out() {
                 Flushed::All => {}
                 Flushed::Blocked => {
                     self.is_blocked.set(true);
-                    self.drive(env, Need::Output, 0.0, None)?;
+                    self.drive(Need::Output, 0.0, None)?;
                 }
                 Flushed::Broken if self.has_ended.replace(true) => {}
-                Flushed::Broken => self.drive(env, Need::Ended, 0.0, None)?,
+                Flushed::Broken => self.drive(Need::Ended, 0.0, None)?,
             }
         }
-        self.read(env)?;
-        self.rearm(env)?;
+        self.read()?;
+        self.rearm()?;
         let is_idle = self.pipe.in_flight() == 0
             && self.pipe.pending() == 0
             && !self.lines_are_left.get()
             && !self.is_blocked.get();
         if self.has_ended.get() && is_idle && !self.idle_is_told.replace(true) {
-            self.drive(env, Need::Idle, 0.0, None)?;
+            self.drive(Need::Idle, 0.0, None)?;
         }
         Ok(())
     }
 
     /// Lets the loop read, or not.
-    fn read(&self, env: &Env) -> Result<()> {
+    fn read(&self) -> Result<()> {
         let reads = !self.has_ended.get() && !self.pipe.is_full();
         if self.reads.replace(reads) == reads {
             return Ok(());
         }
-        self.drive(env, Need::Read, f64::from(u8::from(reads)), None)
+        self.drive(Need::Read, f64::from(u8::from(reads)), None)
     }
 
     /// Writes as much as the client takes.
@@ -251,7 +264,7 @@ impl Link {
     }
 
     /// Arms the loop's timer for the earliest deadline, unless it rings before that anyway.
-    pub(crate) fn rearm(&self, env: &Env) -> Result<()> {
+    pub(crate) fn rearm(&self) -> Result<()> {
         let Some(deadline) = [self.pipe.deadline(), self.host.deadline()].into_iter().flatten().min() else {
             return Ok(());
         };
@@ -260,28 +273,29 @@ impl Link {
         }
         self.alarm.set(deadline);
         let delay = deadline.saturating_sub(self.host.clock.now().tick);
-        self.drive(env, Need::Alarm, number(delay), None)
+        self.drive(Need::Alarm, number(delay), None)
     }
 
     /// Takes the events out of an outcome and logs what the author did wrong.
-    pub(crate) fn outcome<'m>(&self, env: &Env, name: &str, outcome: Outcome<'m>) -> Result<Events<'m>> {
+    pub(crate) fn outcome<'m>(&self, name: &str, outcome: Outcome<'m>) -> Result<Events<'m>> {
         if let Some(misuse) = &outcome.misuse {
             let text = if name.is_empty() { misuse.clone() } else { format!("{name}: {misuse}") };
-            self.drive(env, Need::LogMisuse, 0.0, Some(text))?;
+            self.drive(Need::LogMisuse, 0.0, Some(text))?;
         }
         Ok(outcome.events)
     }
 
-    pub(crate) fn log_held(&self, env: &Env, name: &str, held: Duration) -> Result<()> {
-        self.drive(env, Need::LogHeld, held.as_secs_f64() * 1000.0, Some(name.to_owned()))
+    pub(crate) fn log_held(&self, name: &str, held: Duration) -> Result<()> {
+        self.drive(Need::LogHeld, held.as_secs_f64() * 1000.0, Some(name.to_owned()))
     }
 
-    pub(crate) fn cancelled(&self, env: &Env, token: RequestToken) -> Result<()> {
-        self.drive(env, Need::Cancelled, token_number(token), None)
+    pub(crate) fn cancelled(&self, token: RequestToken) -> Result<()> {
+        self.drive(Need::Cancelled, token_number(token), None)
     }
 
-    fn drive(&self, env: &Env, need: Need, value: f64, text: Option<String>) -> Result<()> {
-        self.drive.borrow_back(env)?.call(FnArgs::from((need as u32, value, text))).map(drop)
+    fn drive(&self, need: Need, value: f64, text: Option<String>) -> Result<()> {
+        let Some(drive) = self.drive.borrow().clone() else { return Ok(()) };
+        drive.borrow_back(&self.env)?.call(FnArgs::from((need as u32, value, text))).map(drop)
     }
 }
 

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 /// What all channels of a server share.
 pub(crate) struct Host {
+    pub(crate) env: Env,
     pub(crate) clock: Arc<Clock>,
     pub(crate) registry: Registry<Functions>,
     links: RefCell<HashMap<ConnectionId, Weak<Link>>>,
@@ -40,15 +41,15 @@ pub struct Edit(Change<Functions>);
 impl Server {
     /// Nothing registered yet.
     #[napi(constructor)]
-    pub fn new(name: String, version: String, fields: ServerFields) -> Result<Self> {
+    pub fn new(env: Env, name: String, version: String, fields: ServerFields) -> Result<Self> {
         let (info, options) = fields.read(name, version)?;
         let (registry, links) = (Registry::new(info, options), RefCell::default());
-        Ok(Self { host: Rc::new(Host { clock: Arc::new(Clock::new()), registry, links }) })
+        Ok(Self { host: Rc::new(Host { env, clock: Arc::new(Clock::new()), registry, links }) })
     }
 
     /// Declares a method that is not ours, before the engine is made.
     #[napi]
-    pub fn extend(&self, env: &Env, method: String, callee: &Function, about: ForeignFields) -> Result<()> {
+    pub fn extend(&self, method: String, callee: &Function, about: ForeignFields) -> Result<()> {
         let list_kind = about.lists.map(|word| list_kinds(&word)).transpose()?;
         let late = format!("the method {method:?} must be declared before the first resource is registered");
         let foreign =
@@ -56,43 +57,43 @@ impl Server {
         if self.host.registry.extend(foreign, Arc::new(Functions::of(callee.callee.clone()))) {
             return Ok(());
         }
-        Err(raise(env, "RegistrationError", late, &[]))
+        Err(raise(&self.host.env, "RegistrationError", late, &[]))
     }
 
     /// Applies edits, all or none. Returns warnings for the author.
     #[napi]
-    pub fn publish(&self, env: &Env, edits: Vec<ClassInstance<'_, Edit>>) -> Result<Vec<String>> {
+    pub fn publish(&self, edits: Vec<ClassInstance<'_, Edit>>) -> Result<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
         let mut woken = Vec::new();
         let published = self.host.registry.publish(&changes, self.host.clock.now(), &mut woken);
-        let warnings = published.map_err(|error| registration(env, &error))?;
-        self.host.tell(env, woken)?;
+        let warnings = published.map_err(|error| registration(&self.host.env, &error))?;
+        self.host.tell(woken)?;
         Ok(warnings)
     }
 
     /// Tells those who watch this URI that its contents have changed.
     #[napi]
-    pub fn notify_updated(&self, env: &Env, uri: String) -> Result<()> {
+    pub fn notify_updated(&self, uri: String) -> Result<()> {
         let mut woken = Vec::new();
-        let told = self.host.engine(env)?.updated(&uri, self.host.clock.now(), &mut woken);
-        told.map_err(|error| registration(env, &error))?;
-        self.host.tell(env, woken)
+        let told = self.host.engine()?.updated(&uri, self.host.clock.now(), &mut woken);
+        told.map_err(|error| registration(&self.host.env, &error))?;
+        self.host.tell(woken)
     }
 
     /// Tells clients that a list has changed.
     #[napi]
-    pub fn notify_list_changed(&self, env: &Env, lists: String) -> Result<()> {
+    pub fn notify_list_changed(&self, lists: String) -> Result<()> {
         let mut woken = Vec::new();
-        self.host.engine(env)?.list_changed(list_kinds(&lists)?, self.host.clock.now(), &mut woken);
-        self.host.tell(env, woken)
+        self.host.engine()?.list_changed(list_kinds(&lists)?, self.host.clock.now(), &mut woken);
+        self.host.tell(woken)
     }
 
     /// Ends every listen with its result.
     #[napi]
-    pub fn shutdown(&self, env: &Env) -> Result<()> {
+    pub fn shutdown(&self) -> Result<()> {
         let mut woken = Vec::new();
-        self.host.engine(env)?.shutdown(&mut woken);
-        self.host.tell(env, woken)
+        self.host.engine()?.shutdown(&mut woken);
+        self.host.tell(woken)
     }
 
     /// How long what is in flight may still finish after the end of input, in milliseconds.
@@ -114,6 +115,13 @@ impl Server {
         self.host.clock.set(Some(Now { tick, unix }));
     }
 }
+
+/// A reader, completers by variable, and a lister.
+type FunctionParts<'a> = (
+    ClassInstance<'a, Function>,
+    Vec<(String, ClassInstance<'a, Function>)>,
+    Option<ClassInstance<'a, Function>>,
+);
 
 /// What is said of a method that is not ours.
 #[napi(object, object_to_js = false)]
@@ -157,10 +165,12 @@ impl Edit {
         template: &UriTemplate,
         details: Resource,
         fields: TemplateFields,
-        reader: &Function,
-        completers: Vec<(String, ClassInstance<'_, Function>)>,
-        lister: Option<ClassInstance<'_, Function>>,
+        #[napi(
+            ts_arg_type = "[reader: NativeFunction, completers: [string, NativeFunction][], lister: NativeFunction | null]"
+        )]
+        functions: FunctionParts<'_>,
     ) -> Result<Self> {
+        let (reader, completers, lister) = functions;
         let completes = completers.iter().map(|(name, _)| name.clone()).collect();
         let functions = Functions {
             reader: reader.callee.clone(),
@@ -178,8 +188,8 @@ impl Edit {
 }
 
 impl Host {
-    pub(crate) fn engine(&self, env: &Env) -> Result<Arc<Engine>> {
-        self.registry.engine().map_err(|error| registration(env, &error))
+    pub(crate) fn engine(&self) -> Result<Arc<Engine>> {
+        self.registry.engine().map_err(|error| registration(&self.env, &error))
     }
 
     pub(crate) fn join(&self, link: &Rc<Link>) {
@@ -196,23 +206,23 @@ impl Host {
     }
 
     /// Lets time pass for the engine.
-    pub(crate) fn tick(&self, env: &Env) -> Result<()> {
+    pub(crate) fn tick(&self) -> Result<()> {
         let mut woken = Vec::new();
-        self.engine(env)?.tick(self.clock.now(), &mut woken);
-        self.tell(env, woken)
+        self.engine()?.tick(self.clock.now(), &mut woken);
+        self.tell(woken)
     }
 
     /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
-    fn tell(&self, env: &Env, woken: Vec<ConnectionId>) -> Result<()> {
+    fn tell(&self, woken: Vec<ConnectionId>) -> Result<()> {
         for id in woken {
             let link = self.links.borrow().get(&id).and_then(Weak::upgrade);
             if let Some(link) = link {
-                link.deliver(env)?;
+                link.deliver()?;
             }
         }
         if self.deadline().is_some() {
             let links: Vec<_> = self.links.borrow().values().filter_map(Weak::upgrade).collect();
-            links.iter().try_for_each(|link| link.rearm(env))?;
+            links.iter().try_for_each(|link| link.rearm())?;
         }
         Ok(())
     }
