@@ -58,15 +58,20 @@ export function answerCompletion(driver: Driver, request: number, value: unknown
 export function answerList(driver: Driver, request: number, value: unknown): undefined {
   if (typeof value === 'string') throw new TypeError('a lister returns resources, not a text');
   const page = value instanceof ListPage ? value : new ListPage((value ?? []) as Iterable<unknown>);
-  driver.channel.page(
-    request,
-    page.items.map((item) => describe(item as Resource) as ResourceFields),
-    page.next,
-  );
+  driver.channel.page(request, page.items.map(listed), page.next);
 }
 
-/** Answers a foreign method: a `MethodResult`, or the members of the result. */
+function listed(item: unknown): ResourceFields {
+  if (typeof (item as Partial<Resource> | null)?.uri === 'string') return describe(item as Resource);
+  throw new TypeError('a lister returns resources: objects with a uri');
+}
+
+/** Answers a foreign method: a `MethodResult`, the members of the result, or questions to the client. */
 export function answerCall(driver: Driver, request: number, value: unknown): undefined {
+  if (value instanceof InputRequired) {
+    ask(driver, request, value);
+    return;
+  }
   const { members, resultType, meta } = value instanceof MethodResult ? value : new MethodResult((value ?? {}) as {});
   driver.channel.result(request, json(members), resultType, meta && json(meta));
 }

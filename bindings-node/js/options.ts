@@ -90,6 +90,34 @@ export interface Limits {
   readonly asks?: number;
   /** How long what is in flight may still finish after the end of input. Default 1,000. */
   readonly grace?: number;
+  /** All headers of an HTTP request together. Default 256 KiB. */
+  readonly head?: number;
+  /** Header lines of an HTTP request. Default 128. */
+  readonly headers?: number;
+  /** Open HTTP sessions. Default 10,000. */
+  readonly sessions?: number;
+  /** When an HTTP session that nobody uses ends. Default 1,800,000. */
+  readonly sessionIdle?: number;
+  /** Streams of events that one session keeps. Default 16. */
+  readonly streams?: number;
+  /** What is kept of each of them to be sent again. Default 1 MiB. */
+  readonly replay?: number;
+  /** After so long without anything to send, a stream of events gets a comment. Default 15,000. */
+  readonly keepAlive?: number;
+  /** Open HTTP connections. Default 20,000. */
+  readonly connections?: number;
+  /** After so long without a complete head of the next request an HTTP connection is closed. Default 60,000. */
+  readonly headTimeout?: number;
+  /** How long the body of an HTTP request may take. Default 30,000. */
+  readonly bodyTimeout?: number;
+  /** A client that takes nothing of what is sent to it for so long is gone. Default 30,000. */
+  readonly writeTimeout?: number;
+  /** Verified tokens that are kept. Default 10,000. */
+  readonly tokenCache?: number;
+  /** How long a verified token is believed at most. Default 300,000. */
+  readonly tokenTtl?: number;
+  /** When a slow answer becomes a stream of events. Default 1,000. */
+  readonly sseAfter?: number;
 }
 
 /** How a server behaves. */

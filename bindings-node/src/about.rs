@@ -52,12 +52,17 @@ impl About {
         meta.set(caller.and_then(|caller| caller.meta.as_ref()).map(|meta| meta.raw()));
     }
 
-    /// What a read has besides.
-    pub(crate) fn read(&mut self, uri: &str, inputs: Option<&str>, state: Option<&str>) {
-        let [own_uri, _, _, _, own_inputs, own_state] = &mut self.texts;
-        own_uri.set(Some(uri));
+    /// It is a read of this URI.
+    pub(crate) fn of(&mut self, uri: &str) {
+        let [own, ..] = &mut self.texts;
+        own.set(Some(uri));
+    }
+
+    /// It is a further round of a request: with the client's answers and the author's state.
+    pub(crate) fn round(&mut self, inputs: Option<&str>, state: Option<&[u8]>) {
+        let [_, _, _, _, own_inputs, own_state] = &mut self.texts;
         own_inputs.set(inputs);
-        own_state.set(state);
+        own_state.set(state.map(String::from_utf8_lossy).as_deref());
     }
 
     /// The request is over.

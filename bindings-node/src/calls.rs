@@ -43,9 +43,9 @@ fn read(link: &Rc<Link>, request: &ReadRequest<'_>) -> Result<Events<'static>> {
         return missing(link, request.token);
     };
     link.begin(request.token, |about| {
-        let state = request.state.as_deref().map(String::from_utf8_lossy);
         about.begin(request.token, Some(&request.caller));
-        about.read(&request.uri, request.inputs.map(|inputs| inputs.raw()), state.as_deref());
+        about.of(&request.uri);
+        about.round(request.inputs.map(|inputs| inputs.raw()), request.state.as_deref());
     });
     run(link, request.token, &functions.reader, |arguments| {
         let Some(params) = &request.params else { return Ok(()) };
@@ -88,7 +88,10 @@ fn call(link: &Rc<Link>, request: &CallRequest<'_>) -> Result<Events<'static>> {
     let Some(functions) = link.host.registry.get(request.handler) else {
         return missing(link, request.token);
     };
-    link.begin(request.token, |about| about.begin(request.token, Some(&request.caller)));
+    link.begin(request.token, |about| {
+        about.begin(request.token, Some(&request.caller));
+        about.round(request.inputs.map(|inputs| inputs.raw()), request.state.as_deref());
+    });
     run(link, request.token, &functions.reader, |arguments| {
         request.params.map_or(Ok(()), |params| arguments.push_text(&link.env, params.raw()))
     })

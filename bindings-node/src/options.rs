@@ -111,7 +111,8 @@ fn limits(limits: &mut Limits, given: HashMap<String, i64>) -> Result<()> {
         set!(name, *value,
             message nesting batch uri resources templates in_flight page list_scan list_source list_ttl list_cache
             subscriptions filter_uris watched_uris contents contents_total output read_timeout completion_timeout completion_values
-            coalesce progress_interval log_messages state state_ttl asks grace);
+            coalesce progress_interval log_messages state state_ttl asks grace head headers sessions session_idle streams replay keep_alive sse_after
+            connections head_timeout body_timeout write_timeout token_cache token_ttl);
     }
     limits.in_flight = limits.in_flight.min(MOST_IN_FLIGHT);
     Ok(())
