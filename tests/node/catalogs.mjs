@@ -1,0 +1,273 @@
+// A server made from a catalogue fixture through the public API, with functions that answer when they are told to.
+import {
+  AccessDenied,
+  Completion,
+  Contents,
+  CustomError,
+  Elicit,
+  ElicitUrl,
+  InputDeclined,
+  InputRequired,
+  InvalidParameter,
+  InvalidUri,
+  ListPage,
+  ListRoots,
+  MethodResult,
+  RateLimited,
+  ReadResult,
+  ResourceNotFound,
+  ResourceServer,
+  Sample,
+  SizeExceeded,
+} from 'mcp-resources';
+
+/** A call of one of the author's functions. */
+class Open {
+  constructor(on, context) {
+    this.on = on;
+    this.context = context;
+    this.done = false;
+    this.answer = new Promise((resolve) => {
+      this.resolve = resolve;
+    });
+  }
+
+  /** Lets the function return, or throw. */
+  respond(answer) {
+    this.done = true;
+    this.resolve(answer);
+  }
+}
+
+/** The author's functions: each tells that it was called, and waits for what to answer. */
+export class Author {
+  /** @param {boolean} generates whether readers are generators */
+  constructor(generates) {
+    this.generates = generates;
+    this.open = [];
+    this.events = [];
+    /** The connection that is being driven. */
+    this.on = '';
+  }
+
+  reader(name) {
+    const told = (variables, ctx) => this.#called('read', this.#read(name, variables, ctx), ctx);
+    if (!this.generates) return async (variables, ctx) => value(await told(variables, ctx));
+    return async function* (variables, ctx) {
+      const answer = await told(variables, ctx);
+      for (const chunk of answer.chunks ?? []) {
+        yield typeof chunk === 'string' ? chunk : Buffer.from(chunk.blob, 'base64');
+      }
+      if ('then' in answer || !('chunks' in answer)) value(answer.then ?? answer);
+    };
+  }
+
+  completer(name, variable) {
+    return async (typed, chosen, ctx) => {
+      const event = { handler: name, variable, value: typed, ...present({ arguments: chosen }) };
+      return value(await this.#called('complete', event, ctx));
+    };
+  }
+
+  lister(name, pages) {
+    const ask = async (event, ctx) => value(await this.#called('list', event, ctx));
+    if (pages) return (cursor, ctx) => ask({ handler: name, ...present({ cursor }) }, ctx);
+    return (...given) => ask({ handler: name }, given[1]); // no parameter: it does not page itself
+  }
+
+  method(name, method) {
+    return async (params, ctx) => {
+      const event = { handler: name, method, ...present({ params }) };
+      return value(await this.#called('call', event, ctx));
+    };
+  }
+
+  #read(name, variables, ctx) {
+    const inputs = Object.fromEntries(Object.entries(ctx.inputs).map(([key, response]) => [key, response.value]));
+    return { handler: name, uri: ctx.uri, ...present({ params: { ...variables }, inputs, state: ctx.state }) };
+  }
+
+  #called(kind, event, ctx) {
+    const call = new Open(this.on, ctx);
+    const number = this.open.length;
+    this.open.push(call);
+    this.events.push({ [kind]: { ...event, ...present({ meta: ctx.meta }) } });
+    ctx.signal.addEventListener('abort', () => this.events.push({ cancelled: number }));
+    return call.answer;
+  }
+}
+
+/** The server of a catalogue, with everything registered. */
+export function server(catalog, author) {
+  const { name, version, title, description, websiteUrl, instructions } = catalog.server;
+  const about = present({ title, description, websiteUrl, instructions, icons: catalog.server.icons });
+  const made = new ResourceServer({ name, version, ...about }, options(catalog.options));
+  for (const extension of catalog.extensions ?? []) {
+    const { handler, method, nameParam, capability, listKind } = extension;
+    made.method(method, present({ nameParam, capability, lists: listKind }), author.method(handler, method));
+  }
+  for (const entry of [...catalog.resources, ...catalog.templates]) add(made, entry, author);
+  return made;
+}
+
+/** All of an edit, or nothing. */
+export function edit(made, step, author) {
+  made.batch(() => {
+    for (const text of step.remove ?? []) {
+      if (text.includes('{')) made.removeTemplate(text);
+      else made.removeResource(text);
+    }
+    for (const entry of step.add ?? []) add(made, entry, author);
+  });
+}
+
+/** What a function returns for an answer; it may throw instead. */
+export function value(answer) {
+  const [, make] = VALUES.find(([name]) => name in answer);
+  return make(answer);
+}
+
+function add(made, entry, author) {
+  if ('uriTemplate' in entry) addTemplate(made, entry, author);
+  else if ('text' in entry) made.addResource(resource(entry), { text: entry.text });
+  else if ('blob' in entry) made.addResource(resource(entry), { bytes: Buffer.from(entry.blob, 'base64') });
+  else made.addResource(resource(entry), { read: author.reader(entry.handler) });
+}
+
+function addTemplate(made, entry, author) {
+  const given = Object.entries(entry.vars ?? {});
+  const parts = (words) =>
+    Object.fromEntries(
+      given.map(([name, said]) => [name, pick(said, words)]).filter(([, said]) => Object.keys(said).length > 0),
+    );
+  const handler = made.resource(
+    entry.uriTemplate,
+    {
+      ...details(entry),
+      ...present({ extraQuery: entry.extraQuery }),
+      parameters: parts(['description', 'type', 'values', 'pattern']),
+      vars: parts(['kind', 'policy', 'empty', 'chars']),
+    },
+    author.reader(entry.handler),
+  );
+  for (const variable of entry.complete ?? []) handler.complete(variable, author.completer(entry.handler, variable));
+  if ('list' in entry) handler.list(author.lister(entry.handler, entry.list === 'paged'));
+}
+
+function resource(entry) {
+  return { uri: entry.uri, ...details(entry), ...pick(entry, ['size']) };
+}
+
+/** What resources and templates have in common. */
+function details(entry) {
+  const words = ['name', 'title', 'description', 'mimeType', 'ttlMs', 'cacheScope', 'children', 'icons'];
+  const annotations = pick(entry.annotations ?? {}, ['audience', 'priority', 'lastModified']);
+  return { ...pick(entry, words), ...annotations, ...('_meta' in entry ? { meta: entry._meta } : {}) };
+}
+
+/** The engine's own names of options, as the public API has them. */
+function options(given = {}) {
+  const { limits, extension_capabilities: extensions, ...rest } = given;
+  const named = camel(rest);
+  return {
+    ...named,
+    ...(limits ? { limits: camel(limits) } : {}),
+    ...(extensions ? { extensions: Object.fromEntries(extensions) } : {}),
+    ...(named.keys ? { keys: named.keys.map((key) => Buffer.from(key)) } : {}),
+  };
+}
+
+function camel(members) {
+  return Object.fromEntries(
+    Object.entries(members).map(([name, member]) => [
+      name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
+      member,
+    ]),
+  );
+}
+
+function pick(from, words) {
+  return Object.fromEntries(words.filter((word) => word in from).map((word) => [word, from[word]]));
+}
+
+function present(members) {
+  return Object.fromEntries(Object.entries(members).filter(([, member]) => !isAbsent(member)));
+}
+
+function isAbsent(member) {
+  if (member === undefined || member === null || member === '') return true;
+  return typeof member === 'object' && !Array.isArray(member) && Object.keys(member).length === 0;
+}
+
+function entries(answer) {
+  const made = answer.contents.map((entry) => {
+    const body = 'text' in entry ? entry.text : Buffer.from(entry.blob, 'base64');
+    return new Contents(body, {
+      ...pick(entry, ['uri', 'mimeType']),
+      ...('_meta' in entry ? { meta: entry._meta } : {}),
+    });
+  });
+  if ('ttlMs' in answer) return new ReadResult(made, pick(answer, ['ttlMs', 'cacheScope']));
+  return made.length > 0 ? made : new ReadResult([]);
+}
+
+function completion({ completion: given }) {
+  if (Array.isArray(given)) return given;
+  return new Completion(given.values, present({ total: given.total, hasMore: given.has_more }));
+}
+
+function listed(answer) {
+  const items = answer.listed.map(resource);
+  return 'next' in answer ? new ListPage(items, answer.next) : items;
+}
+
+function raw(answer) {
+  if (Object.keys(answer).length === 1) return answer.raw;
+  return new MethodResult(answer.raw, present({ resultType: answer.resultType, meta: answer._meta }));
+}
+
+function required({ input_required: given }) {
+  const requests = Object.fromEntries(Object.entries(given.requests).map(([key, ask]) => [key, question(ask)]));
+  return new InputRequired(requests, { state: given.state });
+}
+
+function question(ask) {
+  if ('form' in ask) return new Elicit(ask.form.message, ask.form.schema);
+  if ('url' in ask) return new ElicitUrl(ask.url.message, ask.url.url);
+  return 'sampling' in ask ? new Sample(ask.sampling) : new ListRoots();
+}
+
+function failed({ error }) {
+  const given = typeof error === 'string' ? { kind: error } : error;
+  const make = ERRORS[given.kind] ?? (() => new Error('the disk is on fire'));
+  throw make(given);
+}
+
+const ERRORS = {
+  not_found: () => new ResourceNotFound(),
+  access_denied: () => new AccessDenied(),
+  invalid_uri: () => new InvalidUri('no'),
+  size_exceeded: (given) => new SizeExceeded(given.limit, given.size),
+  rate_limited: (given) => new RateLimited(given.retryAfterMs),
+  invalid_parameter: (given) => new InvalidParameter(given.parameter, given.expected),
+  input_declined: () => new InputDeclined(),
+  custom: (given) => new CustomError(given.code, given.message, given.data),
+};
+
+const VALUES = [
+  ['text', (answer) => answer.text],
+  ['blob', (answer) => Buffer.from(answer.blob, 'base64')],
+  ['json', (answer) => answer.json],
+  ['contents', entries],
+  ['completion', completion],
+  ['listed', listed],
+  ['raw', raw],
+  ['input_required', required],
+  [
+    'raises',
+    (answer) => {
+      throw new Error(answer.raises);
+    },
+  ],
+  ['error', failed],
+];
