@@ -3,8 +3,15 @@ SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGE_SOURCES := $(shell find core/src bindings-python/src -name '*.rs' 2>/dev/null) \
-	Cargo.toml Cargo.lock pyproject.toml $(wildcard core/Cargo.toml bindings-python/Cargo.toml)
+NODE ?= node
+NPM ?= npm
+TOOLS := node_modules/.bin
+CORE_SOURCES := $(shell find core/src -name '*.rs') Cargo.toml Cargo.lock core/Cargo.toml
+PYTHON_SOURCES := $(CORE_SOURCES) $(shell find bindings-python/src -name '*.rs') \
+	pyproject.toml bindings-python/Cargo.toml
+NODE_SOURCES := $(CORE_SOURCES) $(shell find bindings-node/src -name '*.rs') \
+	bindings-node/Cargo.toml bindings-node/build.rs
+SCRIPTS := $(shell find bindings-node/js -name '*.*ts') tsconfig.json
 
 # One interpreter for everything that builds against Python, so that nothing is built twice.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -15,12 +22,13 @@ step = @printf '\n== %s\n' "$(1)"
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-rust test-python same-bytes conformance check check-rust check-python bench clean
+.PHONY: help setup demo test test-rust test-python test-node same-bytes conformance \
+	check check-rust check-python check-node bench clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
 
-setup: $(VENV)/.package ## .venv with the package, built from this tree
+setup: $(VENV)/.package bindings-node/dist/.package ## .venv and node_modules, and the packages built from this tree
 
 $(VENV)/.requirements: tests/requirements.txt
 	$(call step,Python environment in $(VENV))
@@ -30,16 +38,35 @@ $(VENV)/.requirements: tests/requirements.txt
 	@$(BIN)/python -m pip install --quiet --requirement $<
 	@touch $@
 
-$(VENV)/.package: $(VENV)/.requirements $(PACKAGE_SOURCES)
+$(VENV)/.package: $(VENV)/.requirements $(PYTHON_SOURCES)
 	$(call step,Building the Python package)
 	@$(BIN)/maturin develop
+	@touch $@
+
+node_modules/.installed: package.json package-lock.json
+	$(call step,Node tools in node_modules)
+	@$(NODE) -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' \
+		|| { echo "Node 20 or newer is needed; try: make NODE=/path/to/node" >&2; exit 1; }
+	@$(NPM) ci --loglevel error --no-progress
+	@touch $@
+
+# The binary, and what it exports as TypeScript sees it.
+bindings-node/binding.d.ts: node_modules/.installed $(NODE_SOURCES)
+	$(call step,Building the Node package)
+	@$(TOOLS)/napi build --platform --no-js --dts binding.d.ts --output-dir bindings-node \
+		--manifest-path bindings-node/Cargo.toml --package mcp-resources-node
+	@touch $@
+
+bindings-node/dist/.package: bindings-node/binding.d.ts $(SCRIPTS)
+	@rm -rf bindings-node/dist
+	@$(TOOLS)/tsc
 	@touch $@
 
 demo: setup ## serve this repository's documents to the official Python client, in both eras
 	$(call step,A Python server and the official client over stdio)
 	@$(BIN)/python examples/demo/drive.py
 
-test: test-rust test-python same-bytes conformance check ## every test of all languages, and every check
+test: test-rust test-python test-node same-bytes conformance check ## every test of all languages, and every check
 
 test-rust: setup
 	$(call step,Rust tests)
@@ -48,6 +75,10 @@ test-rust: setup
 test-python: setup
 	$(call step,Python tests)
 	@$(BIN)/python -m pytest tests/python
+
+test-node: setup
+	$(call step,Node tests)
+	@NODE="$(NODE)" NPM="$(NPM)" tests/node/run
 
 same-bytes: setup # what the fixtures made each language send
 	$(call step,The same bytes in every language)
@@ -58,7 +89,7 @@ conformance: setup ## the official conformance suite, for every language that se
 	@tests/conformance/run-suite rust
 	@tests/conformance/run-suite python
 
-check: check-rust check-python ## format, lints, layering, documentation, stubs
+check: check-rust check-python check-node ## format, lints, layering, documentation, stubs, types
 
 check-rust: setup
 	$(call step,Rust: format lints documentation)
@@ -77,8 +108,14 @@ check-python: setup
 	$(BIN)/python tests/checks --self-test
 	$(BIN)/python tests/checks
 
+check-node: setup
+	$(call step,Node: format lints types)
+	@$(TOOLS)/biome ci --error-on-warnings .
+	@$(TOOLS)/tsc -p tests/node/types
+
 bench: ## measure our servers beside the official SDKs
 	tests/bench/run
 
 clean: ## remove everything that was built
-	rm -rf target $(VENV) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf target $(VENV) .mypy_cache .pytest_cache .ruff_cache node_modules bindings-node/dist bindings-node/binding.d.ts \
+		bindings-node/*.node

@@ -1,0 +1,41 @@
+// Says what failed and why, what was left out and why, and how many tests there were.
+import path from 'node:path';
+
+/** @param {AsyncIterable<{ type: string, data: any }>} source */
+export default async function* report(source) {
+  const counts = { pass: 0, fail: 0, skip: 0 };
+  const skipped = new Map();
+  for await (const { type, data } of source) {
+    if (type === 'test:stderr' || type === 'test:stdout') yield data.message;
+    if (type !== 'test:pass' && type !== 'test:fail') continue;
+    if (data.details?.type === 'suite' || isFile(data)) {
+      if (type === 'test:fail' && !isSubtestFailure(data)) yield failure(data);
+      continue;
+    }
+    if (data.skip !== undefined) {
+      counts.skip += 1;
+      skipped.set(data.skip, (skipped.get(data.skip) ?? 0) + 1);
+    } else if (type === 'test:pass') counts.pass += 1;
+    else {
+      counts.fail += 1;
+      yield failure(data);
+    }
+  }
+  for (const [why, count] of skipped) yield `left out: ${count}, because ${why}\n`;
+  yield `Node ${process.versions.node}: ${counts.pass} passed, ${counts.fail} failed, ${counts.skip} left out\n`;
+}
+
+/** Node reports a whole file as a test of its own, at the top. */
+function isFile({ name, nesting }) {
+  return nesting === 0 && path.isAbsolute(name);
+}
+
+function isSubtestFailure({ details }) {
+  return details?.error?.failureType === 'subtestsFailed';
+}
+
+function failure({ name, file, line, details }) {
+  const cause = details?.error?.cause ?? details?.error;
+  const where = file === undefined ? '' : ` (${path.relative(process.cwd(), file)}:${line})`;
+  return `FAILED ${name}${where}\n${String(cause?.stack ?? cause).replaceAll(/^/gm, '    ')}\n`;
+}
