@@ -12,7 +12,11 @@ let sample = { usage: 0, sampled_at: 0 };
 
 server.resource(
   URI,
-  { name: 'cpu_usage', description: 'Load of the last minute per core: 1.0 is fully busy.', mimeType: 'application/json' },
+  {
+    name: 'cpu_usage',
+    description: 'Load of the last minute per core: 1.0 is fully busy.',
+    mimeType: 'application/json',
+  },
   () => sample,
 );
 

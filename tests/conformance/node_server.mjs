@@ -6,7 +6,8 @@ const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
 );
-const UNICODE = 'Grüße, 世界! 🦀 \u2028\u2029 "quotes" \\back\\slash\\ \ttab\r\nnewline \x00 nul \x1f unit \x7f del end';
+const UNICODE =
+  'Grüße, 世界! 🦀 \u2028\u2029 "quotes" \\back\\slash\\ \ttab\r\nnewline \x00 nul \x1f unit \x7f del end';
 const WORDS = ['alpha', 'alphabet', 'beta', 'gamma', ...Array.from({ length: 150 }, (_, n) => `item-${padded(n)}`)];
 const FILES = new Map([
   ['alice', ['a1.txt', 'a2.txt']],

@@ -72,7 +72,7 @@ class Client:
             params = {"cursor": result["nextCursor"]}
 
 
-@pytest.fixture(params=["rust", "python"])
+@pytest.fixture(params=["rust", "python", "node"])
 def language(request: pytest.FixtureRequest) -> str:
     why = available(request.param)
     if why is not None:

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -26,7 +27,7 @@ from mcp.client.subscriptions import ResourceUpdated
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "examples" / "data"
 LEGACY, MODERN = "legacy", "2026-07-28"
-LANGUAGES = [name for name in ("python", "rust") if (ROOT / "examples" / name).is_dir()]
+LANGUAGES = [name for name in ("python", "rust", "node") if (ROOT / "examples" / name).is_dir()]
 NOT_FOUND = {LEGACY: -32002, MODERN: -32602}
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 PATIENCE = 20.0
@@ -50,8 +51,22 @@ def command(language: str, example: str, *args: str) -> StdioServerParameters:
     if language == "python":
         script = ROOT / "examples" / "python" / f"{example}.py"
         return StdioServerParameters(command=sys.executable, args=[str(script), *args])
+    if language == "node":
+        script = ROOT / "examples" / "node" / f"{example}.mjs"
+        return StdioServerParameters(command=node(example), args=[str(script), *args], env=dict(os.environ))
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return StdioServerParameters(command=str(target / "debug" / "examples" / example), args=list(args))
+
+
+def node(example: str) -> str:
+    """The Node at hand; a newer one for the example that needs SQLite."""
+    given = os.environ.get("NODE", "node")
+    if example != "database_view" or not subprocess.run([given, "-e", "require('node:sqlite')"], capture_output=True).returncode:
+        return given
+    newer = subprocess.run([ROOT / "tests" / "node" / "newer-node"], capture_output=True, text=True, check=False)
+    if newer.returncode:
+        pytest.skip(f"this Node has no SQLite, and there is no newer one: {newer.stderr.strip()}")
+    return newer.stdout.strip()
 
 
 def converse(server: StdioServerParameters, mode: str, body: Body, on_message: MessageHandlerFnT | None = None) -> None:
@@ -196,18 +211,30 @@ def test_documents(language: str, mode: str) -> None:
 
 
 def test_every_example_is_tested_and_listed(language: str) -> None:
-    names = {path.stem for path in (ROOT / "examples" / language).iterdir() if path.suffix in {".py", ".rs"}}
+    names = {path.stem for path in (ROOT / "examples" / language).iterdir() if path.suffix in {".py", ".rs", ".mjs"}}
     readme = (ROOT / "examples" / "README.md").read_text("utf-8")
     for name in names:
         assert f"test_{name}" in globals(), name
         assert name in readme, name
 
 
-def test_readme(mode: str, tmp_path: Path) -> None:
-    """The quickstart runs as it is printed."""
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    script = tmp_path / "quickstart.py"
+@pytest.fixture(params=["python", "node"])
+def quickstart(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StdioServerParameters]:
+    """The README's program, as it is printed."""
+    tag, name = {"python": ("python", "quickstart.py"), "node": ("js", "quickstart.mjs")}[request.param]
+    (block,) = re.findall(rf"```{tag}\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    script = tmp_path / name
     script.write_text(block, "utf-8")
+    if request.param == "python":
+        yield StdioServerParameters(command=sys.executable, args=[str(script)])
+        return
+    # Node looks for packages beside the script.
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "mcp-resources").symlink_to(ROOT)
+    yield StdioServerParameters(command=node("quickstart"), args=[str(script)], env=dict(os.environ))
+
+
+def test_readme(quickstart: StdioServerParameters, mode: str) -> None:
 
     async def body(client: Client) -> None:
         assert json.loads((await read(client, "notes://all")).text)["monday"] == "Buy milk"
@@ -216,4 +243,4 @@ def test_readme(mode: str, tmp_path: Path) -> None:
         assert await complete(client, "notes://day/{day}", "day", "t") == ["tuesday"]
         assert set(await listed(client)) == {"notes://all", "notes://day/monday", "notes://day/tuesday"}
 
-    converse(StdioServerParameters(command=sys.executable, args=[str(script)]), mode, body)
+    converse(quickstart, mode, body)

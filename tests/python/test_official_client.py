@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 
-SERVERS = ["rust", "rust --http", "python", "python --http", "python --asgi"]
+SERVERS = ["rust", "rust --http", "python", "python --http", "python --asgi", "node"]
 
 
 @pytest.fixture(autouse=True, params=SERVERS)

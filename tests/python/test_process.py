@@ -19,7 +19,7 @@ from vectors import MODERN, SUBSCRIPTION_ID
 
 SLOW = "test://slow/{}"
 MEGABYTE = 1 << 20
-LANGUAGES = ["rust", "python"]
+LANGUAGES = ["rust", "python", "node"]
 
 
 @pytest.fixture(params=LANGUAGES)

@@ -1,0 +1,160 @@
+// The official TypeScript clients against the fixture servers: 2.x in both eras, and 1.x.
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import {
+  ResourceListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import { MODERN } from './vectors.mjs';
+
+const SERVER = {
+  command: fileURLToPath(new URL('../conformance/run-server', import.meta.url)),
+  args: [process.env.LANGUAGE ?? 'node', '--stdio'],
+  env: { ...process.env, NODE: process.execPath },
+  stderr: 'ignore',
+};
+const ABOUT = { name: 'test', version: '1' };
+const WATCHED = 'test://watched-resource';
+const UPDATED = 'notifications/resources/updated';
+const LIST_CHANGED = 'notifications/resources/list_changed';
+
+/** One client: how it is made and listens, whether it is modern, and which code it tells for what is not found. */
+const CLIENTS = {
+  'client 2, modern': {
+    isModern: true,
+    notFound: -32602,
+    make: () => new Client(ABOUT, { versionNegotiation: { mode: { pin: MODERN } } }),
+    transport: () => new StdioClientTransport(SERVER),
+    hear: hear2,
+  },
+  'client 2, legacy': {
+    isModern: false,
+    notFound: -32602, // it words the older code as the newer one
+    make: () => new Client(ABOUT, { versionNegotiation: { mode: 'legacy' } }),
+    transport: () => new StdioClientTransport(SERVER),
+    hear: hear2,
+  },
+  'sdk 1': {
+    isModern: false,
+    notFound: -32002,
+    make: () => new Client1(ABOUT),
+    transport: () => new Transport1(SERVER),
+    hear: hear1,
+  },
+};
+
+function hear2(client, heard) {
+  client.setNotificationHandler(UPDATED, ({ params }) => void heard.emit('updated', params.uri));
+  client.setNotificationHandler(LIST_CHANGED, () => void heard.emit('list changed'));
+}
+
+function hear1(client, heard) {
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => heard.emit('updated', params.uri));
+  client.setNotificationHandler(ResourceListChangedNotificationSchema, () => heard.emit('list changed'));
+}
+
+for (const [name, { isModern, notFound, make, transport, hear }] of Object.entries(CLIENTS)) {
+  const connected = (what, body) =>
+    test(`${name} ${what}`, async () => {
+      const client = make();
+      const heard = new EventEmitter();
+      hear(client, heard);
+      await client.connect(transport());
+      try {
+        await body(client, heard);
+      } finally {
+        await client.close();
+      }
+    });
+  const read = async (client, uri) => (await client.readResource({ uri })).contents;
+  const text = async (client, uri) => {
+    const [content] = await read(client, uri);
+    return content.text;
+  };
+
+  connected('walks the lists', async (client) => {
+    const resources = await walk('resources', (cursor) => client.listResources({ cursor }));
+    assert.equal(resources.filter(({ uri }) => uri.startsWith('test://page/')).length, 60);
+    const annotated = resources.find(({ uri }) => uri === 'test://annotated');
+    const { title, size, annotations } = annotated;
+    assert.deepEqual([title, size, annotations.priority], ['Annotated Resource', 11, 0.8]);
+    const templates = await walk('resourceTemplates', (cursor) => client.listResourceTemplates({ cursor }));
+    assert.equal(new Set(templates.map(({ uriTemplate }) => uriTemplate)).size, 35);
+  });
+
+  connected('reads', async (client) => {
+    assert.ok((await text(client, 'test://unicode')).includes('世界! 🦀'));
+    assert.equal(await text(client, 'test://empty-text'), '');
+    assert.equal(await text(client, 'test://large-text'), 'abcdefghij'.repeat(100_000));
+    const [{ blob }] = await read(client, 'test://all-bytes');
+    assert.deepEqual(
+      [...Buffer.from(blob, 'base64')],
+      Array.from({ length: 256 }, (_, at) => at),
+    );
+    const uris = (await read(client, 'test://multi')).map(({ uri }) => uri);
+    assert.deepEqual(uris, ['test://multi/a', 'test://multi/b']);
+    assert.equal(await text(client, 'test://users/alice/files/a1.txt'), 'alice:a1.txt');
+    assert.equal(await text(client, 'test://path/a/b/c'), 'a/b/c');
+    const slow = [120, 80, 40].map((ms) => text(client, `test://slow/${ms}`));
+    assert.deepEqual(await Promise.all(slow), ['slept 120', 'slept 80', 'slept 40']);
+  });
+
+  connected('is told what is wrong', async (client) => {
+    for (const [uri, code] of [
+      ['test://nothing', notFound],
+      ['test://slow/soon', -32602],
+      ['test://error', -32603],
+    ]) {
+      await assert.rejects(client.readResource({ uri }), (error) => {
+        assert.equal(error.code, code, uri);
+        assert.ok(!`${error.message}${JSON.stringify(error.data)}`.includes('secret'));
+        return true;
+      });
+    }
+  });
+
+  connected('completes', async (client) => {
+    const ref = { type: 'ref/resource', uri: 'test://users/{user}/files/{file}' };
+    const users = await client.complete({ ref, argument: { name: 'user', value: 'b' } });
+    assert.deepEqual(users.completion.values, ['bob']);
+    const context = { arguments: { user: 'alice' } };
+    const files = await client.complete({ ref, argument: { name: 'file', value: 'a' }, context });
+    assert.deepEqual(files.completion.values, ['a1.txt', 'a2.txt']);
+  });
+
+  connected('hears of changes', async (client, heard) => {
+    const before = await text(client, WATCHED);
+    const listening = isModern
+      ? await client.listen({ resourceSubscriptions: [WATCHED], resourcesListChanged: true })
+      : await client.subscribeResource({ uri: WATCHED });
+    const updated = once(heard, 'updated');
+    assert.equal(await text(client, 'test://trigger/updated'), 'ok');
+    assert.deepEqual(await updated, [WATCHED]);
+    assert.notEqual(await text(client, WATCHED), before);
+    if (isModern) assert.deepEqual(listening.honoredFilter.resourceSubscriptions, [WATCHED]);
+    else await client.unsubscribeResource({ uri: WATCHED });
+    const changed = once(heard, 'list changed');
+    await text(client, 'test://trigger/list-changed');
+    await changed;
+    assert.equal(await text(client, 'test://dynamic'), 'dynamic');
+    if (isModern) await listening.close();
+  });
+}
+
+/** All items of a list, from its pages of at most 20. */
+async function walk(member, page) {
+  const items = [];
+  for (let cursor; ; ) {
+    const found = await page(cursor);
+    assert.ok(found[member].length <= 20 || cursor === undefined);
+    items.push(...found[member]);
+    cursor = found.nextCursor;
+    if (cursor === undefined) return items;
+  }
+}
