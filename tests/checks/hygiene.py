@@ -8,7 +8,7 @@ from tree import Finding, Tree, line_at
 
 PANICS_PER_1000_LINES = 1
 _SHIPPED = ("core/src", "bindings-python/src", "bindings-node/src")
-_SOURCE = (".rs", ".py", ".pyi", ".ts", ".js", ".toml", ".yml", ".json", ".md", "Makefile", ".ci/run")
+_SOURCE = (".rs", ".py", ".pyi", ".ts", ".mts", ".js", ".mjs", ".toml", ".yml", ".json", ".md", "Makefile", ".ci/run")
 _GENERATED = ("package-lock.json",)
 _UNSAFE_HOMES = ("core/src/base64.rs", "core/src/json_text.rs")
 _PANIC = re.compile(r"\.unwrap\(\)|\.expect\(\s*\"")
@@ -17,7 +17,7 @@ _OPEN_WORK = re.compile(
     "|".join(["TO" + "DO:?\\b", "FIX" + "ME", "XX" + "X", r"\bto" + r"do!\(", "unimple" + "mented!"])
 )
 _MACHINE_PATH = re.compile(r"(?<![\w/:.])/(?:work|farm|root|home/\w+|Users/\w+|tmp/wt)/")
-_SKIP = re.compile(r"#\[ignore\]|pytest\.mark\.skip(?!(?:if)?\([^)]*reason=)|pytest\.mark\.xfail(?!\([^)]*reason=)")
+_SKIP = re.compile(r"#\[ignore\]|\btest\.(?:skip|todo)\(|\bskip: true\b|pytest\.mark\.skip(?!(?:if)?\([^)]*reason=)|pytest\.mark\.xfail(?!\([^)]*reason=)")
 
 
 def check(tree: Tree) -> Iterator[Finding]:

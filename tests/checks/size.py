@@ -14,7 +14,7 @@ BINDINGS = ("bindings-python", "bindings-node")
 
 def check(tree: Tree) -> Iterator[Finding]:
     """Looks at every source file in the project's languages."""
-    for path, text in tree.under(ext=(".rs", ".py", ".pyi", ".ts", ".js", ".mjs")):
+    for path, text in tree.under(ext=(".rs", ".py", ".pyi", ".ts", ".mts", ".js", ".mjs")):
         lines = text.count("\n")
         if lines > FILE_LINES:
             yield Finding(path, FILE_LINES, f"{lines} lines; at most {FILE_LINES}")

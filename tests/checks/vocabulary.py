@@ -32,7 +32,7 @@ def check(tree: Tree) -> Iterator[Finding]:
     for path, text in tree.under(*_PYTHON, ext=(".py",)):
         yield from _literals(path, text, _python_strings(text))
         yield from _codes(path, _python_negatives(text))
-    for path, text in tree.under(*_SCRIPT, ext=(".ts", ".js")):
+    for path, text in tree.under(*_SCRIPT, ext=(".ts", ".mts", ".js")):
         bare = _SCRIPT_COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment.group()), text)
         yield from _literals(path, text, [(0, bare)])
         yield from _codes(path, bare)

@@ -1,0 +1,119 @@
+// The package as it is published: what is in it, that it works once installed, and that both module systems get one copy.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import * as esm from 'mcp-resources';
+import * as esmTesting from 'mcp-resources/testing';
+import { ROOT } from './vectors.mjs';
+
+const require = createRequire(import.meta.url);
+const OURS = path.join(ROOT, 'bindings-node');
+const MODULES = readdirSync(path.join(OURS, 'js'))
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => name.slice(0, -'.ts'.length));
+const BINARY = readdirSync(OURS).find((name) => name.endsWith('.node'));
+const folder = mkdtempSync(path.join(os.tmpdir(), 'mcp-resources-'));
+after(() => rmSync(folder, { recursive: true }));
+
+function npm(...options) {
+  const npm = process.env.NPM ?? 'npm';
+  return execFileSync(npm, options, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+}
+
+test('the published files are those and no others', () => {
+  const [{ files }] = JSON.parse(npm('pack', '--dry-run', '--json'));
+  const expected = [
+    'LICENSE-APACHE',
+    'LICENSE-MIT',
+    'README.md',
+    'bindings-node/binding.d.ts',
+    ...MODULES.flatMap((name) => [`bindings-node/dist/${name}.js`, `bindings-node/dist/${name}.d.ts`]),
+    ...['index', 'testing'].flatMap((name) => [`bindings-node/dist/${name}.mjs`, `bindings-node/dist/${name}.d.mts`]),
+    'package.json',
+  ];
+  assert.deepEqual(files.map((file) => file.path).sort(), expected.sort());
+});
+
+test('an installed package works, with the binary from the package of its platform', () => {
+  const [{ filename }] = JSON.parse(npm('pack', '--json', '--pack-destination', folder));
+  const packages = path.join(folder, 'node_modules');
+  const [, platform] = /\.([^.]+)\.node$/.exec(BINARY);
+  const binaries = path.join(packages, `mcp-resources-${platform}`);
+  mkdirSync(path.join(packages, 'mcp-resources'), { recursive: true });
+  mkdirSync(binaries);
+  const into = ['-C', path.join(packages, 'mcp-resources'), '--strip-components', '1'];
+  execFileSync('tar', ['-xf', path.join(folder, filename), ...into]);
+  copyFileSync(path.join(OURS, BINARY), path.join(binaries, BINARY));
+  const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+  writeFileSync(
+    path.join(binaries, 'package.json'),
+    JSON.stringify({ name: `mcp-resources-${platform}`, version, main: BINARY }),
+  );
+  const body = `
+    const server = new ResourceServer({ name: 'x', version: '1' });
+    server.resource('a://{x}', ({ x }) => x);
+    Client.connect(server).then((client) => client.readText('a://b')).then((text) => console.log(text));
+  `;
+  const imports = `import { ResourceServer } from 'mcp-resources'; import { Client } from 'mcp-resources/testing';`;
+  const requires = `const { ResourceServer } = require('mcp-resources'); const { Client } = require('mcp-resources/testing');`;
+  for (const [name, head] of [
+    ['esm.mjs', imports],
+    ['cjs.cjs', requires],
+  ]) {
+    writeFileSync(path.join(folder, name), head + body);
+    assert.equal(execFileSync(process.execPath, [path.join(folder, name)], { encoding: 'utf8' }), 'b\n');
+  }
+});
+
+test('both module systems have the same exports, and one copy of each', () => {
+  for (const [one, other] of [
+    [esm, require('mcp-resources')],
+    [esmTesting, require('mcp-resources/testing')],
+  ]) {
+    const names = Object.keys(other).sort();
+    assert.ok(names.length > 4);
+    assert.deepEqual(
+      Object.keys(one)
+        .filter((name) => name !== 'default' && name !== 'module.exports')
+        .sort(),
+      names,
+    );
+    for (const name of names) assert.equal(one[name], other[name]);
+  }
+});
+
+test('the types of the binary say what it exports', () => {
+  const binary = require(path.join(OURS, BINARY));
+  const declared = readFileSync(path.join(OURS, 'binding.d.ts'), 'utf8');
+  const values = [...declared.matchAll(/^export declare (?:class|function|const) (\w+)/gm)].map(([, name]) => name);
+  assert.deepEqual(values.sort(), Object.keys(binary).sort());
+  for (const name of values) {
+    if (typeof binary[name] !== 'function' || binary[name].prototype === undefined) continue;
+    const [, body] = new RegExp(`^export declare class ${name} \\{\n([^]*?)^\\}`, 'm').exec(declared) ?? [];
+    assert.notEqual(body, undefined, name);
+    const members = [...body.matchAll(/^ {2}(?:static )?(?:get |set )?(\w+)\(/gm)].map(([, member]) => member);
+    const own = [
+      ...Object.getOwnPropertyNames(binary[name].prototype),
+      ...Object.getOwnPropertyNames(binary[name]).filter((member) => !['length', 'name', 'prototype'].includes(member)),
+    ];
+    assert.deepEqual(
+      [...new Set([...members, 'constructor'])].sort(),
+      [...new Set([...own, 'constructor'])].sort(),
+      name,
+    );
+  }
+});
+
+test('the versions of the packages are one', () => {
+  const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+  assert.match(readFileSync(path.join(ROOT, 'Cargo.toml'), 'utf8'), new RegExp(`^version = "${version}"$`, 'm'));
+});
+
+test('no address of a download is in the lock file', () => {
+  const lock = readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8');
+  assert.doesNotMatch(lock, /"resolved"|https?:\/\/registry/);
+});
