@@ -100,8 +100,9 @@ export class Author {
 /** The server of a catalogue, with everything registered. */
 export function server(catalog, author) {
   const { name, version, title, description, websiteUrl, instructions } = catalog.server;
-  const about = present({ title, description, websiteUrl, instructions, icons: catalog.server.icons });
-  const made = new ResourceServer({ name, version, ...about }, options(catalog.options));
+  const about = present({ title, description, websiteUrl, icons: catalog.server.icons });
+  const how = { ...options(catalog.options), ...present({ instructions }) };
+  const made = new ResourceServer({ name, version, ...about }, how);
   for (const extension of catalog.extensions ?? []) {
     const { handler, method, nameParam, capability, listKind } = extension;
     made.method(method, present({ nameParam, capability, lists: listKind }), author.method(handler, method));

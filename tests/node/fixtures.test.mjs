@@ -231,7 +231,7 @@ class Host {
   }
 
   async _shutdown() {
-    this.server.shutdown();
+    this.server.native.shutdown();
     return this.settled(this.on);
   }
 }

@@ -1,0 +1,117 @@
+// What the type checker makes of a registration. Nothing here runs: it is compiled.
+import {
+  Completion,
+  Contents,
+  type Context,
+  InputRequired,
+  type InputResponse,
+  type Limits,
+  ReadResult,
+  type ResourceHandler,
+  ResourceServer,
+  type ServerOptions,
+  TemplateSet,
+  UriTemplate,
+} from 'mcp-resources';
+import { Client } from 'mcp-resources/testing';
+import { z } from 'zod';
+import { type Equal, holds } from './equal.js';
+
+const limits: Limits = { page: 20, readTimeout: 1_000 };
+const options: ServerOptions = { limits, subscribe: false, listCache: { ttlMs: 5, cacheScope: 'public' } };
+const server = new ResourceServer({ name: 'types', version: '1.0.0' }, options);
+// @ts-expect-error: a server has a name
+new ResourceServer({ version: '1.0.0' });
+// @ts-expect-error: there is no such limit
+new ResourceServer({ name: 'x', version: '1' }, { limits: { patience: 1 } });
+
+// Variables come from the template's text, and the context has its own type.
+server.resource('a://{x}/{y*}{?z}', (variables, ctx) => {
+  holds<Equal<typeof variables, { x: string; y: string[]; z?: string }>>();
+  holds<Equal<typeof ctx, Context>>();
+  holds<Equal<typeof ctx.signal, AbortSignal>>();
+  holds<Equal<typeof ctx.inputs, Readonly<Record<string, InputResponse>>>>();
+  return variables.x;
+});
+// @ts-expect-error: the template has no `y`
+server.resource('a://{x}', ({ y }) => String(y));
+server.resource('a://fixed', () => 'text');
+
+// `vars` and `parameters` change the types of the variables they name.
+server.resource(
+  'a://{city}{?days,unit,ids}',
+  {
+    mimeType: 'text/plain',
+    vars: { ids: { kind: 'list' } },
+    parameters: { days: z.coerce.number().default(3), unit: { values: ['c', 'f'] } },
+  },
+  async ({ city, days, unit, ids }) => {
+    holds<Equal<typeof city, string>>();
+    holds<Equal<typeof days, number>>();
+    holds<Equal<typeof unit, 'c' | 'f' | undefined>>();
+    holds<Equal<typeof ids, string[] | undefined>>();
+    return `${city} ${days}`;
+  },
+);
+
+// Only variables of the template complete or have parameters.
+server.resource('a://{x}', { complete: { x: (value, chosen) => [value, chosen.x ?? ''] } }, ({ x }) => x);
+// @ts-expect-error: the template has no `y`
+server.resource('a://{x}', { complete: { y: () => [] } }, ({ x }) => x);
+// @ts-expect-error: the template has no `y`
+server.resource('a://{x}', { parameters: { y: { type: 'integer' } } }, ({ x }) => x);
+// @ts-expect-error: the template has no `y`
+server.resource('a://{x}', { vars: { y: { kind: 'list' } } }, ({ x }) => x);
+// @ts-expect-error: there is no such detail
+server.resource('a://{x}', { colour: 'red' }, ({ x }) => x);
+
+// A template that is not a literal has variables of any name.
+const text: string = 'a://{x}';
+server.resource(text, ({ anything }) => {
+  holds<Equal<typeof anything, string | string[] | Record<string, string> | undefined>>();
+  return 'x';
+});
+
+// What a handler may return.
+server.resource('a://1', () => new Uint8Array());
+server.resource('a://2', async () => ({ json: [1, null, 'x'] }));
+server.resource('a://3', () => [new Contents('x', { mimeType: 'text/x' })]);
+server.resource('a://4', () => new ReadResult(new Contents('x'), { ttlMs: 1 }));
+server.resource('a://5', async function* () {
+  yield 'chunk';
+});
+server.resource('a://6', () => new ReadableStream<Uint8Array>());
+server.resource('a://7', () => new InputRequired({}, { state: 1 }));
+// @ts-expect-error: a number is no contents
+server.resource('a://8', () => 1);
+// @ts-expect-error: nothing is no contents
+server.resource('a://9', () => undefined);
+
+// The handle of a registration.
+const handler = server.resource('a://{x}/{y}', ({ x }) => x);
+holds<Equal<typeof handler extends ResourceHandler<infer T> ? T : never, 'a://{x}/{y}'>>();
+handler.complete('x', () => new Completion(['a'], { total: 1 }));
+handler.list(() => [{ uri: 'a://1/2', name: 'one' }]);
+// @ts-expect-error: the template has no `z`
+handler.complete('z', () => []);
+
+// One source of a constant resource.
+server.addResource({ uri: 'a://text' }, { text: 'x' });
+server.addResource({ uri: 'a://bytes' }, { bytes: new Uint8Array() });
+server.addResource({ uri: 'a://read' }, { read: (_, ctx) => ctx.uri ?? '' });
+// @ts-expect-error: either text or bytes
+server.addResource({ uri: 'a://both' }, { text: 'x', bytes: new Uint8Array() });
+
+// Templates by themselves.
+const template = new UriTemplate('a://{x}{?y*}');
+template.expand({ x: 1, y: ['a', 'b'] });
+// @ts-expect-error: the template has no `z`
+template.expand({ z: 1 });
+const found = new TemplateSet([template, 'b://{z}']).match('a://1');
+if ('params' in found) holds<Equal<typeof found.template, string>>();
+
+// The client of tests.
+const client = await Client.connect(server, { revision: '2025-11-25', capabilities: { elicitation: {} } });
+holds<Equal<typeof client extends Client ? true : false, true>>();
+const contents = await client.read('a://1', { inputs: { name: { action: 'accept' } } });
+holds<Equal<(typeof contents)[number], Contents>>();
