@@ -61,7 +61,10 @@ def command(language: str, example: str, *args: str) -> StdioServerParameters:
 def node(example: str) -> str:
     """The Node at hand; a newer one for the example that needs SQLite."""
     given = os.environ.get("NODE", "node")
-    if example != "database_view" or not subprocess.run([given, "-e", "require('node:sqlite')"], capture_output=True).returncode:
+    if (
+        example != "database_view"
+        or not subprocess.run([given, "-e", "require('node:sqlite')"], capture_output=True).returncode
+    ):
         return given
     newer = subprocess.run([ROOT / "tests" / "node" / "newer-node"], capture_output=True, text=True, check=False)
     if newer.returncode:

@@ -7,7 +7,6 @@ an exception, with its reason.
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from vectors import ROOT
@@ -15,7 +14,6 @@ from vectors import ROOT
 PYTHON = ROOT / "bindings-python" / "python" / "mcp_resources"
 NODE = ROOT / "bindings-node" / "dist"
 BINDING = ROOT / "bindings-node" / "js"
-
 
 
 def exported(module: str) -> list[str]:
@@ -30,30 +28,63 @@ TYPES: dict[str, tuple[str, ...]] = {
     "ServerOptions": ("ServerInfo", "ServerOptions"),
     "ResourceDetails": ("ResourceOptions",),
     "Variable": ("Variable", "VariableInfo"),
-    "Contents": ("Contents", "ContentsOptions"),
 }
 """Types of Python whose members are spread over others, or named otherwise, in Node."""
 
+RECORDS = ("Icon", "Resource", "Variable")
+"""Compiled types: what their constructors take are their members."""
+
+STDIO = "Node serves standard input and output alone so far"
+NOT_IN_NODE = {"Auth": STDIO, "InvalidToken": STDIO, "Verified": STDIO}
+"""Names of Python's."""
+
+CLOSED = "an async context manager in Python"
+DECORATED = "a decorator of the handler in Python"
+ONLY_PYTHON: dict[tuple[str, str], str] = {
+    ("ResourceDetails", "inline"): "where a `def` runs is a question of threads; Node's handlers have one",
+    ("Context", "sendLog"): "the compiled half of `log`",
+    ("ResourceServer", "asgi"): "an interface of Python's",
+    **{
+        ("Limits", name): STDIO
+        for name in (
+            "head",
+            "headers",
+            "keepAlive",
+            "replay",
+            "sessionIdle",
+            "sessions",
+            "sseAfter",
+            "streams",
+        )
+    },
+    ("Connection", "loop"): "Node has one loop, and it is always there",
+}
+ONLY_NODE: dict[tuple[str, str], str] = {
+    ("Context", "signal"): "Python cancels the task",
+    ("TemplateSet", "size"): "`len` in Python",
+    ("Client", "connect"): CLOSED,
+    ("Client", "close"): CLOSED,
+    ("Listen", "close"): CLOSED,
+    ("Connection", "closed"): "Python asks the loop",
+    ("ResourceServer", "peers"): "kept in the compiled part in Python",
+    ("ResourceDetails", "complete"): DECORATED,
+    ("ResourceDetails", "list"): DECORATED,
+    (
+        "ResourceDetails",
+        "pages",
+    ): "a lister pages itself if it takes a cursor; a function of Node's may hide how many it takes",
+    ("ServerOptions", "name"): "an argument of its own in Python",
+    ("ServerOptions", "version"): "an argument of its own in Python",
+}
 COMPARED = [
-    *exported("__init__"),
+    *(name for name in exported("__init__") if name not in NOT_IN_NODE),
     *exported("testing"),
     "Listen",
     "ServerOptions",
     "ResourceDetails",
 ]
-
-BOTH_ARE_NAMED = "the first argument of Python's server"
-DISPATCH = "where a `def` runs is a question of threads, and Node's handlers have one"
-AWAITED = "Python's context managers; a client of Node's is connected by a function and closed by one"
-ONLY_PYTHON: dict[tuple[str, str], str] = {
-    ("ResourceDetails", "inline"): DISPATCH,
-    ("Context", "send_log"): "what `log` calls, which is compiled in Node",
-    ("UriTemplate", "template"): "the argument of the constructor; `str` and `toString` give it back",
-    ("UriTemplate", "vars"): "an argument of the constructor",
-    ("TemplateSet", "templates"): "an argument of the constructor",
-    ("ListPage", "next"): "",
-}
-ONLY_NODE: dict[tuple[str, str], str] = {}
+GIVEN = {"message"}
+"""What every error of Node's has."""
 
 
 def camel(name: str) -> str:
@@ -69,25 +100,26 @@ def python_types() -> dict[str, ast.ClassDef]:
 
 
 def python_members(name: str, types: dict[str, ast.ClassDef]) -> set[str]:
-    """The public members of a class, those it inherits too, and what its constructor takes."""
+    """The public members of a class, in Node's spelling, those it inherits too."""
     found: set[str] = set()
     own = types[name]
     for base in own.bases:
         if isinstance(base, ast.Name) and base.id in types:
             found |= python_members(base.id, types)
     for node in own.body:
-        found |= set(_members(node))
-    return {member for member in found if not member.startswith("_")}
+        found |= {camel(member) for member in _members(node, name in RECORDS) if not member.startswith("_")}
+    return found
 
 
-def _members(node: ast.stmt) -> Iterator[str]:
+def _members(node: ast.stmt, is_record: bool) -> Iterator[str]:
     match node:
-        case ast.FunctionDef(name="__init__" | "__new__") | ast.AsyncFunctionDef(name="__init__"):
-            arguments = node.args
+        case ast.FunctionDef(name="__new__", args=arguments) if is_record:
             yield from (argument.arg for argument in [*arguments.args[1:], *arguments.kwonlyargs])
+        case ast.FunctionDef(name="__init__"):
             for inner in ast.walk(node):
-                if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-                    yield inner.attr
+                match inner:
+                    case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                        yield name
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name
         case ast.AnnAssign(target=ast.Name(id=name)):
@@ -101,7 +133,9 @@ def node_exports(module: str) -> tuple[set[str], set[str]]:
     for is_type, listed in re.findall(r"^export (type )?\{([^}]*)\}", text, re.MULTILINE):
         for item in filter(None, (part.strip() for part in listed.split(","))):
             (types if is_type or item.startswith("type ") else values).add(item.removeprefix("type "))
-    for sort, name in re.findall(r"^export (?:declare )?(?:abstract )?(class|interface|type|function|const) (\w+)", text, re.M):
+    for sort, name in re.findall(
+        r"^export (?:declare )?(?:abstract )?(class|interface|type|function|const) (\w+)", text, re.M
+    ):
         (values if sort in ("class", "function", "const") else types).add(name)
     return values, types
 
@@ -125,12 +159,21 @@ def node_members(name: str, types: dict[str, tuple[list[str], str]]) -> set[str]
     members = {
         member
         for member in re.findall(rf"^    {words}(\w+)\??[(:<]", body, re.MULTILINE)
-        if member not in ("constructor", "toString", "native", "name")
+        if member not in ("constructor", "toString", "native")
     }
     for base in bases:
         if base in types:
             members |= node_members(base, types)
+        elif base == "Error":
+            members = members - {"name"} | GIVEN
     return members
+
+
+def kinds(text: str, pattern: str) -> dict[str, str]:
+    """The words of error classes, by class."""
+    classes = re.split(r"^(?:export )?class (\w+)", text, flags=re.MULTILINE)[1:]
+    found = {name: re.search(pattern, body, re.DOTALL) for name, body in zip(classes[::2], classes[1::2], strict=True)}
+    return {name: kind[1] for name, kind in found.items() if kind is not None}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -142,13 +185,31 @@ def built() -> None:
 def test_the_same_names() -> None:
     for module, names in (("index", exported("__init__")), ("testing", exported("testing"))):
         values, types = node_exports(module)
-        assert set(names) - values - types == set(), "Python alone has them"
+        missing = NOT_IN_NODE.keys() if module == "index" else set()
+        assert set(names) - values - types == missing, "Python alone has them"
         extra = {"Listen"} if module == "testing" else set()
         assert values - set(names) - extra == set(), "Node alone has them"
 
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_the_same_members(name: str) -> None:
-    ours = {camel(member): member for member in python_members(name, python_types()) if member != "name"}
-    theirs = set().union(*(node_members(other, node_types()) for other in TYPES.get(name, (name,))))
-    print(name, "python alone", sorted(set(ours) - theirs), "node alone", sorted(theirs - set(ours)))
+    nodes = node_types()
+    ours = python_members(name, python_types())
+    theirs = set[str]().union(*(node_members(other, nodes) for other in TYPES.get(name, (name,))))
+    for alone, excepted in ((ours - theirs, ONLY_PYTHON), (theirs - ours - (GIVEN - ours), ONLY_NODE)):
+        known = {member for other, member in excepted if other == name}
+        assert alone - known == set(), f"{name}: in one language alone"
+        assert known - alone == set(), f"{name}: an exception that is none"
+
+
+def test_the_same_words_for_errors() -> None:
+    """DEC-20."""
+    found = {}
+    for language, folder, suffix, pattern in (
+        ("python", PYTHON, "py", r'^    kind = "(\w+)"'),
+        ("node", BINDING, "ts", r"get kind\(\): ErrorKind \{\s*return '(\w+)'"),
+    ):
+        texts = ((folder / f"{name}.{suffix}").read_text("utf-8") for name in ("errors", "results"))
+        found[language] = {name: kind for text in texts for name, kind in kinds(text, f"(?m){pattern}").items()}
+    assert len(found["python"]) >= 9
+    assert found["python"] == found["node"]

@@ -120,6 +120,11 @@ class Client:
         self._channel.stop()
         self._driver.release()
 
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for a handler."""
+        return self._channel.in_flight
+
     async def list_resources(self) -> list[dict[str, Any]]:
         """All resources, from all pages, with the members that the revision has."""
         return await self._pages("list", "resources")
