@@ -63,7 +63,7 @@ bindings-node/dist/.package: bindings-node/binding.d.ts $(SCRIPTS)
 	@touch $@
 
 demo: setup ## serve this repository's documents to the official Python client, in both eras
-	$(call step,A Python server and the official client over stdio)
+	$(call step,A Python and a Node server and the official client over stdio)
 	@$(BIN)/python examples/demo/drive.py
 
 test: test-rust test-python test-node same-bytes conformance check ## every test of all languages, and every check

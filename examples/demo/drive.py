@@ -1,4 +1,4 @@
-"""Drives the demo's server with the official Python client, over pipes and HTTP, in both eras, and prints what happens.
+"""Drives the demo's servers with the official Python client, over pipes and HTTP, in both eras, and prints what happens.
 
 Every line that is printed was checked first, against the files on disk where there are any; what does not
 hold ends the demo with an error.
@@ -6,12 +6,12 @@ hold ends the demo with an error.
 
 import asyncio
 import base64
-import io
+import gzip
 import json
+import os
 import sys
 import time
 import warnings
-import zipfile
 from pathlib import Path
 from textwrap import shorten
 
@@ -24,7 +24,12 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = str(Path(__file__).with_name("server.py"))
-SERVER = StdioServerParameters(command=sys.executable, args=[PROGRAM])
+SERVERS = {
+    "Python": StdioServerParameters(command=sys.executable, args=[PROGRAM]),
+    "Node": StdioServerParameters(
+        command=os.environ.get("NODE", "node"), args=[str(Path(__file__).with_name("server.mjs"))]
+    ),
+}
 LEGACY, MODERN = "legacy", "2026-07-28"
 DOCUMENTS = "repo://docs/{name}"
 UPTIME = "metrics://server/uptime"
@@ -33,19 +38,20 @@ BOLD, DIM, PLAIN = ("\033[1m", "\033[2m", "\033[0m") if sys.stdout.isatty() else
 
 
 async def main() -> None:
-    """Both eras, one server process each; then both at once, over HTTP."""
+    """Both languages and both eras, one server process each; then both eras at once, over HTTP."""
     warnings.simplefilter("ignore", MCPDeprecationWarning)  # the client warns of what only the older era has
-    await conversation("handshake, as clients have done since 2024", LEGACY)
-    await conversation("no handshake, every request on its own", MODERN)
+    for language in SERVERS:
+        await conversation(language, "handshake, as clients have done since 2024", LEGACY)
+        await conversation(language, "no handshake, every request on its own", MODERN)
     await both_at_once()
 
 
-async def conversation(style: str, mode: str) -> None:
+async def conversation(language: str, style: str, mode: str) -> None:
     """One client, one server, everything that resources can do."""
     updates: asyncio.Queue[str] = asyncio.Queue()
 
-    async with Client(SERVER, mode=mode, message_handler=into(updates), cache=None) as client:
-        print(f"\n{BOLD}Revision {client.protocol_version}{PLAIN} {DIM}({style}){PLAIN}\n")
+    async with Client(SERVERS[language], mode=mode, message_handler=into(updates), cache=None) as client:
+        print(f"\n{BOLD}{language}, revision {client.protocol_version}{PLAIN} {DIM}({style}){PLAIN}\n")
         await show_lists(client)
         await show_reads(client)
         await show_completion(client)
@@ -130,12 +136,12 @@ async def show_reads(client: Client) -> None:
         check(text.text == path.read_text("utf-8"), f"{uri} is the file on disk")
         first = shorten(text.text.splitlines()[0], 40, placeholder=" …")
         say("read", f"{uri}: {text.mime_type}, {len(text.text):,} characters, “{first}”")
-    (blob,) = (await client.read_resource("repo://documents.zip")).contents
+    (blob,) = (await client.read_resource("repo://documents.json.gz")).contents
     assert isinstance(blob, types.BlobResourceContents)
     data = base64.b64decode(blob.blob, validate=True)
-    names = zipfile.ZipFile(io.BytesIO(data)).namelist()
-    check("README.md" in names, "the archive holds the documents")
-    say("read", f"repo://documents.zip: {blob.mime_type}, {len(data):,} bytes, unpacks to {len(names)} files")
+    texts = json.loads(gzip.decompress(data))
+    check(texts["README.md"] == (ROOT / "README.md").read_text("utf-8"), "the archive holds the documents")
+    say("read", f"repo://documents.json.gz: {blob.mime_type}, {len(data):,} bytes, unpacks to {len(texts)} documents")
 
 
 async def show_completion(client: Client) -> None:

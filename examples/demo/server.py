@@ -1,16 +1,16 @@
 """The demo's server: this repository, read over MCP.
 
-repo://docs/{name}       a document of the root folder; listed, completes the names
-repo://source/{+path}    a source file of the engine; listed, completes the paths
-repo://documents.zip     all documents, zipped when asked: binary
-metrics://server/uptime  how long this server runs: changes by itself, and tells who subscribed
+repo://docs/{name}         a document of the root folder; listed, completes the names
+repo://source/{+path}      a source file of the engine; listed, completes the paths
+repo://documents.json.gz   all documents, compressed when asked: binary
+metrics://server/uptime    how long this server runs: changes by itself, and tells who subscribed
 """
 
-import io
+import gzip
+import json
 import sys
 import threading
 import time
-import zipfile
 from pathlib import Path
 
 from mcp_resources import Resource, ResourceNotFound, ResourceServer, UriTemplate
@@ -75,14 +75,11 @@ def source_list() -> list[Resource]:
     return listed(UriTemplate("repo://source/{+path}"), RUST, files(SOURCES, "**/*.rs"))
 
 
-@server.resource("repo://documents.zip", mime_type="application/zip")
+@server.resource("repo://documents.json.gz", mime_type="application/gzip")
 def archive() -> bytes:
-    """All documents, zipped."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
-        for name, path in files(ROOT, "*.md").items():
-            bundle.write(path, name)
-    return buffer.getvalue()
+    """All documents, compressed."""
+    texts = {name: path.read_text("utf-8") for name, path in files(ROOT, "*.md").items()}
+    return gzip.compress(json.dumps(texts).encode())
 
 
 @server.resource(UPTIME, mime_type="application/json", inline=True)
