@@ -17,7 +17,10 @@ _OPEN_WORK = re.compile(
     "|".join(["TO" + "DO:?\\b", "FIX" + "ME", "XX" + "X", r"\bto" + r"do!\(", "unimple" + "mented!"])
 )
 _MACHINE_PATH = re.compile(r"(?<![\w/:.])/(?:work|farm|root|home/\w+|Users/\w+|tmp/wt)/")
-_SKIP = re.compile(r"#\[ignore\]|\btest\.(?:skip|todo)\(|\bskip: true\b|pytest\.mark\.skip(?!(?:if)?\([^)]*reason=)|pytest\.mark\.xfail(?!\([^)]*reason=)")
+_SKIP = re.compile(
+    r"#\[ignore\]|\btest\.(?:skip|todo)\(|\bskip: true\b"
+    r"|pytest\.mark\.skip(?!(?:if)?\([^)]*reason=)|pytest\.mark\.xfail(?!\([^)]*reason=)"
+)
 
 
 def check(tree: Tree) -> Iterator[Finding]:
