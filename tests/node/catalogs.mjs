@@ -77,14 +77,13 @@ export class Author {
 
   method(name, method) {
     return async (params, ctx) => {
-      const event = { handler: name, method, ...present({ params }) };
+      const event = { handler: name, method, ...present({ params, ...round(ctx) }) };
       return value(await this.#called('call', event, ctx));
     };
   }
 
   #read(name, variables, ctx) {
-    const inputs = Object.fromEntries(Object.entries(ctx.inputs).map(([key, response]) => [key, response.value]));
-    return { handler: name, uri: ctx.uri, ...present({ params: { ...variables }, inputs, state: ctx.state }) };
+    return { handler: name, uri: ctx.uri, ...present({ params: texts(variables), ...round(ctx) }) };
   }
 
   #called(kind, event, ctx) {
@@ -193,6 +192,18 @@ function pick(from, words) {
 
 function present(members) {
   return Object.fromEntries(Object.entries(members).filter(([, member]) => !isAbsent(member)));
+}
+
+/** What the client gives in a further round. */
+function round({ inputs, state }) {
+  return { inputs: Object.fromEntries(Object.entries(inputs).map(([key, response]) => [key, response.value])), state };
+}
+
+/** The values as they stood in the URI. */
+function texts(value) {
+  if (Array.isArray(value)) return value.map(texts);
+  if (typeof value !== 'object') return String(value);
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, texts(item)]));
 }
 
 function isAbsent(member) {

@@ -139,8 +139,9 @@ class Host {
   }
 
   _receive(given) {
-    if ('raw' in given) return this.feed(Buffer.from(`${given.raw}\n`));
-    if ('base64' in given) return this.feed(Buffer.concat([Buffer.from(given.base64, 'base64'), Buffer.from('\n')]));
+    const { raw, base64 } = Object(given);
+    if (raw !== undefined) return this.feed(Buffer.from(`${raw}\n`));
+    if (base64 !== undefined) return this.feed(Buffer.concat([Buffer.from(base64, 'base64'), Buffer.from('\n')]));
     return this.feed(Buffer.from(`${write(given)}\n`));
   }
 

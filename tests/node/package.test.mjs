@@ -16,6 +16,8 @@ const MODULES = readdirSync(path.join(OURS, 'js'))
   .filter((name) => name.endsWith('.ts'))
   .map((name) => name.slice(0, -'.ts'.length));
 const BINARY = readdirSync(OURS).find((name) => name.endsWith('.node'));
+/** What every function has. */
+const OF_FUNCTIONS = ['length', 'name', 'prototype', 'arguments', 'caller'];
 const folder = mkdtempSync(path.join(os.tmpdir(), 'mcp-resources-'));
 after(() => rmSync(folder, { recursive: true }));
 
@@ -78,7 +80,7 @@ test('both module systems have the same exports, and one copy of each', () => {
     assert.ok(names.length > 4);
     assert.deepEqual(
       Object.keys(one)
-        .filter((name) => name !== 'default' && name !== 'module.exports')
+        .filter((name) => !['default', 'module.exports', '__esModule'].includes(name))
         .sort(),
       names,
     );
@@ -98,7 +100,7 @@ test('the types of the binary say what it exports', () => {
     const members = [...body.matchAll(/^ {2}(?:static )?(?:get |set )?(\w+)\(/gm)].map(([, member]) => member);
     const own = [
       ...Object.getOwnPropertyNames(binary[name].prototype),
-      ...Object.getOwnPropertyNames(binary[name]).filter((member) => !['length', 'name', 'prototype'].includes(member)),
+      ...Object.getOwnPropertyNames(binary[name]).filter((member) => !OF_FUNCTIONS.includes(member)),
     ];
     assert.deepEqual(
       [...new Set([...members, 'constructor'])].sort(),

@@ -1,12 +1,20 @@
 // Says what failed and why, what was left out and why, and how many tests there were.
 import path from 'node:path';
 
+/** How much is shown of what a file printed in which a test failed. */
+const PRINTED = 4_000;
+
 /** @param {AsyncIterable<{ type: string, data: any }>} source */
 export default async function* report(source) {
   const counts = { pass: 0, fail: 0, skip: 0 };
   const skipped = new Map();
+  const printed = new Map();
+  const broken = new Set();
   for await (const { type, data } of source) {
-    if (type === 'test:stderr' || type === 'test:stdout') yield data.message;
+    if (type === 'test:stderr' || type === 'test:stdout') {
+      printed.set(data.file, (printed.get(data.file) ?? '') + data.message);
+    }
+    if (type === 'test:fail') broken.add(data.file);
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     if (data.details?.type === 'suite' || isFile(data)) {
       if (type === 'test:fail' && !isSubtestFailure(data)) yield failure(data);
@@ -20,6 +28,10 @@ export default async function* report(source) {
       counts.fail += 1;
       yield failure(data);
     }
+  }
+  for (const file of broken) {
+    if (printed.has(file))
+      yield `${path.relative(process.cwd(), file)} printed:\n${printed.get(file).slice(-PRINTED)}\n`;
   }
   for (const [why, count] of skipped) yield `left out: ${count}, because ${why}\n`;
   yield `Node ${process.versions.node}: ${counts.pass} passed, ${counts.fail} failed, ${counts.skip} left out\n`;
