@@ -45,7 +45,7 @@ $(VENV)/.package: $(VENV)/.requirements $(PYTHON_SOURCES)
 
 node_modules/.installed: package.json package-lock.json
 	$(call step,Node tools in node_modules)
-	@$(NODE) -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' \
+	@$(NODE) -e 'process.exit(Number(process.versions.node.split(".")[0] < 20))' \
 		|| { echo "Node 20 or newer is needed; try: make NODE=/path/to/node" >&2; exit 1; }
 	@$(NPM) ci --loglevel error --no-progress
 	@touch $@
