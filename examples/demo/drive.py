@@ -1,4 +1,4 @@
-"""Drives the demo's servers with the official Python client, over pipes and HTTP, in both eras, and prints what happens.
+"""Drives the demo's servers with the official Python client, over pipes and HTTP, in both eras, and tells what happens.
 
 Every line that is printed was checked first, against the files on disk where there are any; what does not
 hold ends the demo with an error.
