@@ -24,13 +24,24 @@ import type { Variable } from './templates.js';
 export type Lists = 'resources' | 'tools' | 'prompts';
 
 /** Where the contents of an added resource come from: one of the three. */
-export interface ResourceSource {
-  /** A text that never changes. */
-  readonly text?: string;
-  /** Bytes that never change. */
-  readonly bytes?: Uint8Array;
-  /** A function that reads it. */
-  readonly read?: Reader<Record<string, never>>;
+export type ResourceSource = TextSource | BytesSource | ReadSource;
+/** A text that never changes. */
+export interface TextSource {
+  readonly text: string;
+  readonly bytes?: never;
+  readonly read?: never;
+}
+/** Bytes that never change. */
+export interface BytesSource {
+  readonly bytes: Uint8Array;
+  readonly text?: never;
+  readonly read?: never;
+}
+/** A function that reads it. */
+export interface ReadSource {
+  readonly read: Reader<Record<string, never>>;
+  readonly text?: never;
+  readonly bytes?: never;
 }
 
 /** How a method that is not ours is declared. */
@@ -47,7 +58,7 @@ export interface MethodOptions {
 export type Method = (params: JsonObject, ctx: Context) => MethodAnswer | PromiseLike<MethodAnswer>;
 /** What a method may return: nothing is an empty object. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement
-export type MethodAnswer = MethodResult | object | null | undefined | void;
+export type MethodAnswer = MethodResult | object | null | undefined;
 
 /** A server of resources. */
 export class ResourceServer {
