@@ -30,15 +30,16 @@ export interface Reading {
 /** Answers a read. Returns a text that is the answer, or nothing. */
 export function answerRead(driver: Driver, request: number, value: unknown, reading: Reading): string | undefined {
   if (typeof value === 'string') return value;
-  const { channel } = driver;
+  const { channel, quick } = driver;
   const bytes = bytesOf(value);
-  if (bytes !== undefined) channel.blob(request, bytes);
+  if (bytes !== undefined) quick.blob(request, bytes);
   else if (value instanceof InputRequired) ask(driver, request, value);
   else if (value instanceof ReadResult) channel.contents(request, entries(value.contents, reading), value.cache);
   else if (value instanceof Contents) channel.contents(request, entries([value], reading));
   else if (isContents(value)) channel.contents(request, entries(value, reading));
   else if (isStream(value)) stream(driver, request, value, reading.name);
-  else channel.text(request, document(value), reading.json);
+  else if (reading.json === undefined) quick.text(request, document(value));
+  else quick.text(request, document(value), reading.json);
   return undefined;
 }
 
@@ -93,8 +94,8 @@ function failure(driver: Driver, request: number, error: unknown, name: string):
     return data === undefined ? { code, message } : { code, message, data: json(data) };
   }
   if (error instanceof McpError && error.kind !== undefined) return { kind: error.kind, ...facts(error) };
-  const isEnd = error instanceof Error && error.name === 'AbortError' && !driver.channel.waits(request);
-  if (!isEnd) failed(name, driver.channel.about(request)?.uri ?? 'request', error);
+  const isEnd = error instanceof Error && error.name === 'AbortError' && !driver.quick.waits(request);
+  if (!isEnd) failed(name, driver.quick.about(request)?.uri ?? 'request', error);
   return {};
 }
 

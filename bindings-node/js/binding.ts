@@ -12,6 +12,7 @@ export type {
   Gather,
   NativeFunction,
   Question,
+  Quick,
   RequestFields,
   Resource as ResourceFields,
   Server,

@@ -67,7 +67,7 @@ export class Context {
 
   /** Whether nobody waits for the answer: the request was cancelled, has run out of time, or is answered. */
   get cancelled(): boolean {
-    return !this.#driver.channel.waits(this.#request);
+    return !this.#driver.quick.waits(this.#request);
   }
 
   /** Logs to the client: `ctx.log('info', …)` or `ctx.log.info(…)`. */
@@ -84,7 +84,7 @@ export class Context {
   }
 
   get #fields(): RequestFields | null {
-    this.#about ??= this.#driver.channel.about(this.#request);
+    this.#about ??= this.#driver.quick.about(this.#request);
     return this.#about;
   }
 }

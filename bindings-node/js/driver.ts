@@ -1,7 +1,7 @@
 /** What the compiled part asks of an event loop, for one client. */
-import { binding, type Channel, type Server } from './binding.js';
+import { binding, type Channel, type Quick, type Server } from './binding.js';
 import { held, misused } from './log.js';
-import { Watchdog } from './watchdog.js';
+import { Watchdog, type Work } from './watchdog.js';
 
 /** What the event loop must do: the numbers of `bindings-node/src/link.rs`. */
 const READ = 0;
@@ -39,6 +39,8 @@ export class Peers {
 /** One client. Subclasses say where input comes from and where output goes. */
 export class Driver {
   readonly channel: Channel;
+  /** What is called with each message. */
+  readonly quick: Quick;
   /** Whether the channel is closed. */
   isReleased = false;
   readonly #peers: Peers;
@@ -47,12 +49,14 @@ export class Driver {
   readonly #cancelled = new Map<number, (() => void)[]>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(server: Server, peers: Peers, { stdio = false, delivers = true } = {}) {
+  /** `buffer` is what input is read into, for `quick.received`. */
+  constructor(server: Server, peers: Peers, { stdio = false, delivers = true, buffer = new Uint8Array() } = {}) {
     this.#peers = peers;
     this.#number = peers.join(this);
     try {
       const drive = (need: number, value: number, text: string | null) => this.#drive(need, value, text);
       this.channel = new binding.Channel(server, this.#number, drive, stdio, delivers);
+      this.quick = this.channel.quick(buffer);
     } catch (error) {
       peers.leave(this.#number);
       throw error;
@@ -60,14 +64,14 @@ export class Driver {
   }
 
   /** A handler is at work that has not answered. */
-  suspended(request: number, name: string): void {
-    this.#watchdog.watch(request, name);
+  suspended(work: Work): void {
+    this.#watchdog.watch(work);
   }
 
   /** A suspended handler is done. */
-  resumed(request: number): void {
-    this.#watchdog.done(request);
-    this.#cancelled.delete(request);
+  resumed(request: number, work: Work): void {
+    this.#watchdog.done(work);
+    if (this.#cancelled.size > 0) this.#cancelled.delete(request);
   }
 
   /** Calls back when nobody waits for the answer any longer, unless the handler is done before. */
@@ -111,7 +115,7 @@ export class Driver {
   /** After the end: nothing is in flight, and all is written. */
   protected idle(): void {}
 
-  readonly #flush = (): void => this.channel.flush();
+  readonly #flush = (): void => this.quick.flush();
 
   #drive(need: number, value: number, text: string | null): void {
     switch (need) {

@@ -9,6 +9,7 @@ import { binding, type NativeFunction } from './binding.js';
 import { Context } from './context.js';
 import type { Driver, Peers } from './driver.js';
 import type { Values } from './values.js';
+import { Work } from './watchdog.js';
 
 /** An author's function, whatever its types. */
 // biome-ignore lint/suspicious/noExplicitAny: the types of a function are checked where it is given
@@ -62,6 +63,7 @@ function native(
   answer: Answer,
   call: (context: Context, given: unknown[]) => unknown,
 ): NativeFunction {
+  const work = new Work(name);
   const run = (peer: number, request: number, ...given: unknown[]): string | undefined => {
     const driver = peers.at(peer);
     if (driver === undefined) return undefined;
@@ -69,10 +71,16 @@ function native(
       const value = call(new Context(driver, request), given);
       if (typeof value === 'string') return answer(driver, request, value);
       if (!isThenable(value)) return answered(driver, request, value);
-      driver.suspended(request, name);
+      driver.suspended(work);
       value.then(
-        (late) => resumed(driver, request, () => answered(driver, request, late)),
-        (error) => resumed(driver, request, () => fail(driver, request, error, name)),
+        (late) => {
+          driver.resumed(request, work);
+          answered(driver, request, late);
+        },
+        (error) => {
+          driver.resumed(request, work);
+          fail(driver, request, error, name);
+        },
       );
     } catch (error) {
       fail(driver, request, error, name);
@@ -83,17 +91,12 @@ function native(
   const answered = (driver: Driver, request: number, value: unknown): undefined => {
     try {
       const text = answer(driver, request, value);
-      if (text !== undefined) driver.channel.text(request, text);
+      if (text !== undefined) driver.quick.text(request, text);
     } catch (error) {
       fail(driver, request, error, name);
     }
   };
   return new binding.NativeFunction(name, run);
-}
-
-function resumed(driver: Driver, request: number, then: () => void): void {
-  driver.resumed(request);
-  then();
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

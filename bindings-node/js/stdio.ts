@@ -54,7 +54,8 @@ class Stdio extends Driver {
   #rest = (): void => {};
 
   constructor(server: Server, peers: Peers) {
-    super(server, peers, { stdio: true });
+    const buffer = Buffer.allocUnsafeSlow(CHUNK);
+    super(server, peers, { stdio: true, buffer });
     this.#server = server;
     this.stopping = new Promise((resolve) => {
       this.#stop = resolve;
@@ -62,7 +63,7 @@ class Stdio extends Driver {
     this.#idle = new Promise((resolve) => {
       this.#rest = resolve;
     });
-    this.#input = new Input(this.channel);
+    this.#input = new Input(this.channel, this.quick.received, buffer);
   }
 
   /** No further input is wanted. */
@@ -134,9 +135,9 @@ class Input {
   readonly #stream: Readable;
   #paused = false;
 
-  constructor(channel: Channel) {
+  constructor(channel: Channel, received: (count: number) => void, buffer: Buffer) {
     const fd = channel.openInput();
-    this.#stream = this.#openSocket(fd, channel) ?? openReader(fd, channel);
+    this.#stream = this.#openSocket(fd, received, buffer) ?? openReader(fd, channel);
     this.#stream.on('end', () => channel.end());
     this.#stream.on('error', () => channel.end());
   }
@@ -153,10 +154,9 @@ class Input {
   }
 
   /** libuv reads into one buffer, and only a length crosses. `undefined` where it has no such handle: for a file. */
-  #openSocket(fd: number, channel: Channel): Socket | undefined {
-    const buffer = Buffer.allocUnsafeSlow(CHUNK);
+  #openSocket(fd: number, received: (count: number) => void, buffer: Buffer): Socket | undefined {
     const callback = (count: number): boolean => {
-      channel.received(count);
+      received(count);
       return !this.#paused;
     };
     if (tty.isatty(fd)) return undefined;
@@ -168,9 +168,7 @@ class Input {
         allowHalfOpen: true,
         onread: { buffer, callback },
       };
-      const socket = new Socket(options);
-      channel.setBuffer(buffer);
-      return socket;
+      return new Socket(options);
     } catch {
       return undefined;
     }

@@ -3,6 +3,7 @@
 import { bytesOf } from './bytes.js';
 import type { Driver } from './driver.js';
 import { translated } from './errors.js';
+import { Work } from './watchdog.js';
 
 /** What a stream yields. */
 export type Chunk = string | ArrayBufferView | ArrayBufferLike;
@@ -34,6 +35,7 @@ export function gather(driver: Driver, request: number, stream: Stream, name: st
     return undefined;
   }
   const source = open(stream);
+  const work = new Work(name);
   let isWanted = gathered !== null;
   const take = async (): Promise<void> => {
     try {
@@ -42,11 +44,11 @@ export function gather(driver: Driver, request: number, stream: Stream, name: st
         push(chunk);
       }
     } finally {
-      driver.resumed(request);
+      driver.resumed(request, work);
     }
     finish();
   };
-  driver.suspended(request, name);
+  driver.suspended(work);
   driver.whenCancelled(request, () => {
     isWanted = false;
     source.stop();

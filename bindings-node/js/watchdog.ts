@@ -8,23 +8,36 @@ const INTERVAL = 100;
 /** How many of several suspended handlers are named. */
 const NAMED = 3;
 
+/** What one function of the author's is doing, for one client after another. */
+export class Work {
+  /** How many of its calls are suspended. */
+  suspended = 0;
+
+  constructor(readonly name: string) {}
+}
+
 /** Watches the handlers of one client. */
 export class Watchdog {
-  readonly #suspended = new Map<number, string>();
+  /** Those that were suspended since the watch began. */
+  readonly #seen = new Set<Work>();
+  #suspended = 0;
   #timer: NodeJS.Timeout | undefined;
   #due = 0;
 
   /** A handler was suspended. */
-  watch(request: number, name: string): void {
-    this.#suspended.set(request, name);
+  watch(work: Work): void {
+    work.suspended += 1;
+    this.#suspended += 1;
+    this.#seen.add(work);
     if (this.#timer !== undefined) return;
     this.#due = performance.now() + INTERVAL;
     this.#timer = setInterval(() => this.#look(), INTERVAL).unref();
   }
 
   /** It is done. */
-  done(request: number): void {
-    this.#suspended.delete(request);
+  done(work: Work): void {
+    work.suspended -= 1;
+    this.#suspended -= 1;
   }
 
   /** Who held the loop until now is known: nobody else is to be named for it. */
@@ -36,21 +49,19 @@ export class Watchdog {
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
+    this.#seen.clear();
   }
 
   #look(): void {
     const now = performance.now();
     const late = now - this.#due;
     this.#due = now + INTERVAL;
-    if (this.#suspended.size === 0) {
-      this.stop();
-      return;
-    }
-    if (late > INTERVAL) stalled(this.#names(), late);
+    if (this.#suspended === 0) this.stop();
+    else if (late > INTERVAL) stalled(this.#names(), late);
   }
 
   #names(): string {
-    const names = [...new Set(this.#suspended.values())];
+    const names = [...this.#seen].filter((work) => work.suspended > 0).map((work) => work.name);
     const rest = names.length > NAMED ? `, or one of ${names.length - NAMED} more` : '';
     return names.slice(0, NAMED).join(' or ') + rest;
   }

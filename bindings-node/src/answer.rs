@@ -1,8 +1,7 @@
 //! What a handler says: its answer, and what it reports before. Reports and answers to a request that nobody waits for
 //! are dropped.
 
-use crate::about::RequestFields;
-use crate::calls::{handle_all, place};
+use crate::calls::handle_all;
 use crate::channel::Channel;
 use crate::error::{raise, unusable};
 use crate::link::token_of;
@@ -77,35 +76,22 @@ pub struct Gather(RefCell<Option<core::Gather>>, Env);
 
 #[napi]
 impl Channel {
-    /// Answers a read with a text.
-    #[napi]
-    pub fn text(&self, request: f64, text: String, mime_type: Option<String>) -> Result<()> {
-        let mime_type = mime_type.map(Cow::Owned);
-        self.answer(request, contents(vec![Contents { mime_type, ..Contents::text(text) }], None))
-    }
-
-    /// Answers a read with bytes.
-    #[napi]
-    pub fn blob(&self, request: f64, bytes: &[u8]) -> Result<()> {
-        self.answer(request, contents(vec![Contents::blob(bytes)], None))
-    }
-
     /// Answers a read.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn contents(&self, request: f64, entries: Vec<Entry>, cache: Option<CacheHint>) -> Result<()> {
         let cache = cache.map(CacheHint::read).transpose()?;
         self.answer(request, contents(entries.iter().map(Entry::read).collect(), cache))
     }
 
     /// Answers a read with the chunks that were pushed.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn gathered(&self, request: f64, gather: &Gather) -> Result<()> {
         let gather = gather.0.take().map_or(Answer::Failed(ReadError::Failed), Answer::Gathered);
         self.answer(request, gather)
     }
 
     /// Answers a read with questions to the client; `state` is JSON text.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn ask(&self, request: f64, questions: Vec<Question>, state: Option<String>) -> Result<()> {
         let requests = questions.iter().map(Question::read).collect();
         let state = state.map(|state| Cow::Owned(state.into_bytes()));
@@ -113,7 +99,7 @@ impl Channel {
     }
 
     /// Answers a completion.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn completion(
         &self,
         request: f64,
@@ -127,14 +113,14 @@ impl Channel {
     }
 
     /// Answers a list.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn page(&self, request: f64, items: Vec<Resource>, next: Option<String>) -> Result<()> {
         let items = items.into_iter().map(Resource::read).collect::<Result<_>>()?;
         self.answer(request, Answer::Listed(core::ListPage { items, next }))
     }
 
     /// Answers a foreign method; all are JSON text except the type.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn result(
         &self,
         request: f64,
@@ -148,13 +134,13 @@ impl Channel {
     }
 
     /// Answers that it failed.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn fail(&self, request: f64, failure: Failure) -> Result<()> {
         self.answer(request, Answer::Failed(failure.read()))
     }
 
     /// What chunks are pushed into; `null` if nobody waits for them.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn gather(&self, request: f64) -> Option<Gather> {
         self.link
             .pipe
@@ -162,20 +148,8 @@ impl Channel {
             .map(|gather| Gather(RefCell::new(Some(gather)), self.link.env))
     }
 
-    /// What is known of a request; `null` once it is answered.
-    #[napi]
-    pub fn about(&self, request: f64) -> Option<RequestFields> {
-        self.link.abouts.borrow().get(place(token_of(request))).and_then(|about| about.fields(request))
-    }
-
-    /// Whether somebody waits for the answer.
-    #[napi]
-    pub fn waits(&self, request: f64) -> bool {
-        self.link.pipe.waits(token_of(request))
-    }
-
     /// Tells the client, if it asked for that, how far the handler is.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn progress(
         &self,
         request: f64,
@@ -190,7 +164,7 @@ impl Channel {
     }
 
     /// Logs to the client, if it asked for that; `data` is JSON text.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn log(&self, request: f64, level: String, data: String, logger: Option<String>) -> Result<()> {
         let level = LogLevel::parse(&level)
             .ok_or_else(|| unusable(format!("{level:?} is no level of a log message")))?;
@@ -210,7 +184,7 @@ impl Channel {
 #[napi]
 impl Gather {
     /// Takes a chunk of text or bytes.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn push(&self, chunk: Either<String, &[u8]>) -> Result<()> {
         let pushed = match (self.0.borrow_mut().as_mut(), chunk) {
             (None, _) => Ok(()),

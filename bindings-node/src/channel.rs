@@ -5,7 +5,6 @@ use crate::server::{Server, number};
 use mcp_resources::transport::Stdio;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
-use std::cell::RefCell;
 use std::os::fd::IntoRawFd;
 use std::rc::Rc;
 
@@ -16,14 +15,13 @@ const TAKEN: usize = 1 << 20;
 #[napi]
 pub struct Channel {
     pub(crate) link: Rc<Link>,
-    input: RefCell<Option<Uint8Array>>,
 }
 
 #[napi]
 impl Channel {
     /// Connects a client. `peer` is the number that functions are called with, `drive` is told what the event loop must
     /// do, with the numbers of `js/driver.ts`.
-    #[napi(constructor)]
+    #[napi(catch_unwind, constructor)]
     pub fn new(
         server: &Server,
         peer: u32,
@@ -34,11 +32,11 @@ impl Channel {
     ) -> Result<Self> {
         let stdio = if stdio { Some(Stdio::take().map_err(system)?) } else { None };
         let link = Link::new(server.host.clone(), (peer, drive), stdio, delivers)?;
-        Ok(Self { link, input: RefCell::default() })
+        Ok(Self { link })
     }
 
     /// A descriptor to read from, which the caller closes.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn open_input(&self) -> Result<i32> {
         let stdio = self.link.stdio.borrow();
         let stdio = stdio.as_ref().ok_or_else(|| Error::from_reason("no standard input"))?;
@@ -46,56 +44,33 @@ impl Channel {
     }
 
     /// A descriptor to write to, which the caller closes.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn open_output(&self) -> Result<i32> {
         let stdio = self.link.stdio.borrow();
         let stdio = stdio.as_ref().ok_or_else(|| Error::from_reason("no standard output"))?;
         Ok(stdio.output_fd().try_clone_to_owned().map_err(system)?.into_raw_fd())
     }
 
-    /// Sets the buffer that input is read into.
-    #[napi]
-    pub fn set_buffer(&self, buffer: Uint8Array) {
-        self.input.replace(Some(buffer));
-    }
-
-    /// So many bytes are in the buffer: answers what can be answered, starts handlers, writes.
-    #[napi]
-    pub fn received(&self, count: u32) -> Result<()> {
-        // Taken out, so that it is not borrowed while handlers run.
-        let Some(buffer) = self.input.take() else { return Ok(()) };
-        let result = self.link.push(buffer.get(..count as usize).unwrap_or_default());
-        self.input.replace(Some(buffer));
-        result
-    }
-
     /// Takes input that lies elsewhere.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn feed(&self, chunk: &[u8]) -> Result<()> {
         self.link.push(chunk)
     }
 
     /// The end of input.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn end(&self) -> Result<()> {
         self.link.end()
     }
 
     /// No further input is wanted.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn stop(&self) -> Result<()> {
         self.link.stop()
     }
 
-    /// Writes what waits.
-    #[napi]
-    pub fn flush(&self) -> Result<()> {
-        self.link.flush_is_due.set(false);
-        self.link.settle()
-    }
-
     /// What was taken has been written.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn drained(&self) -> Result<()> {
         self.link.is_blocked.set(false);
         self.link.settle()?;
@@ -103,7 +78,7 @@ impl Channel {
     }
 
     /// It is time.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn timer(&self) -> Result<()> {
         self.link.alarm.set(u64::MAX);
         self.link.host.tick()?;
@@ -112,20 +87,20 @@ impl Channel {
     }
 
     /// Cancels what is in flight.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel_all(&self) -> Result<()> {
         let events = self.link.pipe.cancel_all();
         self.link.work(events)
     }
 
     /// Ends the connection.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close(&self) -> Result<()> {
         self.link.close()
     }
 
     /// Takes what waits to be written: where the loop writes it, a part; in the same process all, and what follows.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn take(&self) -> Result<Buffer> {
         if self.link.stdio.borrow().is_some() {
             let mut bytes = Vec::new();
@@ -145,19 +120,19 @@ impl Channel {
     }
 
     /// Appends notifications that wait, as far as there is room for so many bytes.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn deliver(&self, room: u32) {
         self.link.pipe.deliver_up_to(room as usize);
     }
 
     /// How many requests wait for a handler.
-    #[napi(getter)]
+    #[napi(catch_unwind, getter)]
     pub fn in_flight(&self) -> f64 {
         number(self.link.pipe.in_flight() as u64)
     }
 
     /// How many bytes wait to be written.
-    #[napi(getter)]
+    #[napi(catch_unwind, getter)]
     pub fn unwritten(&self) -> f64 {
         number(self.link.pipe.pending() as u64)
     }

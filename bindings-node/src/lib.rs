@@ -8,6 +8,7 @@ mod error;
 mod function;
 mod link;
 mod options;
+mod quick;
 mod resource;
 mod server;
 mod template;

@@ -40,7 +40,7 @@ pub struct Edit(Change<Functions>);
 #[napi]
 impl Server {
     /// Nothing registered yet.
-    #[napi(constructor)]
+    #[napi(catch_unwind, constructor)]
     pub fn new(env: Env, name: String, version: String, fields: ServerFields) -> Result<Self> {
         let (info, options) = fields.read(name, version)?;
         let (registry, links) = (Registry::new(info, options), RefCell::default());
@@ -48,7 +48,7 @@ impl Server {
     }
 
     /// Declares a method that is not ours, before the engine is made.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn extend(&self, method: String, callee: &Function, about: ForeignFields) -> Result<()> {
         let list_kind = about.lists.map(|word| list_kinds(&word)).transpose()?;
         let late = format!("the method {method:?} must be declared before the first resource is registered");
@@ -61,7 +61,7 @@ impl Server {
     }
 
     /// Applies edits, all or none. Returns warnings for the author.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn publish(&self, edits: Vec<ClassInstance<'_, Edit>>) -> Result<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
         let mut woken = Vec::new();
@@ -72,7 +72,7 @@ impl Server {
     }
 
     /// Tells those who watch this URI that its contents have changed.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn notify_updated(&self, uri: String) -> Result<()> {
         let mut woken = Vec::new();
         let told = self.host.engine()?.updated(&uri, self.host.clock.now(), &mut woken);
@@ -81,7 +81,7 @@ impl Server {
     }
 
     /// Tells clients that a list has changed.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn notify_list_changed(&self, lists: String) -> Result<()> {
         let mut woken = Vec::new();
         self.host.engine()?.list_changed(list_kinds(&lists)?, self.host.clock.now(), &mut woken);
@@ -89,7 +89,7 @@ impl Server {
     }
 
     /// Ends every listen with its result.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn shutdown(&self) -> Result<()> {
         let mut woken = Vec::new();
         self.host.engine()?.shutdown(&mut woken);
@@ -97,19 +97,19 @@ impl Server {
     }
 
     /// How long what is in flight may still finish after the end of input, in milliseconds.
-    #[napi(getter)]
+    #[napi(catch_unwind, getter)]
     pub fn grace(&self) -> f64 {
         number(self.host.registry.grace())
     }
 
     /// How many functions are registered.
-    #[napi(getter)]
+    #[napi(catch_unwind, getter)]
     pub fn handlers(&self) -> f64 {
         number(self.host.registry.len() as u64)
     }
 
     /// Stops the clock at so many milliseconds, for tests.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn set_time(&self, tick: i64, unix: i64) {
         let [tick, unix] = [tick, unix].map(|time| Millis::try_from(time).unwrap_or_default());
         self.host.clock.set(Some(Now { tick, unix }));
@@ -137,7 +137,7 @@ pub struct ForeignFields {
 #[napi]
 impl Edit {
     /// Adds a resource that a function reads, or whose text or bytes never change.
-    #[napi(factory)]
+    #[napi(catch_unwind, factory)]
     pub fn add_resource(
         resource: Resource,
         source: Either3<String, ClassInstance<'_, Function>, Uint8Array>,
@@ -154,13 +154,13 @@ impl Edit {
     }
 
     /// Removes a resource.
-    #[napi(factory)]
+    #[napi(catch_unwind, factory)]
     pub fn remove_resource(uri: String) -> Self {
         Self(Change::RemoveResource(uri))
     }
 
     /// Adds a template with its reader, its completers by variable, and its lister.
-    #[napi(factory)]
+    #[napi(catch_unwind, factory)]
     pub fn add_template(
         template: &UriTemplate,
         details: Resource,
@@ -181,7 +181,7 @@ impl Edit {
     }
 
     /// Removes a template.
-    #[napi(factory)]
+    #[napi(catch_unwind, factory)]
     pub fn remove_template(uri_template: String) -> Self {
         Self(Change::RemoveTemplate(uri_template))
     }

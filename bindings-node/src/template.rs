@@ -62,7 +62,7 @@ type Expandable = Either3<String, Vec<String>, Vec<(String, String)>>;
 #[napi]
 impl UriTemplate {
     /// Parses a template.
-    #[napi(constructor)]
+    #[napi(catch_unwind, constructor)]
     pub fn new(
         env: &Env,
         template: String,
@@ -82,7 +82,7 @@ impl UriTemplate {
     }
 
     /// The names of the variables, in template order, and what is known of each.
-    #[napi(getter)]
+    #[napi(catch_unwind, getter)]
     pub fn variables(&self) -> Vec<(String, Variable)> {
         let describe = |variable: &core::Variable| {
             let options = self.options.variables.get(&*variable.name).copied().unwrap_or_default();
@@ -99,7 +99,7 @@ impl UriTemplate {
     }
 
     /// Expands the template with texts, lists and maps of texts.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn expand(&self, env: &Env, values: HashMap<String, Expandable>) -> Result<String> {
         let mut given = Values::new();
         for (name, value) in values {
@@ -119,14 +119,14 @@ impl UriTemplate {
     }
 
     /// Matches a URI, in any spelling.
-    #[napi(js_name = "match")]
+    #[napi(catch_unwind, js_name = "match")]
     pub fn match_uri<'env>(&self, env: &'env Env, uri: String) -> Result<Found<'env>> {
         let found = self.template.match_uri(&uri).map_err(|error| invalid_uri(env, &error))?;
         lookup(env, &found, std::slice::from_ref(&self.template))
     }
 
     /// The text.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn to_string(&self) -> &str {
         self.template.as_str()
     }
@@ -147,7 +147,7 @@ impl Variable {
 #[napi]
 impl TemplateSet {
     /// A set of templates, none of which matches the same URIs as another.
-    #[napi(constructor)]
+    #[napi(catch_unwind, constructor)]
     pub fn new(env: &Env, templates: Vec<ClassInstance<'_, UriTemplate>>) -> Result<Self> {
         let set = core::TemplateSet::new(templates.iter().map(|template| template.template.clone()));
         let conflict = |error: core::TemplateConflict| {
@@ -158,14 +158,14 @@ impl TemplateSet {
     }
 
     /// Finds the template for a URI, in any spelling.
-    #[napi(js_name = "match")]
+    #[napi(catch_unwind, js_name = "match")]
     pub fn match_uri<'env>(&self, env: &'env Env, uri: String) -> Result<Found<'env>> {
         let found = self.0.match_uri(&uri).map_err(|error| invalid_uri(env, &error))?;
         lookup(env, &found, self.0.templates())
     }
 
     /// How many templates there are.
-    #[napi(getter)]
+    #[napi(catch_unwind, getter)]
     pub fn size(&self) -> u32 {
         u32::try_from(self.0.templates().len()).unwrap_or(u32::MAX)
     }

@@ -26,13 +26,13 @@ pub struct HeardFields {
 #[napi]
 impl Words {
     /// A client of one revision with its capabilities as JSON text.
-    #[napi(constructor)]
+    #[napi(catch_unwind, constructor)]
     pub fn new(date: String, capabilities: String) -> Result<Self> {
         Ok(Self(RefCell::new(client::Words::new(revision(&date)?, &capabilities))))
     }
 
     /// A request: its id, and a line.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn request(&self, ask: String, params: String, meta: String) -> Result<(f64, Buffer)> {
         let ask = Ask::named(&ask).ok_or_else(|| unusable(format!("{ask:?} is no method")))?;
         let (id, line) = self.0.borrow_mut().request(ask, &params, &meta);
@@ -40,19 +40,19 @@ impl Words {
     }
 
     /// The end of a handshake.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn initialized() -> Buffer {
         client::Words::initialized().into()
     }
 
     /// Takes a request back.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(id: i64) -> Buffer {
         client::Words::cancel(u64::try_from(id).unwrap_or_default()).into()
     }
 
     /// What a line of the server's is, what it belongs to, and its content; `null` for what is no message.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn sort(line: &[u8]) -> Option<HeardFields> {
         let heard = Heard::sort(line)?;
         Some(HeardFields { sort: heard.sort.as_str(), id: heard.id.map(number), body: heard.body })
