@@ -54,6 +54,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
 
 /// Random bytes for a session id, from the host.

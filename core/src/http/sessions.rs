@@ -66,6 +66,8 @@ impl Endpoint {
             return Vec::new();
         }
         self.due.store(u64::MAX, Ordering::Release);
+        // What a host dropped without closing.
+        self.channels().retain(|_, channel| channel.strong_count() > 0);
         let idle = self.engine.limits().session_idle;
         let mut turns = Vec::new();
         let all = self.sessions().all();

@@ -77,8 +77,9 @@ pub(super) struct Stream {
     first: u64,
     /// The number of the first event that was not written to the reader.
     at: u64,
-    /// The bytes in `log`.
+    /// The bytes in `log`, and those of them that were not written to the reader.
     kept: usize,
+    behind: usize,
     /// Requests of the author's that are to be answered here.
     pub(super) waiting: usize,
     /// Nothing will be added.
@@ -122,6 +123,7 @@ impl Stream {
             first: 0,
             at: 0,
             kept: 0,
+            behind: 0,
             waiting: 0,
             over: false,
             reader: None,
@@ -179,8 +181,7 @@ impl Stream {
 
     /// How many bytes wait to be written.
     pub(super) fn backlog(&self) -> usize {
-        let written = usize::try_from(self.at.saturating_sub(self.first)).unwrap_or(usize::MAX);
-        self.log.iter().skip(written).map(Vec::len).sum()
+        self.behind
     }
 
     /// Whether an answer was decided on, and cannot be another any more.
@@ -236,6 +237,8 @@ impl Stream {
         let next = self.first.saturating_add(self.log.len() as u64);
         let wanted = after.saturating_add(1).min(next);
         self.at = wanted.max(self.first);
+        let written = usize::try_from(self.at - self.first).unwrap_or(usize::MAX);
+        self.behind = self.log.iter().skip(written).map(Vec::len).sum();
         self.head = Some(ResponseHead::events());
         wanted >= self.first
     }
@@ -287,6 +290,7 @@ impl Stream {
         while let Some(line) = self.unwritten() {
             if out.len() - start >= room {
                 written.more = true;
+                self.written = now.tick;
                 return written;
             }
             let id = EventId { stream: self.policy.number, number: self.at };
@@ -295,7 +299,9 @@ impl Stream {
             } else {
                 sse::message(self.policy.numbered.then_some(id), line, out);
             }
+            let length = line.len();
             self.at += 1;
+            self.behind -= length;
             self.trim();
         }
         let broken_off = self.breaks_off().is_some_and(|at| now.tick >= at);
@@ -318,6 +324,7 @@ impl Stream {
 
     fn add(&mut self, line: Vec<u8>) {
         self.kept += line.len();
+        self.behind += line.len();
         self.log.push_back(line);
         if self.reader.is_none() {
             self.trim();
@@ -334,8 +341,11 @@ impl Stream {
             }
             let Some(line) = self.log.pop_front() else { return };
             self.kept -= line.len();
+            if self.first == self.at {
+                self.behind -= line.len();
+                self.at += 1;
+            }
             self.first += 1;
-            self.at = self.at.max(self.first);
         }
     }
 }

@@ -3,14 +3,16 @@
 
 use super::*;
 use crate::catalog::{Edit, Source};
-use crate::connection::{Answer, Contents};
+use crate::connection::{Answer, Contents, Event};
 use crate::engine::{Options, ServerInfo};
 use crate::limits::Limits;
 use crate::resource::{Resource, Template};
+use std::sync::atomic::AtomicUsize;
+use std::task::{Wake, Waker};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
-fn endpoint(limits: Limits, rules: Rules) -> Arc<Endpoint> {
+pub(super) fn endpoint(limits: Limits, rules: Rules) -> Arc<Endpoint> {
     let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
     let engine = Engine::new(info, Options { limits, ..Options::default() }).unwrap();
     let handler = engine.new_handler();
@@ -29,16 +31,16 @@ fn endpoint(limits: Limits, rules: Rules) -> Arc<Endpoint> {
 }
 
 /// A response as far as it was written.
-struct Got {
-    status: u16,
-    headers: Vec<(&'static str, String)>,
-    body: Vec<u8>,
-    tokens: Vec<crate::connection::RequestToken>,
-    exchange: Option<Exchange>,
+pub(super) struct Got {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: Vec<u8>,
+    pub(super) tokens: Vec<crate::connection::RequestToken>,
+    pub(super) exchange: Option<Exchange>,
 }
 
 impl Got {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
     }
 
@@ -47,7 +49,13 @@ impl Got {
     }
 }
 
-fn send(endpoint: &Arc<Endpoint>, verb: &str, headers: &[(&str, &str)], body: &str, now: Now) -> Got {
+pub(super) fn send(
+    endpoint: &Arc<Endpoint>,
+    verb: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+    now: Now,
+) -> Got {
     let mut all: Vec<(&str, &[u8])> = vec![("host", b"localhost"), ("content-type", b"application/json")];
     all.extend(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
     let admitted = endpoint.admit(&Head { verb, target: "/mcp", headers: &all });
@@ -65,11 +73,11 @@ fn send(endpoint: &Arc<Endpoint>, verb: &str, headers: &[(&str, &str)], body: &s
     let mut out = Vec::new();
     let Opened { turn, exchange } = endpoint.open(&request, body.as_bytes(), now, &mut out);
     let (status, headers) = turn.head.map(written).unwrap_or_default();
-    let tokens = turn.events.iter().filter_map(crate::connection::Event::asks).collect();
+    let tokens = turn.events.iter().filter_map(Event::asks).collect();
     Got { status, headers, body: out, tokens, exchange }
 }
 
-fn initialize(endpoint: &Arc<Endpoint>, date: &str, now: Now) -> Got {
+pub(super) fn initialize(endpoint: &Arc<Endpoint>, date: &str, now: Now) -> Got {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{date}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
     );
@@ -109,4 +117,162 @@ fn both_eras_answer_in_json() {
         assert_eq!(value["result"]["contents"][0]["text"], "seven");
     }
     assert_eq!(endpoint.sessions_open(), 1);
+}
+
+const MODERN: [(&str, &str); 2] = [("mcp-protocol-version", "2026-07-28"), ("mcp-name", "test://item/7")];
+
+fn read(endpoint: &Arc<Endpoint>, accept: &str) -> Got {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"test://item/7",{}}}}}"#,
+        META.replace(r#""_meta":{"#, r#""_meta":{"progressToken":1,"#)
+    );
+    let [version, name] = MODERN;
+    let headers = [version, name, ("mcp-method", "resources/read"), ("accept", accept)];
+    send(endpoint, "POST", &headers, &body, Now::default())
+}
+
+fn listen(endpoint: &Arc<Endpoint>) -> Got {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"resourceSubscriptions":["test://one"]}},{META}}}}}"#
+    );
+    let headers = [MODERN[0], ("mcp-method", "subscriptions/listen")];
+    send(endpoint, "POST", &headers, &body, Now::default())
+}
+
+fn session(endpoint: &Arc<Endpoint>) -> String {
+    initialize(endpoint, "2025-06-18", Now::default()).header("mcp-session-id").unwrap().to_owned()
+}
+
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn public_types_cross_threads() {
+    fn send<T: Send>() {}
+    fn sync<T: Sync>() {}
+    send::<Endpoint>();
+    sync::<Endpoint>();
+    send::<Exchange>();
+    sync::<Exchange>();
+    send::<Admitted>();
+    send::<Identified>();
+    sync::<Identified>();
+    send::<Turn<'static>>();
+}
+
+/// The answer of another thread wakes the writer, once.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "handlers have threads of their own")]
+fn an_answer_from_another_thread_wakes_the_writer() {
+    let endpoint = endpoint(Limits::default(), Rules::default());
+    let (got, count) = (read(&endpoint, "application/json"), Arc::new(Count::default()));
+    let exchange = got.exchange.unwrap();
+    exchange.register(&Waker::from(Arc::clone(&count)));
+    let handler = exchange.clone();
+    std::thread::spawn(move || {
+        let reply = handler.detach(got.tokens[0]).unwrap();
+        let encoded = reply.encode(Answer::Contents(Contents::text("x").into()), Now::default());
+        assert!(handler.finish(encoded, Now::default()).events.is_empty());
+        handler.report(got.tokens[0], b"{}\n");
+    })
+    .join()
+    .unwrap();
+    assert_eq!(count.0.load(Ordering::SeqCst), 1);
+    let mut out = Vec::new();
+    assert!(exchange.deliver(1, Now::default(), &mut out).end);
+    assert!(exchange.deliver(1, Now::default(), &mut Vec::new()).end);
+}
+
+/// The bound `output`: a handler that reports in a loop to a client that does not read fills no memory.
+#[test]
+fn reports_to_a_slow_client_are_dropped() {
+    let endpoint = endpoint(Limits { output: 100, ..Limits::default() }, Rules::default());
+    let got = read(&endpoint, "application/json, text/event-stream");
+    let exchange = got.exchange.unwrap();
+    for _ in 0..1000 {
+        exchange.report(got.tokens[0], b"{\"a report\":\"of some length\"}\n");
+    }
+    let mut out = Vec::new();
+    let turn = exchange.deliver(usize::MAX, Now::default(), &mut out);
+    assert!(turn.head.unwrap().status == 200 && !turn.end);
+    assert_eq!(out.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"data")).count(), 4);
+    exchange.abandon(got.tokens[0]);
+    assert!(exchange.deliver(usize::MAX, Now::default(), &mut Vec::new()).end);
+}
+
+/// R-084, R-094: nothing stays in the hub, also of what a host forgets to close.
+#[test]
+fn whoever_leaves_leaves_nothing_behind() {
+    let endpoint = endpoint(Limits::default(), Rules::default());
+    let counts = || endpoint.engine().subscriptions();
+    let closed = listen(&endpoint).exchange.unwrap();
+    let forgotten = listen(&endpoint).exchange.unwrap();
+    let id = session(&endpoint);
+    assert_eq!((counts().connections, counts().uris), (3, 1));
+    assert!(closed.closed(Now::default()).events.is_empty());
+    assert!(closed.closed(Now::default()).end);
+    drop(forgotten);
+    assert_eq!((counts().connections, counts().uris), (1, 0));
+    assert_eq!(send(&endpoint, "DELETE", &[("mcp-session-id", &id)], "", Now::default()).status, 204);
+    assert_eq!(counts().connections, 0);
+    let started = endpoint.channels().len();
+    endpoint.note(Some(0));
+    assert!(endpoint.tick(Now::default()).is_empty());
+    assert!(endpoint.channels().len() < started && endpoint.channels().is_empty());
+}
+
+/// The bound `streams`: of finished responses only so many are kept to be sent again.
+#[test]
+fn finished_streams_are_let_go() {
+    let rules = Rules { answers: Answers::Events, ..Rules::default() };
+    let endpoint = endpoint(Limits { streams: 2, ..Limits::default() }, rules);
+    let id = session(&endpoint);
+    let ping = |number| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"ping"}}"#);
+        let got = send(&endpoint, "POST", &[("mcp-session-id", &id)], &body, Now::default());
+        got.text().split_once('\n').unwrap().0.strip_prefix("id: ").unwrap().to_owned()
+    };
+    let ids: Vec<_> = (0..4).map(ping).collect();
+    let again = |last: &str| {
+        let headers = [("mcp-session-id", id.as_str()), ("last-event-id", last)];
+        send(&endpoint, "GET", &headers, "", Now::default()).exchange.is_none()
+    };
+    // A stream that is kept is over at once; in the place of another a new one begins.
+    assert!(again(&ids[3]) && again(&ids[2]));
+    assert!(!again(&ids[0]));
+}
+
+/// A name that is not of this endpoint is another transport's.
+#[test]
+fn strangers_are_not_woken() {
+    let (one, other) =
+        (endpoint(Limits::default(), Rules::default()), endpoint(Limits::default(), Rules::default()));
+    let exchange = listen(&one).exchange.unwrap();
+    let count = Arc::new(Count::default());
+    exchange.register(&Waker::from(Arc::clone(&count)));
+    let mut woken = Vec::new();
+    one.engine().updated("test://one", Now::default(), &mut woken).unwrap();
+    other.wake(&woken);
+    assert_eq!(count.0.load(Ordering::SeqCst), 0);
+    one.wake(&woken);
+    one.wake(&woken);
+    assert_eq!(count.0.load(Ordering::SeqCst), 1);
+}
+
+/// What the rules cannot apply is told when the endpoint is made.
+#[test]
+fn rules_are_checked() {
+    let engine = Arc::clone(endpoint(Limits::default(), Rules::default()).engine());
+    let make = |rules| Endpoint::new(Arc::clone(&engine), rules, Box::new(|| [0; SESSION_ID_BYTES])).err();
+    for path in ["", "mcp", "/mcp?x", "/#"] {
+        assert!(make(Rules { path: path.into(), ..Rules::default() }).is_some(), "{path}");
+    }
+    let auth = Rules { auth: Some(Auth::new("nowhere", [])), ..Rules::default() };
+    assert!(make(auth).unwrap().to_string().starts_with("auth.resource: "));
 }

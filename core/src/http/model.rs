@@ -1,0 +1,188 @@
+//! Random histories of one session against a client that believes only what it has read (R-085, R-174).
+//!
+//! The client subscribes to a few resources and reads streams that break at any point; it comes back with the last event
+//! id it has read, or with none, and then it looks at everything again. Whatever changed must have been told in
+//! the end, events must come in order, and an event that comes again must be the same.
+
+use super::sse::EventId;
+use super::tests::{Got, endpoint, initialize, send};
+use super::*;
+use crate::limits::Limits;
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+const URIS: usize = 4;
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// A resource changes.
+    Change(usize),
+    /// Time passes, in steps of half the coalescing time.
+    Wait,
+    /// The client reads, up to so many bytes of it.
+    Read { room: usize },
+    /// The stream is written, of which the client reads so many events, then it breaks.
+    Break { reads: usize },
+    /// The client opens a further stream, and forgets the one before.
+    Open,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => (0..URIS).prop_map(Op::Change),
+        2 => Just(Op::Wait),
+        2 => (1_usize..400).prop_map(|room| Op::Read { room }),
+        3 => (0_usize..6).prop_map(|reads| Op::Break { reads }),
+        1 => Just(Op::Open),
+    ]
+}
+
+struct Client {
+    endpoint: Arc<Endpoint>,
+    session: String,
+    now: Now,
+    exchange: Option<Exchange>,
+    /// The last event that was read.
+    last: Option<String>,
+    /// When each resource changed last, and as of when the client knows it: in numbers of steps.
+    changed: [usize; URIS],
+    known: [usize; URIS],
+    step: usize,
+    /// Each event that was ever written, with the step that worded it.
+    worded: HashMap<String, (usize, String)>,
+}
+
+impl Client {
+    fn new(replay: usize) -> Self {
+        let endpoint = endpoint(Limits { replay, ..Limits::default() }, Rules::default());
+        let mut client = Self {
+            session: String::new(),
+            now: Now::default(),
+            exchange: None,
+            last: None,
+            changed: [0; URIS],
+            known: [0; URIS],
+            step: 1,
+            worded: HashMap::new(),
+            endpoint,
+        };
+        let hello = initialize(&client.endpoint, "2025-06-18", client.now);
+        client.session = hello.header("mcp-session-id").unwrap().to_owned();
+        client.post(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        for uri in 0..URIS {
+            client.post(&format!(
+                r#"{{"jsonrpc":"2.0","id":{uri},"method":"resources/subscribe","params":{{"uri":"test://item/{uri}"}}}}"#
+            ));
+        }
+        client
+    }
+
+    fn post(&self, body: &str) -> Got {
+        send(&self.endpoint, "POST", &[("mcp-session-id", &self.session)], body, self.now)
+    }
+
+    fn run(&mut self, op: &Op) {
+        self.step += 1;
+        match op {
+            Op::Change(uri) => {
+                self.changed[*uri] = self.step;
+                let mut woken = Vec::new();
+                self.endpoint.engine().updated(&format!("test://item/{uri}"), self.now, &mut woken).unwrap();
+                self.endpoint.wake(&woken);
+            }
+            Op::Wait => {
+                self.now.tick += 25;
+                let mut woken = Vec::new();
+                self.endpoint.engine().tick(self.now, &mut woken);
+            }
+            Op::Read { room } => {
+                let written = self.write(*room);
+                self.read(&written, usize::MAX);
+            }
+            Op::Break { reads } => {
+                let written = self.write(usize::MAX);
+                self.read(&written, *reads);
+                if let Some(exchange) = self.exchange.take() {
+                    assert!(exchange.closed(self.now).events.is_empty());
+                }
+            }
+            Op::Open => {
+                self.last = None;
+                self.exchange = None;
+                let written = self.write(0);
+                self.read(&written, usize::MAX);
+            }
+        }
+    }
+
+    /// What the stream gives; opens one where there is none.
+    fn write(&mut self, room: usize) -> String {
+        let mut out = Vec::new();
+        let mut turn = match &self.exchange {
+            Some(exchange) => exchange.deliver(room, self.now, &mut out),
+            None => {
+                let mut headers =
+                    vec![("mcp-session-id", self.session.as_str()), ("accept", "text/event-stream")];
+                headers.extend(self.last.as_deref().map(|last| ("last-event-id", last)));
+                let got = send(&self.endpoint, "GET", &headers, "", self.now);
+                assert_eq!(got.status, 200);
+                if self.last.is_none() {
+                    // Without an id nothing is sent again: the client looks at everything anew.
+                    self.known = [self.step; URIS];
+                }
+                out = got.body;
+                self.exchange = got.exchange;
+                Turn::of(self.exchange.as_ref().unwrap().connection())
+            }
+        };
+        while turn.more && room == usize::MAX {
+            turn = self.exchange.as_ref().unwrap().deliver(room, self.now, &mut out);
+        }
+        assert!(!turn.end);
+        String::from_utf8(out).unwrap()
+    }
+
+    /// The client reads the first `most` events of what was written.
+    fn read(&mut self, written: &str, most: usize) {
+        let mut before: Option<EventId> = None;
+        for (index, event) in written.split_terminator("\n\n").filter(|event| *event != ":").enumerate() {
+            let (id, data) = event.strip_prefix("id: ").unwrap().split_once("\ndata: ").unwrap();
+            let parsed = EventId::parse(id).unwrap();
+            if let Some(before) = before.replace(parsed) {
+                assert_eq!((parsed.stream, parsed.number), (before.stream, before.number + 1));
+            }
+            let step = self.step;
+            let (worded, text) = self.worded.entry(id.to_owned()).or_insert_with(|| (step, data.to_owned()));
+            assert_eq!(text, data, "an event that comes again is the same");
+            if index < most {
+                self.last = Some(id.to_owned());
+                if let Some(uri) = data.split("test://item/").nth(1) {
+                    let uri: usize = uri[..1].parse().unwrap();
+                    self.known[uri] = self.known[uri].max(*worded);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        for op in
+            [Op::Wait, Op::Wait, Op::Wait, Op::Break { reads: usize::MAX }, Op::Read { room: usize::MAX }]
+        {
+            self.run(&op);
+        }
+        for uri in 0..URIS {
+            assert!(self.changed[uri] <= self.known[uri], "a change of {uri} was never told");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_silently(ops in proptest::collection::vec(op(), 1..60), replay in prop_oneof![Just(1 << 20), 0_usize..500]) {
+        let mut client = Client::new(replay);
+        ops.iter().for_each(|op| client.run(op));
+        client.finish();
+    }
+}
