@@ -58,7 +58,7 @@ export interface MethodOptions {
 export type Method = (params: JsonObject, ctx: Context) => MethodAnswer | PromiseLike<MethodAnswer>;
 /** What a method may return: nothing is an empty object. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement
-export type MethodAnswer = MethodResult | object | null | undefined;
+export type MethodAnswer = MethodResult | object | null | undefined | void;
 
 /** A server of resources. */
 export class ResourceServer {

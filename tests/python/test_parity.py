@@ -44,19 +44,7 @@ ONLY_PYTHON: dict[tuple[str, str], str] = {
     ("ResourceDetails", "inline"): "where a `def` runs is a question of threads; Node's handlers have one",
     ("Context", "sendLog"): "the compiled half of `log`",
     ("ResourceServer", "asgi"): "an interface of Python's",
-    **{
-        ("Limits", name): STDIO
-        for name in (
-            "head",
-            "headers",
-            "keepAlive",
-            "replay",
-            "sessionIdle",
-            "sessions",
-            "sseAfter",
-            "streams",
-        )
-    },
+    ("ResourceServer", "serveHttp"): STDIO,
     ("Connection", "loop"): "Node has one loop, and it is always there",
 }
 ONLY_NODE: dict[tuple[str, str], str] = {
