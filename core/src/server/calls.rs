@@ -40,8 +40,11 @@ fn step(peer: &Arc<dyn Peer>, outcome: Outcome<'_>) -> Vec<Outcome<'static>> {
 /// Does what an event asks that has no answer.
 pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>) {
     match event {
+        Event::Replied { ask, answer } => shared.asks.settle((connection, *ask), *answer),
         Event::Cancelled(token) => {
-            if let Some(link) = shared.tasks().remove(&(connection, *token)).and_then(|link| link.upgrade()) {
+            // Not in the condition: the guard would live as long as the block, and a link takes the lock when it ends.
+            let link = shared.tasks().remove(&(connection, *token));
+            if let Some(link) = link.and_then(|link| link.upgrade()) {
                 link.cancel();
             }
         }

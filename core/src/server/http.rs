@@ -4,7 +4,7 @@ use super::ResourceServer;
 use super::calls;
 use super::peer::{Peer, Task};
 use super::shared::{Diagnostic, Shared};
-use crate::connection::{Answer, Encoded, Events, Outcome, RequestToken};
+use crate::connection::{Answer, AskError, AskId, Encoded, Events, Outcome, RequestToken};
 use crate::http::{Answers, Auth, Exchange, Hosts, Origins, Rules, RulesError, Turn};
 use crate::hub::ConnectionId;
 use crate::transport::http::{Host, HttpOptions, HttpServer, Verifier};
@@ -260,6 +260,10 @@ impl Peer for HttpPeer {
     /// A report of a request that was cancelled goes nowhere: the exchange knows.
     fn report(&self, token: RequestToken, _cancelled: &Cancelled, message: &[u8]) {
         self.exchange.report(token, message);
+    }
+
+    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
+        self.exchange.ask(method, params, self.shared.clock.now())
     }
 
     fn abandon(&self, token: RequestToken) {

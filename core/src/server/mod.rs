@@ -30,6 +30,7 @@
 //! task of the tokio runtime, and blocks nobody. Work that blocks its thread belongs in [`blocking`].
 
 mod answer;
+mod ask;
 mod blocking;
 mod builder;
 mod calls;
@@ -48,6 +49,7 @@ mod shared;
 mod tests;
 
 pub use answer::{Call, Complete, Handled, HandlerError, IntoAnswer, List, Read};
+pub use ask::AskFailed;
 pub use blocking::{Blocking, blocking};
 pub use builder::Builder;
 pub use changes::Changes;

@@ -1,7 +1,7 @@
 //! One peer, as the functions that serve it see it: the other end of a pipe, or an exchange over HTTP.
 
 use super::shared::Shared;
-use crate::connection::{Answer, Encoded, Outcome, RequestToken};
+use crate::connection::{Answer, AskError, AskId, Encoded, Outcome, RequestToken};
 use crate::hub::ConnectionId;
 use crate::transport::{Cancelled, Detached};
 use std::pin::Pin;
@@ -28,6 +28,9 @@ pub(super) trait Peer: Send + Sync {
 
     /// Sends what a handler reports before its answer, unless nobody waits for it.
     fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]);
+
+    /// Sends a request to a legacy client.
+    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError>;
 
     /// Frees the place of a request that gets no answer.
     fn abandon(&self, token: RequestToken);

@@ -5,7 +5,7 @@
 use super::calls;
 use super::peer::{Peer, Task};
 use super::shared::Shared;
-use crate::connection::{Answer, Encoded, Outcome, RequestToken};
+use crate::connection::{Answer, AskError, AskId, Encoded, Outcome, RequestToken};
 use crate::hub::ConnectionId;
 use crate::jsonrpc::Line;
 use crate::now::Now;
@@ -136,6 +136,13 @@ impl Peer for PipePeer {
     fn report(&self, _token: RequestToken, cancelled: &Cancelled, message: &[u8]) {
         self.pipe.report(cancelled, message);
         self.flush();
+    }
+
+    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
+        let ask = self.pipe.ask(method, params)?;
+        self.pends();
+        self.flush();
+        Ok(ask)
     }
 
     fn abandon(&self, token: RequestToken) {

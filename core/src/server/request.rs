@@ -1,10 +1,11 @@
 //! What a handler is given: owned, so that it may be kept across awaits and moved to other threads.
 
 use super::ResourceServer;
+use super::ask::{self, AskFailed};
 use super::link::Link;
 use super::params;
 use crate::connection as engine;
-use crate::connection::{Caller, ClientInfo, LogLevel};
+use crate::connection::{AskError, Caller, ClientInfo, LogLevel};
 use crate::error::ReadError;
 use crate::principal::Principal;
 use crate::template::{Params, Value};
@@ -265,6 +266,18 @@ impl Context {
         if let Ok(data) = serde_json::to_string(data) {
             self.link.report(|reply, _| reply.log(level, logger, &data));
         }
+    }
+
+    /// Sends a request to a client of a legacy revision and waits for its result: `elicitation/create`,
+    /// `sampling/createMessage`, `roots/list`, or one of your own. `params` must become a JSON object. A client of
+    /// 2026-07-28 is asked by returning [`InputRequired`](crate::connection::InputRequired) instead.
+    ///
+    /// # Errors
+    /// [`AskFailed`]: also when it has not declared the capability, or reads no stream that could carry the question.
+    pub async fn ask(&self, method: &str, params: &impl Serialize) -> Result<serde_json::Value, AskFailed> {
+        let params = serde_json::to_string(params);
+        let params = params.map_err(|_| AskFailed::NotAsked(AskError::InvalidParams))?;
+        ask::ask(&self.link, method, &params).await
     }
 
     /// Whether the answer is no longer wanted: the request was cancelled, or ran out of time. A future is then

@@ -1,5 +1,6 @@
 //! What all peers of one server share, and every clone of it.
 
+use super::ask::Asks;
 use super::changes::Changes;
 use super::handlers::Handlers;
 use super::link::Link;
@@ -66,6 +67,7 @@ pub(super) struct Shared {
     editing: Mutex<()>,
     peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
     tasks: Mutex<Tasks>,
+    pub(super) asks: Asks,
     #[cfg(feature = "http")]
     endpoints: Mutex<Vec<Weak<HttpServer>>>,
 }
@@ -88,6 +90,7 @@ impl Shared {
             editing: Mutex::new(()),
             peers: Mutex::default(),
             tasks: Mutex::default(),
+            asks: Asks::default(),
             #[cfg(feature = "http")]
             endpoints: Mutex::default(),
         })

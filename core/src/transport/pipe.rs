@@ -5,7 +5,8 @@
 //! while an answer that was detached is encoded; a write under it never blocks.
 
 use crate::connection::{
-    Answer, Arrival, Connection, Encoded, Event, Events, Gather, Outcome, Peer, Reply, RequestToken,
+    Answer, Arrival, AskError, AskId, Connection, Encoded, Event, Events, Gather, Outcome, Peer, Reply,
+    RequestToken,
 };
 use crate::engine::Engine;
 use crate::hub::{ConnectionId, Delivered};
@@ -174,6 +175,17 @@ impl Pipe {
     /// Whether somebody waits for the answer to this request, which was not detached.
     pub fn waits(&self, token: RequestToken) -> bool {
         self.lock().connection.reply(token).is_some()
+    }
+
+    /// Appends a request to a legacy client; see [`Connection::ask`].
+    ///
+    /// # Errors
+    /// [`AskError`]; nothing is appended then.
+    pub fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        connection.ask(method, params, now, out)
     }
 
     /// Appends what the hub has for this peer, as far as there is room; the rest follows while the output drains.
