@@ -56,6 +56,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tests;
 
 /// Random bytes for a session id, from the host.
