@@ -1,6 +1,6 @@
 //! From an event of the core to the author's function: on the loop, as a task, or on a worker thread.
 
-use crate::context::{About, Context};
+use crate::context::{self, About, Context};
 use crate::convert::{Given, Sort};
 use crate::error;
 use crate::function::{Arguments, BindError, Function, Mode, Supply};
@@ -69,6 +69,11 @@ fn one(py: Python<'_>, peer: &Arc<dyn Peer>, work: &Work<'_>) -> PyResult<Events
     match work {
         Work::Ask(request) => ask(py, peer, request),
         Work::Cancel(token) => cancel(py, peer, *token),
+        Work::Replied(ask, answer) => {
+            let waiting = peer.runtime().asked((peer.connection(), *ask));
+            waiting.map_or(Ok(()), |future| context::replied(py, &future, answer.as_ref()))?;
+            Ok(Events::new())
+        }
         Work::Nothing => Ok(Events::new()),
     }
 }

@@ -6,7 +6,7 @@ use crate::calls;
 use crate::peer::{self, Effects, Peer, Runtime};
 use crate::queue::Queue;
 use crate::server::Server;
-use mcp_resources::connection::{Answer, Encoded, Event, Events, RequestToken};
+use mcp_resources::connection::{Answer, AskError, AskId, Encoded, Event, Events, RequestToken};
 use mcp_resources::hub::ConnectionId;
 use mcp_resources::jsonrpc::Lines;
 use mcp_resources::transport::{Cancelled, Detached, Flushed, Pipe, Received, Stdio};
@@ -364,6 +364,10 @@ impl Peer for Link {
 
     fn finish(&self, token: RequestToken, encoded: Encoded) -> Effects {
         self.pipe.finish(token, encoded).into()
+    }
+
+    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
+        self.pipe.ask(method, params)
     }
 
     fn abandon(&self, token: RequestToken) {

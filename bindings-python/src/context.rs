@@ -1,16 +1,21 @@
 //! What a handler is told about its request, and what it can tell the client before it answers.
 
-use crate::error::Import;
+use crate::error::{self, Import};
 use crate::peer::Peer;
 use crate::pending::Slot;
 use mcp_resources::connection::{Caller, LogLevel, RequestToken};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 static LOG: Import = Import::new("mcp_resources.log", "Log");
 static INPUTS: Import = Import::new("mcp_resources.results", "inputs");
+static RUNNING_LOOP: Import = Import::new("asyncio", "get_running_loop");
+static REPLIED: Import = Import::new("mcp_resources.results", "replied");
+static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
 static LOADS: Import = Import::new("json", "loads");
 
 /// The request that a handler answers. Usable from any thread while it does.
@@ -136,6 +141,23 @@ impl Context {
         LOG.get(slf.py())?.call1((slf,))
     }
 
+    /// Sends a request to a client of a legacy revision and waits for its result.
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        params: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let params: String = TO_JSON.get(py)?.call1((params,))?.extract()?;
+        let future = RUNNING_LOOP.get(py)?.call0()?.call_method0(intern!(py, "create_future"))?;
+        let runtime = self.peer.runtime();
+        match runtime.ask(&*self.peer, (method, &params), future.clone().unbind()) {
+            Ok(()) => self.peer.clone().appended(py, false)?,
+            Err(why) => return Err(error::raise(py, "AskFailed", (why.to_string(),))),
+        }
+        Ok(future)
+    }
+
     /// What `log` does with a level, JSON text and the name of a logger.
     #[pyo3(signature = (level, data, name = None))]
     fn send_log(&self, py: Python<'_>, level: &str, data: &str, name: Option<&str>) -> PyResult<()> {
@@ -152,6 +174,20 @@ impl Context {
         self.peer.report(self.token, &self.slot.cancelled, &message);
         self.peer.clone().appended(py, false)
     }
+}
+
+/// Gives a client's answer to the handler that waits for it, unless that is gone.
+pub(crate) fn replied(
+    py: Python<'_>,
+    future: &Py<PyAny>,
+    answer: Option<&Result<Cow<'_, str>, Cow<'_, str>>>,
+) -> PyResult<()> {
+    let (result, error) = match answer {
+        Some(Ok(result)) => (Some(&**result), None),
+        Some(Err(error)) => (None, Some(&**error)),
+        None => (None, None),
+    };
+    REPLIED.get(py)?.call1((future, result, error)).map(drop)
 }
 
 /// The value of a JSON text.

@@ -1,7 +1,7 @@
 //! The other side of a handler's call: the client at the end of a pipe, or one exchange over HTTP.
 
 use crate::server::Host;
-use mcp_resources::connection::{Answer, Encoded, Event, Events, Outcome, RequestToken};
+use mcp_resources::connection::{Answer, AskError, AskId, Encoded, Event, Events, Outcome, RequestToken};
 use mcp_resources::hub::ConnectionId;
 use mcp_resources::transport::{Cancelled, Detached};
 use pyo3::prelude::*;
@@ -21,6 +21,8 @@ pub(crate) trait Peer: Send + Sync {
     fn detach(&self, token: RequestToken) -> Option<Detached>;
     /// Takes an answer that was worded elsewhere.
     fn finish(&self, token: RequestToken, encoded: Encoded) -> Effects;
+    /// Sends a request to a legacy client.
+    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError>;
     /// There will be no answer.
     fn abandon(&self, token: RequestToken);
     /// Sends what a handler reports before its answer, unless nobody waits for it.
@@ -56,6 +58,8 @@ pub(crate) struct Runtime {
     /// Whether `def` handlers run on the worker threads.
     pub(crate) threads: bool,
     tasks: Mutex<HashMap<(ConnectionId, RequestToken), Py<PyAny>>>,
+    /// The futures of handlers that have asked their client.
+    asks: Mutex<HashMap<(ConnectionId, AskId), Py<PyAny>>>,
     thread: ThreadId,
 }
 
@@ -71,6 +75,7 @@ impl Runtime {
             driver: driver.clone().unbind(),
             threads,
             tasks: Mutex::default(),
+            asks: Mutex::default(),
             thread: std::thread::current().id(),
         })
     }
@@ -97,6 +102,25 @@ impl Runtime {
     /// The task of a request, if it has one, which is over or is to be.
     pub(crate) fn take_task(&self, of: (ConnectionId, RequestToken)) -> Option<Py<PyAny>> {
         self.tasks().remove(&of)
+    }
+
+    /// The client of `peer` is asked; its answer goes to `future`.
+    pub(crate) fn ask(
+        &self,
+        peer: &dyn Peer,
+        (method, params): (&str, &str),
+        future: Py<PyAny>,
+    ) -> Result<(), AskError> {
+        // Held until the answer has somewhere to go: a thread of the server may have it before `ask` returns.
+        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        let ask = peer.ask(method, params)?;
+        asks.insert((peer.connection(), ask), future);
+        Ok(())
+    }
+
+    /// Who waits for this answer.
+    pub(crate) fn asked(&self, of: (ConnectionId, AskId)) -> Option<Py<PyAny>> {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&of)
     }
 
     /// How many handlers are suspended on the loop.

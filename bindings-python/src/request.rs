@@ -6,7 +6,8 @@ use crate::convert::Sort;
 use crate::function::{Function, value_to_py};
 use crate::server::Handler;
 use mcp_resources::catalog::HandlerId;
-use mcp_resources::connection::{Caller, Event, RequestToken};
+use mcp_resources::connection::{AskId, Caller, Event, RequestToken};
+use mcp_resources::jsonrpc::Json;
 use mcp_resources::template::Params;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -17,7 +18,9 @@ use std::borrow::Cow;
 pub(crate) enum Work<'m> {
     Ask(Request<'m>),
     Cancel(RequestToken),
-    /// Nothing of the binding asks a client, or looks at who watches.
+    /// A client has answered with a result, or with an error; or it has not.
+    Replied(AskId, Option<Result<Cow<'m, str>, Cow<'m, str>>>),
+    /// Nothing of the binding looks at who watches, or hears what is not ours.
     Nothing,
 }
 
@@ -66,18 +69,31 @@ impl<'m> Work<'m> {
                 (call.token, call.handler, Asked::Call { method: call.method, params }, who)
             }
             Event::Cancelled(token) => return Self::Cancel(token),
-            Event::Replied { .. }
-            | Event::Notified { .. }
-            | Event::Watched { .. }
-            | Event::Unwatched { .. } => return Self::Nothing,
+            Event::Replied { ask, answer } => {
+                let text = |json: Json<'m>| Cow::Borrowed(json.raw());
+                return Self::Replied(ask, answer.map(|answer| answer.map(text).map_err(text)));
+            }
+            Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => return Self::Nothing,
         };
         Self::Ask(Request { token, handler, asked, who })
+    }
+
+    /// For another thread; `None` if nothing is to be done.
+    pub(crate) fn into_owned(self) -> Option<Work<'static>> {
+        let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::Ask(request) => Some(Work::Ask(request.into_owned())),
+            Self::Cancel(token) => Some(Work::Cancel(token)),
+            Self::Replied(ask, answer) => {
+                Some(Work::Replied(ask, answer.map(|answer| answer.map(own).map_err(own))))
+            }
+            Self::Nothing => None,
+        }
     }
 }
 
 impl Request<'_> {
-    /// For another thread.
-    pub(crate) fn into_owned(self) -> Request<'static> {
+    fn into_owned(self) -> Request<'static> {
         let about = self.about();
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let asked = match self.asked {

@@ -8,7 +8,7 @@ use crate::request::Work;
 use crate::rules;
 use crate::server::Server;
 use crate::web::{Item, Way, Web, WebPeer};
-use mcp_resources::connection::{Event, Events};
+use mcp_resources::connection::Events;
 use mcp_resources::http::{Denied, Exchange, Verified};
 use mcp_resources::hub::ConnectionId;
 use mcp_resources::principal::Principal;
@@ -146,7 +146,10 @@ impl Host for Functions {
         web.mark(connection, &events);
         let own = WebPeer { web: web.clone(), connection, exchange: exchange.cloned() };
         let peer: Arc<dyn Peer> = Arc::new(own);
-        let items: Vec<_> = events.into_iter().filter_map(|event| owned(&peer, event)).collect();
+        let items: Vec<_> = events
+            .into_iter()
+            .filter_map(|event| Some(Item::Work(peer.clone(), Box::new(Work::of(event).into_owned()?))))
+            .collect();
         if !items.is_empty() {
             leave(&web, items);
         }
@@ -184,13 +187,4 @@ fn leave(web: &Arc<Web>, items: impl IntoIterator<Item = Item>) {
     {
         bell.ring();
     }
-}
-
-fn owned(peer: &Arc<dyn Peer>, event: Event<'_>) -> Option<Item> {
-    let work = match Work::of(event) {
-        Work::Ask(request) => Work::Ask(request.into_owned()),
-        Work::Cancel(token) => Work::Cancel(token),
-        Work::Nothing => return None,
-    };
-    Some(Item::Work(peer.clone(), Box::new(work)))
 }

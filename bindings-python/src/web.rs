@@ -5,7 +5,7 @@ use crate::peer::{self, Effects, Peer, Runtime};
 use crate::queue::Queue;
 use crate::request::Work;
 use crate::serve::{Bell, Verification};
-use mcp_resources::connection::{Answer, Encoded, Event, Events, RequestToken};
+use mcp_resources::connection::{Answer, AskError, AskId, Encoded, Event, Events, RequestToken};
 use mcp_resources::http as core;
 use mcp_resources::http::Turn;
 use mcp_resources::hub::ConnectionId;
@@ -254,6 +254,11 @@ impl Peer for WebPeer {
             Some(exchange) => self.effects(exchange.finish(encoded, self.web.runtime.host.clock.now())),
             None => Effects { events: Events::new(), misuse: None },
         }
+    }
+
+    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
+        let exchange = self.exchange.as_ref().ok_or(AskError::NotSupported)?;
+        exchange.ask(method, params, self.web.runtime.host.clock.now())
     }
 
     fn abandon(&self, token: RequestToken) {

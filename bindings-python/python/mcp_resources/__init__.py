@@ -25,6 +25,7 @@ from ._core import (
 from .auth import Auth, InvalidToken, Verified
 from .errors import (
     AccessDenied,
+    AskFailed,
     CustomError,
     InputDeclined,
     InvalidParameter,
@@ -59,6 +60,7 @@ from .server import ResourceServer
 
 __all__ = [
     "AccessDenied",
+    "AskFailed",
     "Auth",
     "CacheHint",
     "Completion",

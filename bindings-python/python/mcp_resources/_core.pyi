@@ -1,6 +1,6 @@
 """The compiled part: everything between bytes and the author's functions."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias, final
 
@@ -38,6 +38,7 @@ __all__ = [
 
 _Kind: TypeAlias = Literal["scalar", "list", "map"]
 _Policy: TypeAlias = Literal["segment", "path", "text", "any"]
+_Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 _Value: TypeAlias = str | int | float | Sequence[str | int | float] | Mapping[str, str | int | float] | None
 
 class _Driver(Protocol):
@@ -239,6 +240,8 @@ class Context:
         """Logs to the client: `ctx.log("info", …)` or `ctx.log.info(…)`."""
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the client, if it asked for that, how far the handler is. `progress` must grow."""
+    def ask(self, method: str, params: object) -> Awaitable[Any]:
+        """Asks a client of a legacy revision, in an `async def`: its result, or `AskFailed`."""
     def send_log(self, level: LogLevel, data: str, name: str | None = None) -> None:
         """What `log` does with a level, JSON text and the name of a logger."""
 
@@ -383,7 +386,6 @@ class Channel:
     def unwritten(self) -> int:
         """How many bytes wait to be written."""
 
-_Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 _Turn: TypeAlias = tuple[_Head | None, bytes, bool, bool]
 
 class _WebDriver(_Driver, Protocol):
@@ -413,7 +415,6 @@ class Endpoint:
 @final
 class Admitted:
     """A request whose head may come in."""
-
     @property
     def token(self) -> str | None:
         """The bearer token to verify; `None` where none is asked for."""
@@ -430,7 +431,6 @@ class Admitted:
 @final
 class Identified:
     """A request whose head has passed: what remains is its body."""
-
     @property
     def body_limit(self) -> int:
         """How many bytes of body to read."""
@@ -440,7 +440,6 @@ class Identified:
 @final
 class Exchange:
     """A response that is being made."""
-
     def register(self, waker: Callable[[], object]) -> None:
         """Has `waker` called once when there is something to deliver, on any thread."""
     def deliver(self, room: int) -> _Turn:

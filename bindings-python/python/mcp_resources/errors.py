@@ -8,6 +8,7 @@ from typing import ClassVar
 
 __all__ = [
     "AccessDenied",
+    "AskFailed",
     "CustomError",
     "InputDeclined",
     "InvalidParameter",
@@ -106,6 +107,14 @@ class CustomError(McpError):
         self.code = code
         self.message = message
         self.data = data
+
+
+class AskFailed(McpError):
+    """A client gave no result to `ctx.ask`: it could not be asked, did not answer, or refused with this `code`."""
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class RegistrationError(McpError, ValueError):

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-from .errors import McpError
+from .errors import AskFailed, McpError
 
 __all__ = [
     "CacheHint",
@@ -320,3 +320,18 @@ def inputs(text: str | None) -> dict[str, InputResponse]:
     import json
 
     return {key: InputResponse(value) for key, value in json.loads(text).items()}
+
+
+def replied(future: Any, result: str | None, error: str | None) -> None:
+    """Gives a client's answer to the handler that waits for it: JSON text of a result or an error, or neither."""
+    if future.done():
+        return
+    import json
+
+    if result is not None:
+        future.set_result(json.loads(result))
+    elif error is not None:
+        refused = json.loads(error)
+        future.set_exception(AskFailed(f"the client refused: {refused['message']}", refused["code"]))
+    else:
+        future.set_exception(AskFailed("the client did not answer"))

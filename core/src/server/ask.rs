@@ -104,3 +104,70 @@ fn read(answer: Option<Result<Json<'_>, Json<'_>>>) -> Answered {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::Resource;
+    use crate::server::{ReadRequest, ResourceServer};
+    use crate::testing::Client;
+    use serde_json::json;
+    use std::time::Duration;
+
+    /// a handler asks a legacy client; a modern one is asked by the answer.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_handler_may_ask_a_legacy_client() {
+        use std::io::{BufRead as _, BufReader, Write as _};
+        let server = ResourceServer::builder("test", "1")
+            .resource(Resource::new("a://greeting"), |request: ReadRequest| async move {
+                let asked = request.context.ask("elicitation/create", &json!({"message": "Who?"})).await;
+                asked.map_or_else(|error| error.to_string(), |result| result["content"]["name"].to_string())
+            })
+            .build()
+            .unwrap();
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        ours.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let serving = tokio::spawn({
+            let (server, input) = (server.clone(), theirs.try_clone().unwrap());
+            async move { server.run_on(input, theirs).await }
+        });
+        let client = tokio::task::spawn_blocking(move || {
+            let mut reader = BufReader::new(ours.try_clone().unwrap());
+            let say =
+                |message: serde_json::Value| (&ours).write_all(format!("{message}\n").as_bytes()).unwrap();
+            let mut hear = || {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                serde_json::from_str::<serde_json::Value>(&line).unwrap()
+            };
+            let info = json!({"name": "c", "version": "1"});
+            let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": info});
+            say(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+            hear();
+            say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+            let answers = [
+                (json!({"result": {"action": "accept", "content": {"name": "Ada"}}}), "\"Ada\""),
+                (json!({"error": {"code": -1, "message": "no"}}), "the client refused: no (-1)"),
+            ];
+            for (id, (mut answer, expected)) in answers.into_iter().enumerate() {
+                say(
+                    json!({"jsonrpc": "2.0", "id": id, "method": "resources/read", "params": {"uri": "a://greeting"}}),
+                );
+                let question = hear();
+                assert_eq!(
+                    (&question["method"], &question["params"]["message"]),
+                    (&json!("elicitation/create"), &json!("Who?"))
+                );
+                answer["jsonrpc"] = json!("2.0");
+                answer["id"] = question["id"].clone();
+                say(answer);
+                assert_eq!(hear()["result"]["contents"][0]["text"], expected);
+            }
+        });
+        client.await.unwrap();
+        serving.await.unwrap().unwrap();
+        let mut modern = Client::modern(&server).unwrap();
+        let refused = modern.read_text("a://greeting").await.unwrap();
+        assert_eq!(refused, AskFailed::NotAsked(AskError::UseInputRequired).to_string());
+    }
+}
