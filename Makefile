@@ -88,6 +88,7 @@ conformance: setup ## the official conformance suite, for every language that se
 	$(call step,The official conformance suite)
 	@tests/conformance/run-suite rust
 	@tests/conformance/run-suite python
+	@tests/conformance/run-suite python-full
 
 check: check-rust check-python check-node ## format, lints, layering, documentation, stubs, types
 
