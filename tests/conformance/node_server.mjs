@@ -107,8 +107,8 @@ server.resource(
 server.resource(
   'test://slow/{ms}',
   { ...TEXT, name: 'slow', description: 'Answers after a while.', parameters: { ms: { type: 'integer' } } },
-  async ({ ms }) => {
-    await sleep(ms);
+  async ({ ms }, { signal }) => {
+    await sleep(ms, undefined, { signal }); // a timer of a request that is over would keep the process alive
     return `slept ${ms}`;
   },
 );
