@@ -8,7 +8,7 @@ use super::accept::{Accept, sends_json};
 use super::auth::{Denied, RulesError, Verified, Words};
 use super::cors;
 use super::head::{Head, Response};
-use super::rules::{Rules, is_origin};
+use super::rules::{Rules, Sse24, is_origin};
 use crate::connection::{Field, Mirror, Standing};
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -20,6 +20,7 @@ use std::sync::Arc;
 pub(super) struct Gate {
     pub(super) rules: Rules,
     words: Option<Words>,
+    sse24: Option<Sse24>,
     /// Whether there are legacy sessions.
     sessions: bool,
     max_body: usize,
@@ -51,6 +52,8 @@ pub(super) struct Call {
     pub(super) verb: Verb,
     pub(super) accept: Accept,
     pub(super) session: Header,
+    /// What names the stream of a message of 2024-11-05.
+    pub(super) token: Option<String>,
     pub(super) last_event_id: Option<String>,
     /// The origin whose page may see the answer.
     pub(super) origin: Option<String>,
@@ -65,6 +68,10 @@ pub(super) enum Verb {
     Post,
     Get,
     Delete,
+    /// `GET` of the stream of 2024-11-05.
+    Connect,
+    /// `POST` to a stream of 2024-11-05.
+    Send,
 }
 
 /// A [`Field`] that outlives its head.
@@ -77,13 +84,22 @@ pub(super) enum Header {
 
 impl Gate {
     pub(super) fn new(rules: Rules, limits: &Limits, revisions: &[Revision]) -> Result<Self, RulesError> {
-        let is_path = |path: &str| path.starts_with('/') && !path.contains(['?', '#']);
-        if !is_path(&rules.path) || rules.health.as_deref().is_some_and(|path| !is_path(path)) {
-            return Err(RulesError::new("path", "a text that begins with a slash, without ? and #"));
+        let is_path = |path: &str| path.starts_with('/') && !path.contains(['?', '#', ' ', '\r', '\n']);
+        let are_paths = {
+            let older = rules.sse24.iter().flat_map(|paths| [&paths.events, &paths.messages]);
+            [&rules.path].into_iter().chain(&rules.health).chain(older).all(|path| is_path(path))
+        };
+        if !are_paths {
+            return Err(RulesError::new(
+                "path",
+                "a text that begins with a slash, without ?, # and white space",
+            ));
         }
+        let legacy = revisions.iter().any(|revision| !revision.is_modern());
         Ok(Self {
+            sse24: rules.sse24.clone().filter(|_| legacy),
             words: rules.auth.clone().map(Words::new).transpose()?,
-            sessions: rules.sessions && revisions.iter().any(|revision| !revision.is_modern()),
+            sessions: rules.sessions && legacy,
             max_body: limits.message,
             max_head: limits.head,
             max_headers: limits.headers,
@@ -102,8 +118,10 @@ impl Gate {
         head: &Head<'_>,
         origin: Option<String>,
     ) -> Result<Admitted, Response> {
-        self.check_path(head)?;
-        let verb = self.check_verb(head)?;
+        let verb = match self.check_path(head)? {
+            Some(verb) => verb,
+            None => self.check_verb(head)?,
+        };
         let token = self.words.as_ref().map(|words| words.token(head)).transpose()?;
         let accept = Accept::of(head);
         let refused = self.check_media(head, verb, accept).err();
@@ -115,6 +133,7 @@ impl Gate {
             verb,
             accept,
             session: head.field("mcp-session-id").into(),
+            token: head.query("session_id").map(str::to_owned).filter(|_| verb == Verb::Send),
             last_event_id,
             origin,
             version: head.field("mcp-protocol-version").into(),
@@ -154,8 +173,17 @@ impl Gate {
         }
     }
 
-    fn check_path(&self, head: &Head<'_>) -> Result<(), Response> {
+    /// The verb of a path that has but one.
+    fn check_path(&self, head: &Head<'_>) -> Result<Option<Verb>, Response> {
         let path = head.path();
+        if let Some(sse24) = &self.sse24 {
+            if path == sse24.events {
+                return self.only(head, ("GET", Verb::Connect)).map(Some);
+            }
+            if path == sse24.messages {
+                return self.only(head, ("POST", Verb::Send)).map(Some);
+            }
+        }
         let document = || self.words.as_ref()?.document(path);
         let health = || self.rules.health.as_deref().is_some_and(|own| own == path);
         let found = if path == self.rules.path {
@@ -171,10 +199,18 @@ impl Gate {
             return Err(cors::preflight(if found.is_some() { "GET" } else { self.verbs() }));
         }
         match found {
-            None => Ok(()),
+            None => Ok(None),
             Some(found) if head.verb == "GET" => Err(found),
             Some(_) => Err(Response::empty(405).with("allow", "GET")),
         }
+    }
+
+    ///
+    fn only(&self, head: &Head<'_>, (name, verb): (&'static str, Verb)) -> Result<Verb, Response> {
+        if self.rules.cors && cors::is_preflight(head) {
+            return Err(cors::preflight(name));
+        }
+        if head.verb == name { Ok(verb) } else { Err(Response::empty(405).with("allow", name)) }
     }
 
     ///
@@ -203,7 +239,7 @@ impl Gate {
     /// DEC-05.
     fn check_media(&self, head: &Head<'_>, verb: Verb, accept: Accept) -> Result<(), Response> {
         let refuse = |status, message| Err(Response::error(status, INVALID_REQUEST, message));
-        if verb == Verb::Post {
+        if matches!(verb, Verb::Post | Verb::Send) {
             if declared_length(head).is_some_and(|length| length > self.max_body as u64) {
                 return Err(too_large());
             }
@@ -216,8 +252,8 @@ impl Gate {
             if std::str::from_utf8(value).is_ok_and(|method| Method::parse(method) == Some(Method::Listen)));
         let enough = match verb {
             Verb::Post => accept.json && (accept.events || !listens),
-            Verb::Get => accept.events,
-            Verb::Delete => true,
+            Verb::Get | Verb::Connect => accept.events,
+            Verb::Delete | Verb::Send => true,
         };
         if enough { Ok(()) } else { refuse(406, "Accept must allow application/json and text/event-stream") }
     }
@@ -251,7 +287,7 @@ impl Admitted {
 impl Identified {
     /// How many bytes of body the host reads: none for `GET` and `DELETE`. More than that is [`Identified::too_large`].
     pub fn body_limit(&self) -> usize {
-        if self.call.verb == Verb::Post { self.max_body } else { 0 }
+        if matches!(self.call.verb, Verb::Post | Verb::Send) { self.max_body } else { 0 }
     }
 
     /// The response to a body that is longer than [`Identified::body_limit`] of a `POST` (413).

@@ -38,7 +38,7 @@ impl State {
         stream.waiting = stream.waiting.saturating_sub(1);
         match (line.is_empty(), stream.waiting) {
             (false, _) => stream.answer(line, status),
-            (true, 0) => stream.end(),
+            (true, 0) => stream.end_answers(),
             (true, _) => {}
         }
         self.wakers.extend(stream.waker());

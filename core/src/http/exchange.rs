@@ -111,7 +111,7 @@ impl Exchange {
         });
         match (turn.end, self.is_session) {
             (true, true) => self.endpoint.note_session(&self.channel),
-            (true, false) => self.endpoint.forget(self.channel.id()),
+            (true, false) => self.endpoint.forget(&self.channel),
             (false, _) => {}
         }
         turn
@@ -133,7 +133,7 @@ impl Exchange {
             self.endpoint.note_session(&self.channel);
             return Turn::ended(self.channel.id());
         }
-        self.endpoint.forget(self.channel.id());
+        self.endpoint.forget(&self.channel);
         let turn = self
             .channel
             .with(|state| if state.is_over() { Turn::of(self.channel.id()) } else { state.end(now) });

@@ -50,6 +50,16 @@ impl<'h> Head<'h> {
         target.split(['?', '#']).next().unwrap_or_default()
     }
 
+    /// The value of a name in the query, as it came.
+    pub(super) fn query(&self, name: &str) -> Option<&'h str> {
+        let (_, query) = self.target.split_once('?')?;
+        query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(own, _)| *own == name)
+            .map(|(_, value)| value)
+    }
+
     /// The values of a header, trimmed.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &'h [u8]> {
         self.headers

@@ -27,6 +27,7 @@ mod head;
 mod rules;
 mod sessions;
 mod sse;
+mod sse24;
 mod state;
 mod stream;
 mod turn;
@@ -35,7 +36,7 @@ pub use admission::{Admitted, Identified};
 pub use auth::{Auth, Denied, RulesError, Verified};
 pub use exchange::Exchange;
 pub use head::{Head, Response, ResponseHead};
-pub use rules::{Answers, Hosts, Origins, Polling, Rules};
+pub use rules::{Answers, Hosts, Origins, Polling, Rules, Sse24};
 pub use sessions::SESSION_ID_BYTES;
 pub use turn::Turn;
 
@@ -69,6 +70,7 @@ pub struct Endpoint {
     gate: Arc<Gate>,
     session_ids: SessionIds,
     sessions: Mutex<Sessions>,
+    older: Mutex<Sessions>,
     /// Who is woken when the hub has something for a connection.
     channels: Mutex<HashMap<ConnectionId, Weak<Channel>>>,
     /// When [`Endpoint::tick`] is due; `u64::MAX` is never.
@@ -104,6 +106,7 @@ impl Endpoint {
             gate: Arc::new(gate),
             session_ids,
             sessions: Mutex::default(),
+            older: Mutex::default(),
             channels: Mutex::default(),
             due: AtomicU64::new(u64::MAX),
         }))
@@ -141,6 +144,8 @@ impl Endpoint {
             Verb::Post => self.post(request, body, now, out),
             Verb::Get => self.get(request, now, out),
             Verb::Delete => self.delete(request, now, out),
+            Verb::Connect => self.connect_sse24(request, now, out),
+            Verb::Send => self.send_sse24(request, body, now, out),
         }
     }
 
@@ -236,8 +241,16 @@ impl Endpoint {
         }
     }
 
-    fn forget(&self, id: ConnectionId) {
-        self.channels().remove(&id);
+    fn forget(&self, channel: &Channel) {
+        self.channels().remove(&channel.id());
+        if self.rules().sse24.is_some() {
+            self.older().remove_channel(channel);
+        }
+    }
+
+    /// The sessions of 2024-11-05.
+    fn older(&self) -> MutexGuard<'_, Sessions> {
+        self.older.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sessions(&self) -> MutexGuard<'_, Sessions> {

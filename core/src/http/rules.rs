@@ -22,11 +22,28 @@ pub struct Rules {
     /// Whether legacy clients get sessions. Without them every legacy request stands alone, nothing can be subscribed to,
     /// and there is no stream of notifications (DEC-25). Default `true`.
     pub sessions: bool,
+    /// Where the transport of 2024-11-05 is, which was replaced in 2025-03-26. Default none: it is not served.
+    pub sse24: Option<Sse24>,
     /// In which form requests are answered. Default [`Answers::Either`].
     pub answers: Answers,
     /// Whether an answer that is a stream of events may be broken off after so long, for the client to come back for the
     /// rest (2025-11-25, R-176). Default never.
     pub polling: Option<Polling>,
+}
+
+/// The paths of HTTP with server-sent events, the transport of 2024-11-05.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sse24 {
+    /// Where a client connects. Default `/sse`.
+    pub events: String,
+    /// Where it sends its messages. Default `/messages`.
+    pub messages: String,
+}
+
+impl Default for Sse24 {
+    fn default() -> Self {
+        Self { events: "/sse".into(), messages: "/messages".into() }
+    }
 }
 
 /// When a stream is broken off, and when the client is to come back.
@@ -83,6 +100,7 @@ impl Default for Rules {
             cors: false,
             auth: None,
             sessions: true,
+            sse24: None,
             answers: Answers::default(),
             polling: None,
         }

@@ -53,6 +53,11 @@ impl Sessions {
         self.by_id.remove(id)
     }
 
+    /// Ends the names of a channel.
+    pub(super) fn remove_channel(&mut self, channel: &Channel) {
+        self.by_id.retain(|_, own| own.id() != channel.id());
+    }
+
     pub(super) fn all(&self) -> Vec<(Box<str>, Arc<Channel>)> {
         self.by_id.iter().map(|(id, channel)| (id.clone(), Arc::clone(channel))).collect()
     }
@@ -206,7 +211,7 @@ impl Endpoint {
 
     fn end_session(&self, id: &str, now: Now) -> Option<Turn<'static>> {
         let channel = self.sessions().remove(id)?;
-        self.forget(channel.id());
+        self.forget(&channel);
         Some(channel.with(|state| state.end(now)))
     }
 
@@ -224,7 +229,12 @@ fn session_unknown() -> Response {
 }
 
 /// A response without a message.
-fn refuse<'m>(id: ConnectionId, refused: Response, request: &Identified, out: &mut Vec<u8>) -> Turn<'m> {
+pub(super) fn refuse<'m>(
+    id: ConnectionId,
+    refused: Response,
+    request: &Identified,
+    out: &mut Vec<u8>,
+) -> Turn<'m> {
     let Response { head, body } = refused.shared_with(request.call.origin.as_deref());
     *out = body;
     Turn { head: Some(head), ..Turn::ended(id) }

@@ -44,6 +44,16 @@ pub(super) fn priming(id: EventId, retry: Option<Millis>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"data: \n\n");
 }
 
+/// Appends what a message of 2024-11-05 begins with.
+pub(super) fn named_message(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"event: message\n");
+}
+
+/// Appends the event that tells a client of 2024-11-05 where its messages go.
+pub(super) fn endpoint(uri: &str, out: &mut Vec<u8>) {
+    put(out, format_args!("event: endpoint\ndata: {uri}\n\n"));
+}
+
 /// Appends a comment, to keep the stream open.
 pub(super) fn comment(out: &mut Vec<u8>) {
     out.extend_from_slice(b":\n\n");

@@ -174,10 +174,44 @@ impl State {
         Some(seat)
     }
 
+    /// Opens the stream of a whole session of 2024-11-05.
+    pub(super) fn open_everything(&mut self, call: &Call, rules: &Rules, now: Now) -> Seat {
+        let policy = Policy { events: true, ..self.policy(Purpose::Everything, call, rules) };
+        let seat = self.open_stream(policy, call, now);
+        if let Some(stream) = self.streams.get_mut(&seat.stream) {
+            stream.begin_events();
+        }
+        seat
+    }
+
+    /// Takes a message to such a session: whatever is answered goes to its stream.
+    pub(super) fn send<'m>(
+        &mut self,
+        (whose, mirror): (&'m Identified, Mirror<'m>),
+        message: &'m [u8],
+        now: Now,
+    ) -> Turn<'m> {
+        let mut lines = Vec::new();
+        let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
+        let arrival = Arrival { message, principal: &whose.principal, mirror: Some(mirror) };
+        let outcome = self.connection.message(arrival, now, &mut lines);
+        self.cancelled(&outcome.events, None);
+        if let Some((number, stream)) = self.streams.iter_mut().next() {
+            each(&lines).for_each(|line| stream.push(line.to_vec()));
+            for token in outcome.events.iter().filter_map(Event::asks) {
+                self.routes.insert(token, *number);
+                stream.waiting += 1;
+            }
+        }
+        // Also when there is nothing to write yet: there may be a nearer deadline.
+        self.wake_notices();
+        Turn::after(self.connection.id(), outcome)
+    }
+
     /// How many streams are kept for later, or are open for notifications: what
     /// [`Limits::streams`](crate::limits::Limits::streams) bounds.
     fn kept(&self) -> usize {
-        let is_kept = |stream: &&Stream| stream.purpose() == Purpose::Notices || stream.reader().is_none();
+        let is_kept = |stream: &&Stream| stream.tells() || stream.reader().is_none();
         self.streams.values().filter(is_kept).count()
     }
 
@@ -218,7 +252,7 @@ impl State {
         self.next_reader += 1;
         self.next_stream += 1;
         let seat = Seat { stream: policy.number, reader: self.next_reader };
-        self.hears |= policy.purpose == Purpose::Notices;
+        self.hears |= policy.purpose != Purpose::Answer;
         let mut stream = Stream::new(policy, now);
         stream.attach(seat.reader, call.origin.clone(), now);
         self.streams.insert(seat.stream, stream);
@@ -256,7 +290,7 @@ impl State {
 
     /// The stream that the hub's notifications go to: of those that are read, the one that was read last (R-085, DEC-24).
     pub(super) fn newest_notices(&self) -> Option<u64> {
-        let read = self.streams.iter().filter(|(_, stream)| stream.purpose() == Purpose::Notices);
+        let read = self.streams.iter().filter(|(_, stream)| stream.tells());
         let read = read.filter_map(|(number, stream)| Some((stream.reader()?, *number)));
         read.max().map(|(_, number)| number)
     }

@@ -25,6 +25,8 @@ pub(super) enum Purpose {
     Answer,
     /// To tell what the hub marks: a `GET` of a session, or a modern listen.
     Notices,
+    /// Both, for a whole session of 2024-11-05.
+    Everything,
 }
 
 /// What a stream may do; fixed when it begins.
@@ -132,8 +134,9 @@ impl Stream {
         }
     }
 
-    pub(super) fn purpose(&self) -> Purpose {
-        self.policy.purpose
+    /// Whether it carries what the hub marks.
+    pub(super) fn tells(&self) -> bool {
+        self.policy.purpose != Purpose::Answer
     }
 
     /// A reader begins, or takes the place of the one before.
@@ -201,6 +204,9 @@ impl Stream {
 
     /// Adds the answer; nothing follows. `status` counts if nothing was sent yet.
     pub(super) fn answer(&mut self, line: Vec<u8>, status: u16) {
+        if self.policy.purpose == Purpose::Everything {
+            return self.push(line);
+        }
         self.over = true;
         let events = self.policy.events && self.policy.only_events && status == 200;
         if matches!(self.form, Form::Open) && !events {
@@ -208,6 +214,13 @@ impl Stream {
             self.form = Form::Whole(line);
         } else {
             self.push(line);
+        }
+    }
+
+    /// All its requests are done with, and nothing was answered to the last.
+    pub(super) fn end_answers(&mut self) {
+        if self.policy.purpose != Purpose::Everything {
+            self.end();
         }
     }
 
@@ -297,6 +310,9 @@ impl Stream {
             if line.is_empty() {
                 sse::priming(id, self.policy.polling.map(|polling| polling.retry), out);
             } else {
+                if self.policy.purpose == Purpose::Everything {
+                    sse::named_message(out);
+                }
                 sse::message(self.policy.numbered.then_some(id), line, out);
             }
             let length = line.len();

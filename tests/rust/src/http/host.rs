@@ -192,8 +192,9 @@ impl<'c> Host<'c> {
                 }
                 reading.write(head, &out, end)?;
                 if let Some(exchange) = &exchange {
-                    // As a host does: the waker first, then whatever came meanwhile.
+                    // As a host does: it asks for what came meanwhile, and waits then.
                     exchange.register(&Waker::from(Arc::clone(&reading.woken)));
+                    reading.woken.set();
                 }
                 self.happen(connection, exchange.as_ref(), events);
                 reading.exchange = exchange;

@@ -17,6 +17,10 @@ impl Wake for Flag {
 }
 
 impl Flag {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
     pub(crate) fn take(&self) -> bool {
         self.0.swap(false, Ordering::SeqCst)
     }
@@ -42,6 +46,7 @@ pub(crate) struct Piece {
     id: Option<String>,
     retry: Option<u64>,
     data: Option<String>,
+    event: Option<String>,
     comment: bool,
 }
 
@@ -137,6 +142,7 @@ impl Piece {
             let is_first = match name {
                 "" => !std::mem::replace(&mut piece.comment, true),
                 "id" => piece.id.replace(value).is_none(),
+                "event" => piece.event.replace(value).is_none(),
                 "data" => piece.data.replace(value).is_none(),
                 "retry" => piece.retry.replace(value.parse().map_err(|_| "retry is no number")?).is_none(),
                 _ => return Err(format!("{line:?}: not a field that is sent")),
@@ -150,7 +156,8 @@ impl Piece {
 
     /// Its message; `None` for a comment and for an event without data.
     pub(crate) fn message(&self) -> Result<Option<Value>, String> {
-        let data = self.data.as_deref().filter(|data| !data.is_empty());
+        let is_message = self.event.as_deref().is_none_or(|event| event == "message");
+        let data = self.data.as_deref().filter(|data| !data.is_empty() && is_message);
         data.map(|data| serde_json::from_str(data).map_err(|error| format!("not JSON: {error}"))).transpose()
     }
 
@@ -162,6 +169,9 @@ impl Piece {
         }
         value.extend(self.id.as_ref().map(|id| ("id".into(), json!(id))));
         value.extend(self.retry.map(|retry| ("retry".into(), json!(retry))));
+        if let Some(event) = self.event.as_ref().filter(|event| *event != "message") {
+            return Ok(json!({ "event": event, "data": self.data }));
+        }
         match (self.message()?, &self.data) {
             (Some(message), _) => value.extend([("message".into(), message)]),
             (None, Some(_)) => value.extend([("empty".into(), true.into())]),

@@ -2,7 +2,7 @@
 
 use crate::wire::catalog::{list, text};
 use crate::wire::expand::write;
-use mcp_resources::http::{Answers, Auth, Denied, Hosts, Origins, Polling, Rules, Verified};
+use mcp_resources::http::{Answers, Auth, Denied, Hosts, Origins, Polling, Rules, Sse24, Verified};
 use mcp_resources::principal::Principal;
 use serde_json::Value;
 
@@ -23,6 +23,7 @@ pub(crate) fn rules(given: &Value) -> Rules {
                 let time = |name: &str| value[name].as_u64().expect("a time");
                 rules.polling = Some(Polling { after: time("after"), retry: time("retry") });
             }
+            "sse24" => rules.sse24 = Some(Sse24::default()),
             "auth" => rules.auth = Some(auth(value)),
             _ => panic!("{name}: no rule"),
         }

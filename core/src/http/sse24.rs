@@ -1,0 +1,79 @@
+//! HTTP with server-sent events, the transport of 2024-11-05 (R-191 … R-194): one stream for all that the server says,
+//! and a path that takes what the client says. It was replaced in 2025-03-26, and is off unless the rules have it.
+//!
+//! Law: the stream is the session. Whoever closes it ends everything, so nothing is kept to be sent again.
+
+use super::admission::Identified;
+use super::channel::Channel;
+use super::exchange::Exchange;
+use super::head::Response;
+use super::sessions::refuse;
+use super::sse;
+use super::state::{Seat, State};
+use super::{Endpoint, Opened};
+use crate::connection::{Event, Peer, Standing};
+use crate::now::Now;
+use crate::version::{INTERNAL_ERROR, INVALID_REQUEST};
+use std::sync::Arc;
+
+/// No stream: the response to a message has nothing to follow.
+const NOWHERE: Seat = Seat { stream: u64::MAX, reader: 0 };
+
+impl Endpoint {
+    /// Begins a session: the first event says where its messages go.
+    pub(super) fn connect_sse24<'m>(
+        self: &Arc<Self>,
+        request: &'m Identified,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Opened<'m> {
+        let mut state = State::new(self.engine.connect(Peer::Session), false, now);
+        let seat = state.open_everything(&request.call, self.rules(), now);
+        let channel = Arc::new(Channel::new(state, request.principal.id()));
+        let random = (self.session_ids)();
+        let id = {
+            let mut older = self.older();
+            let has_room = older.len() < self.engine.limits().sessions;
+            if has_room { older.insert(random, &channel) } else { None }
+        };
+        let (Some(id), Some(paths)) = (id, &self.rules().sse24) else {
+            let refused = Response::error(503, INTERNAL_ERROR, "Too many sessions");
+            return Opened::whole(refuse(channel.id(), refused, request, out));
+        };
+        self.channels().insert(channel.id(), Arc::downgrade(&channel));
+        let turn = channel.with(|state| state.deliver(seat, 0, now, out)).shorten();
+        sse::endpoint(&format!("{}?session_id={id}", paths.messages), out);
+        let exchange = Exchange::new(self, channel, seat, false);
+        Opened { turn, exchange: Some(exchange) }
+    }
+
+    /// Takes a message: its answer goes to the stream.
+    pub(super) fn send_sse24<'m>(
+        self: &Arc<Self>,
+        request: &'m Identified,
+        body: &'m [u8],
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Opened<'m> {
+        let none = || self.engine.connect(Peer::Session).id();
+        let Some(id) = &request.call.token else {
+            let refused = Response::error(400, INVALID_REQUEST, "Invalid Request: session_id is missing");
+            return Opened::whole(refuse(none(), refused, request, out));
+        };
+        let found = self.older().find(id, request.principal.id()).map(Arc::clone);
+        let Some(channel) = found else {
+            let refused = Response::error(404, INVALID_REQUEST, "Session not found");
+            return Opened::whole(refuse(none(), refused, request, out));
+        };
+        let mirror = request.call.mirror(Standing::Known);
+        let mut turn = channel.with(|state| state.send((request, mirror), body, now));
+        turn.head = Some(Response::empty(202).head.shared_with(request.call.origin.as_deref()));
+        if turn.events.iter().any(|event| Event::asks(event).is_some()) {
+            // Its handlers need an exchange; for the writer there is nothing in it.
+            let exchange = Exchange::new(self, channel, NOWHERE, true);
+            return Opened { turn, exchange: Some(exchange) };
+        }
+        turn.end = true;
+        Opened::whole(turn)
+    }
+}
