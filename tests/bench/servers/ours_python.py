@@ -1,6 +1,7 @@
 """The benchmark's fixture server in Python (tests/bench/README.md)."""
 
 import os
+import sys
 from pathlib import Path
 
 from mcp_resources import Limits, Resource, ResourceServer
@@ -72,4 +73,7 @@ with server.batch():
         server.resource(f"bench://t{number}/{{a}}/{{b}}", mime_type="text/plain")(pair)
 
 if __name__ == "__main__":
-    server.run()
+    if sys.argv[1] == "--http":
+        server.run("http", port=int(sys.argv[2]))
+    else:
+        server.run()

@@ -1,6 +1,7 @@
 """The fixture of the benchmark on the official Python SDK (`mcp`), as its documentation would have it written."""
 
 import os
+import sys
 from pathlib import Path
 
 from mcp.server.mcpserver import MCPServer
@@ -55,4 +56,7 @@ for number in range(int(os.environ.get("STATIC", "1000"))):
 for number in range(int(os.environ.get("TEMPLATES", "0"))):
     template(number)
 
-server.run()
+if sys.argv[1] == "--http":
+    server.run("streamable-http", port=int(sys.argv[2]))
+else:
+    server.run()

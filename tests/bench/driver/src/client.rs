@@ -26,10 +26,16 @@ const META: &[u8] = b"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2
 
 /// Appends a `subscriptions/listen` for one resource.
 pub(crate) fn listen(out: &mut Vec<u8>, id: u64, uri: &str) -> std::io::Result<()> {
+    listen_to(out, &id.to_string(), &[uri.to_owned()])
+}
+
+/// Appends a `subscriptions/listen` for these resources.
+pub(crate) fn listen_to(out: &mut Vec<u8>, id: &str, uris: &[String]) -> std::io::Result<()> {
+    let uris = uris.join("\",\"");
     write!(
         out,
         "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"subscriptions/listen\",\"params\":{{\
-\"notifications\":{{\"resourceSubscriptions\":[\"{uri}\"]}},"
+\"notifications\":{{\"resourceSubscriptions\":[\"{uris}\"]}},"
     )?;
     out.extend_from_slice(META);
     out.extend_from_slice(b"}}");

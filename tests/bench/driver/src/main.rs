@@ -11,6 +11,7 @@ mod process;
 mod report;
 mod servers;
 mod stats;
+mod updates;
 mod workload;
 
 use measure::{Figures, Setting};
@@ -78,7 +79,8 @@ fn one(task: Task, contestant: &Contestant, options: &Options) -> Result<Figures
         time: options.time,
     };
     match workload {
-        Workload::Listeners => http::measure_listeners(&command, &setting),
+        Workload::Updates => updates::measure(&command.replace("TRANSPORT", "--stdio"), &setting),
+        Workload::Subscribers | Workload::Listeners => http::measure_listeners(&command, &setting),
         _ if workload.is_http() => http::measure_load(&command, &setting),
         _ => measure::measure(&command.replace("TRANSPORT", "--stdio"), &setting),
     }

@@ -102,7 +102,8 @@ const FAN_OUT: Column = Column { title: "fan-out ms", value: |figures| figures.f
 /// What is said of a workload.
 fn columns(workload: Workload) -> &'static [Column] {
     match workload {
-        Workload::Listeners => &[MEMORY, FAN_OUT, TOLD],
+        Workload::Subscribers | Workload::Listeners => &[MEMORY, FAN_OUT, TOLD],
+        Workload::Updates => &[P50, P99, CPU, RATE],
         _ if workload.is_http() => &[P99, CPU, RATE],
         _ if workload.in_flight() == 1 => &[P50, CPU, RATE],
         _ => &[CPU, RATE],

@@ -31,6 +31,6 @@ pub(crate) fn takes_part(name: &str, workload: Workload) -> bool {
         Workload::Static | Workload::Item | Workload::AsyncItem => name != "floor-http",
         Workload::Http8 | Workload::Http64 => name != "floor",
         Workload::HttpConstant => ours || name == "floor-http",
-        Workload::Listeners => ours,
+        Workload::Updates | Workload::Subscribers | Workload::Listeners => ours,
     }
 }

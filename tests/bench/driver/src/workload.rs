@@ -31,6 +31,10 @@ pub(crate) enum Workload {
     Text,
     /// W3: `bench://blob1m`.
     Blob,
+    /// W6: one subscriber of 10,000 resources, one update of each.
+    Updates,
+    /// W6: 1,000 subscribers of one resource, over HTTP.
+    Subscribers,
     /// W7: `bench://item/{id}` over 8 HTTP connections.
     Http8,
     /// W7: the same over 64.
@@ -42,7 +46,7 @@ pub(crate) enum Workload {
 }
 
 impl Workload {
-    const ALL: [(&'static str, Self); 12] = [
+    const ALL: [(&'static str, Self); 14] = [
         ("W1", Self::Static),
         ("W1-inline", Self::Inline),
         ("W1-const", Self::Constant),
@@ -51,6 +55,8 @@ impl Workload {
         ("W2-inline", Self::InlineItem),
         ("W3-text", Self::Text),
         ("W3-blob", Self::Blob),
+        ("W6", Self::Updates),
+        ("W6-many", Self::Subscribers),
         ("W7-8", Self::Http8),
         ("W7-64", Self::Http64),
         ("W7-const", Self::HttpConstant),
@@ -82,6 +88,8 @@ impl Workload {
             Self::InlineItem => "read `bench://iitem/{id}`, 64 in flight",
             Self::Text => "read `bench://text1m`, one at a time",
             Self::Blob => "read `bench://blob1m`, one at a time",
+            Self::Updates => "one subscriber of 10,000 resources, one update of each, one at a time",
+            Self::Subscribers => "one update told to 1,000 HTTP listeners",
             Self::Http8 => "read `bench://item/{id}` over 8 HTTP connections",
             Self::Http64 => "read `bench://item/{id}` over 64 HTTP connections",
             Self::HttpConstant => "read `bench://const` over 64 HTTP connections",
@@ -91,7 +99,7 @@ impl Workload {
 
     /// Whether it goes over HTTP.
     pub(crate) fn is_http(self) -> bool {
-        matches!(self, Self::Http8 | Self::Http64 | Self::HttpConstant | Self::Listeners)
+        matches!(self, Self::Subscribers | Self::Http8 | Self::Http64 | Self::HttpConstant | Self::Listeners)
     }
 
     /// Requests in flight; over HTTP, connections.
@@ -110,7 +118,8 @@ impl Workload {
             Self::Item | Self::AsyncItem | Self::InlineItem => 100_000,
             Self::Text | Self::Blob => 500,
             Self::Http8 | Self::Http64 | Self::HttpConstant => 50_000,
-            Self::Listeners => 10_000,
+            Self::Updates | Self::Listeners => 10_000,
+            Self::Subscribers => 1_000,
         };
         if quick { full / 5 } else { full }
     }
@@ -127,7 +136,7 @@ impl Workload {
             Self::Static => "bench://static".into(),
             Self::Inline => "bench://inline".into(),
             Self::Constant | Self::HttpConstant => "bench://const".into(),
-            Self::Listeners => "bench://sub/1".into(),
+            Self::Updates | Self::Subscribers | Self::Listeners => "bench://sub/1".into(),
             Self::Item | Self::Http8 | Self::Http64 => format!("bench://item/{id}"),
             Self::AsyncItem => format!("bench://aitem/{id}"),
             Self::InlineItem => format!("bench://iitem/{id}"),
@@ -142,7 +151,7 @@ impl Workload {
             Self::Static | Self::Inline | Self::Constant | Self::HttpConstant => {
                 contents.text() == Some(STATIC_TEXT)
             }
-            Self::Listeners => false,
+            Self::Updates | Self::Subscribers | Self::Listeners => false,
             Self::Item | Self::AsyncItem | Self::InlineItem | Self::Http8 | Self::Http64 => {
                 let number = contents.text().and_then(|text| text.strip_prefix("item "));
                 number.and_then(|digits| digits.parse().ok()) == Some(id)

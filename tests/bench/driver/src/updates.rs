@@ -1,0 +1,88 @@
+//! W6: one subscriber of many resources, and one update of each, told over the same pipe.
+
+use crate::client;
+use crate::measure::{Figures, Setting};
+use crate::process::Server;
+use memchr::memmem;
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+const ACKNOWLEDGED: &[u8] = b"notifications/subscriptions/acknowledged";
+const UPDATED: &[u8] = b"notifications/resources/updated";
+
+/// Starts the server, subscribes to every resource, and updates one after the other.
+pub(crate) fn measure(command: &str, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
+    let mut run = Run { server: Server::start(command)?, incoming: Vec::new(), chunk: vec![0; 1 << 16] };
+    run.subscribe(setting)?;
+    let (cpu, start) = (run.server.cpu_ns()?, Instant::now());
+    let mut latencies = Vec::new();
+    for number in 0..setting.requests {
+        if start.elapsed() > setting.time {
+            break;
+        }
+        latencies.push(u64::try_from(run.update(number, setting.modern)?.as_nanos())?);
+    }
+    let (cpu, wall) = (run.server.cpu_ns()? - cpu, start.elapsed());
+    let done = u64::try_from(latencies.len())?;
+    Ok(Figures::of_requests(latencies, done, wall, cpu))
+}
+
+struct Run {
+    server: Server,
+    incoming: Vec<u8>,
+    chunk: Vec<u8>,
+}
+
+impl Run {
+    fn subscribe(&mut self, setting: &Setting) -> Result<(), Box<dyn Error>> {
+        let uris = (0..setting.requests).map(|number| format!("bench://sub/{number}"));
+        let mut request = Vec::new();
+        if setting.modern {
+            let uris: Vec<String> = uris.collect();
+            client::listen_to(&mut request, "0", &uris)?;
+            request.push(b'\n');
+            self.server.write(&request)?;
+            return self.until(|incoming| memmem::find(incoming, ACKNOWLEDGED).is_some());
+        }
+        self.server.write(client::INITIALIZE)?;
+        self.until(|incoming| memmem::find(incoming, b"\"id\":0").is_some())?;
+        self.server.write(client::INITIALIZED)?;
+        for (id, uri) in (1..).zip(uris) {
+            request.clear();
+            client::subscribe(&mut request, id, &uri)?;
+            request.push(b'\n');
+            self.server.write(&request)?;
+            self.until(|incoming| memmem::find(incoming, b"\"result\"").is_some())?;
+        }
+        Ok(())
+    }
+
+    /// From the request that makes the change to the notification of it; returns how long that took.
+    fn update(&mut self, number: u64, modern: bool) -> Result<Duration, Box<dyn Error>> {
+        let (answer, told) = (format!("\"id\":{},", number + 1_000_000), format!("bench://sub/{number}\""));
+        let mut request = Vec::new();
+        client::read(&mut request, number + 1_000_000, &format!("bench://touch/{number}"), modern)?;
+        let start = Instant::now();
+        self.server.write(&request)?;
+        let mut heard = None;
+        self.until(|incoming| {
+            let is_told = memmem::find(incoming, UPDATED).is_some()
+                && memmem::find(incoming, told.as_bytes()).is_some();
+            if is_told && heard.is_none() {
+                heard = Some(start.elapsed());
+            }
+            is_told && memmem::find(incoming, answer.as_bytes()).is_some()
+        })?;
+        heard.ok_or_else(|| "no update".into())
+    }
+
+    /// Reads until it holds for what has come, which is then dropped.
+    fn until(&mut self, mut holds: impl FnMut(&[u8]) -> bool) -> Result<(), Box<dyn Error>> {
+        while !(self.incoming.ends_with(b"\n") && holds(&self.incoming)) {
+            let read = self.server.read(&mut self.chunk)?;
+            self.incoming.extend_from_slice(&self.chunk[..read]);
+        }
+        self.incoming.clear();
+        Ok(())
+    }
+}
