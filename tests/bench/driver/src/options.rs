@@ -55,7 +55,9 @@ impl Options {
     pub(crate) fn from_args() -> Result<Self, Box<dyn Error>> {
         let mut options = Self {
             serve: "tests/bench/serve NAME TRANSPORT".into(),
-            servers: ["floor", "ours-rust", "ours-python", "python-sdk"].map(String::from).to_vec(),
+            servers: ["floor", "ours-rust", "ours-python", "ours-node", "python-sdk", "ts-sdk"]
+                .map(String::from)
+                .to_vec(),
             tasks: [Workload::Static, Workload::Item, Workload::AsyncItem].map(Task::legacy).to_vec(),
             rounds: 5,
             requests: None,

@@ -6,6 +6,9 @@ use crate::stats::summary;
 use crate::workload::Workload;
 use std::fmt::Write;
 
+/// The official SDKs, that the others are compared with.
+const PEERS: [&str; 2] = ["python-sdk", "ts-sdk"];
+
 /// One server's rounds of one workload.
 pub(crate) struct Row {
     pub(crate) server: String,
@@ -49,24 +52,27 @@ impl Report {
         let revision = if task.modern { "2026-07-28" } else { "2025-06-18" };
         let columns = columns(task.workload);
         let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+        let find = |name: &str| rows.iter().find(|row| row.server == name && row.missing.is_none());
+        let floor = find(if task.workload.is_http() { "floor-http" } else { "floor" });
+        let peers: Vec<&Row> = PEERS.iter().filter_map(|name| find(name)).collect();
+        let ratios: String = peers.iter().map(|peer| format!(" CPU, {} ÷ it |", peer.server)).collect();
         let _ = write!(
             self.0,
-            "\n## {}: {} ({revision})\n\n| server | {} | CPU, × floor | CPU, python-sdk ÷ it |\n|{}\n",
+            "\n## {}: {} ({revision})\n\n| server | {} | CPU, × floor |{ratios}\n|{}\n",
             task.workload.name(),
             task.workload.title(),
             titles.join(" | "),
-            " --- |".repeat(columns.len() + 3),
+            " --- |".repeat(columns.len() + 2 + peers.len()),
         );
-        let find = |name: &str| rows.iter().find(|row| row.server == name && row.missing.is_none());
-        let floor = if task.workload.is_http() { "floor-http" } else { "floor" };
         for row in rows {
-            self.line(columns, row, find(floor), find("python-sdk"));
+            self.line(columns, row, floor, &peers);
         }
     }
 
-    fn line(&mut self, columns: &[Column], row: &Row, floor: Option<&Row>, sdk: Option<&Row>) {
+    fn line(&mut self, columns: &[Column], row: &Row, floor: Option<&Row>, peers: &[&Row]) {
         if let Some(reason) = &row.missing {
-            let _ = writeln!(self.0, "| {} | {reason} |{}", row.server, " |".repeat(columns.len() + 1));
+            let rest = " |".repeat(columns.len() + peers.len());
+            let _ = writeln!(self.0, "| {} | {reason} |{rest}", row.server);
             return;
         }
         let _ = write!(self.0, "| {} |", row.server);
@@ -74,8 +80,11 @@ impl Report {
             let _ = write!(self.0, " {} |", spread(row.figures.iter().map(column.value), column.digits));
         }
         let over = floor.and_then(|floor| row.cpu_ratio(floor));
-        let under = sdk.and_then(|sdk| sdk.cpu_ratio(row));
-        let _ = writeln!(self.0, " {} | {} |", times(over), times(under));
+        let _ = write!(self.0, " {} |", times(over));
+        for peer in peers {
+            let _ = write!(self.0, " {} |", times(peer.cpu_ratio(row)));
+        }
+        let _ = writeln!(self.0);
     }
 
     /// The document.
