@@ -6,7 +6,7 @@ import { RegistrationError, translated } from './errors.js';
 import { type AnyFunction, completer, lister, reader } from './functions.js';
 import { type AnyParameter, checkRegistration, type Details, describe, nameOf, type Resource } from './options.js';
 import type { Completion, Contents, InputRequired, JsonObject, ListPage, ReadResult } from './results.js';
-import { isSchema } from './schema.js';
+import { facts, isSchema } from './schema.js';
 import type { Stream } from './streams.js';
 import type { VariableName } from './template-types.js';
 import { UriTemplate, type Variable } from './templates.js';
@@ -169,7 +169,7 @@ export class ResourceHandler<T extends string = string> {
       return;
     }
     const parameters = Object.entries(this.#parameters).map(([name, known]) => {
-      if (isSchema(known)) return { name };
+      if (isSchema(known)) return { name, ...facts(known) };
       const { values, ...rest } = known;
       return { name, ...rest, ...(values && { values: [...values] }) };
     });

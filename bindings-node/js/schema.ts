@@ -11,6 +11,8 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    /** What the schema is as a JSON schema, where a library can say that (Standard JSON Schema). */
+    readonly jsonSchema?: { input(options: { readonly target: string }): Record<string, unknown> } | undefined;
   };
 }
 
@@ -24,6 +26,15 @@ export interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
+
+/** What a schema tells of the values that it takes. */
+export interface SchemaFacts {
+  readonly type?: 'integer' | 'number' | 'boolean';
+  readonly values?: string[];
+  readonly description?: string;
+}
+
+const DIALECT = { target: 'draft-2020-12' };
 
 /** Longest phrase that a client is told of what was expected, in UTF-16 code units. */
 const LONGEST = 200;
@@ -49,6 +60,36 @@ export function validate<Output>(
 ): Output | Promise<Output> {
   const result = schema['~standard'].validate(value);
   return result instanceof Promise ? result.then((late) => accept(parameter, late)) : accept(parameter, result);
+}
+
+/**
+ * What a schema tells of one value, for clients to see and to complete: its type, the texts that it may be, and its
+ * description. Nothing, where the library does not tell or it is more than that.
+ */
+export function facts(schema: StandardSchema): SchemaFacts {
+  const known = jsonSchema(schema);
+  const values = choices(known);
+  const { type, description } = known;
+  return {
+    ...((type === 'integer' || type === 'number' || type === 'boolean') && { type }),
+    ...(values !== undefined && { values }),
+    ...(typeof description === 'string' && { description }),
+  };
+}
+
+function jsonSchema(schema: StandardSchema): Record<string, unknown> {
+  try {
+    return schema['~standard'].jsonSchema?.input(DIALECT) ?? {};
+  } catch {
+    return {}; // some schemas have no JSON form
+  }
+}
+
+/** The texts of an `enum`, or of alternatives that are each a `const`. */
+function choices(known: Record<string, unknown>): string[] | undefined {
+  const alternatives = Array.isArray(known.anyOf) ? known.anyOf.map((one) => Object(one).const) : undefined;
+  const found: unknown = known.enum ?? alternatives;
+  return Array.isArray(found) && found.every((one) => typeof one === 'string') ? found : undefined;
 }
 
 function accept<Output>(parameter: string, result: StandardResult<Output>): Output {

@@ -14,7 +14,7 @@ import {
 } from 'mcp-resources';
 import * as v from 'valibot';
 import { z } from 'zod';
-import { readText, refusal, server, talk } from './helpers.mjs';
+import { failure, readText, refusal, server, talk } from './helpers.mjs';
 import { ROOT } from './vectors.mjs';
 
 const PARAMETERS = 'io.github.mcp-resources/parameters';
@@ -207,6 +207,30 @@ test('parameters are published and complete (S-16)', async () => {
     assert.deepEqual(parameters.days, { type: 'integer', description: 'How many' });
     assert.deepEqual((await client.complete('a://h/{color}{?days}', 'color', 'b')).values, ['blue']);
   });
+});
+
+test('what a schema tells is published and completes, where its library tells it (S-16)', async () => {
+  for (const [color, days, description] of [
+    [z.enum(['red', 'blue']).describe('Which'), z.coerce.number().int().optional(), 'Which'],
+    [type("'red' | 'blue'").describe('red or blue'), type('string.integer.parse').or('undefined'), 'red or blue'],
+  ]) {
+    const made = server();
+    made.resource('a://h/{color}{?days}', { parameters: { color, days } }, ({ color }) => color);
+    await talk(made, async (client) => {
+      const [template] = await client.listTemplates();
+      const parameters = template._meta[PARAMETERS];
+      assert.deepEqual([...parameters.color.enum].sort(), ['blue', 'red']);
+      assert.equal(parameters.color.description, description);
+      assert.deepEqual((await client.complete('a://h/{color}{?days}', 'color', 'b')).values, ['blue']);
+      assert.equal(await client.readText('a://h/red'), 'red');
+      assert.equal((await failure(client.read('a://h/green'))).kind, 'invalid_parameter');
+    });
+  }
+  const made = server();
+  made.resource('a://h{?days}', { parameters: { days: z.coerce.number().int().default(3) } }, ({ days }) => `${days}`);
+  const [template] = await talk(made, (client) => client.listTemplates());
+  assert.equal(template._meta[PARAMETERS].days.type, 'integer');
+  assert.equal(await readText(made, 'a://h'), '3');
 });
 
 test('refusals are one tree and say where', () => {
