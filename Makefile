@@ -22,7 +22,7 @@ step = @printf '\n== %s\n' "$(1)"
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-rust test-python test-node same-bytes conformance \
+.PHONY: help setup demo test test-rust test-python test-node same-bytes conformance soak \
 	check check-rust check-python check-node bench clean
 
 help: ## list these commands
@@ -113,6 +113,10 @@ check-node: setup
 	$(call step,Node: format lints types)
 	@$(TOOLS)/biome ci --error-on-warnings .
 	@$(TOOLS)/tsc -p tests/node/types
+
+soak: ## 10,000 idle HTTP listeners and 1,000 busy connections; memory stays where it is
+	$(call step,Many listeners and busy connections)
+	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=1 cargo test -p mcp-resources-tests many_listeners
 
 bench: ## measure our servers beside the official SDKs
 	tests/bench/run

@@ -143,6 +143,13 @@ impl Gate {
         Ok(Admitted { gate: Arc::clone(self), token, call, refused })
     }
 
+    /// What [`Gate::check_path`] knows.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let own = [Some(self.rules.path.clone()), self.rules.health.clone()];
+        let documents = self.words.as_ref().map(Words::paths).unwrap_or_default();
+        own.into_iter().flatten().chain(documents).collect()
+    }
+
     fn check_bounds(&self, head: &Head<'_>) -> Result<(), Response> {
         let lines = head.headers.iter().map(|(name, value)| name.len() + value.len());
         let size = head.target.len() + lines.sum::<usize>();

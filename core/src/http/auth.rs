@@ -123,6 +123,17 @@ impl Words {
         Ok(Self { document: document(&rules), metadata_url, path, rules })
     }
 
+    /// Where its documents are.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let served = self.rules.authorization_server_document.as_ref().map(|_| AUTHORIZATION_SERVER);
+        let places = [Some(PROTECTED_RESOURCE), served].into_iter().flatten();
+        let inserted = Some(&*self.path).filter(|path| !path.is_empty());
+        places
+            .flat_map(|place| [Some(place.to_owned()), inserted.map(|path| format!("{place}{path}"))])
+            .flatten()
+            .collect()
+    }
+
     /// A document that clients find without a token.
     pub(super) fn document(&self, path: &str) -> Option<Response> {
         if let Some(rest) = path.strip_prefix(PROTECTED_RESOURCE)

@@ -122,6 +122,11 @@ impl Endpoint {
         &self.gate.rules
     }
 
+    /// The paths that it answers, for a host with a router of its own.
+    pub fn paths(&self) -> Vec<String> {
+        self.gate.paths()
+    }
+
     /// Looks at the head of a request (requirements §2, steps 1 to 3).
     ///
     /// # Errors

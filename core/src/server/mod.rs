@@ -31,6 +31,8 @@
 
 mod answer;
 mod ask;
+#[cfg(feature = "axum")]
+mod axum;
 mod blocking;
 mod builder;
 mod calls;
@@ -50,6 +52,8 @@ mod tests;
 
 pub use answer::{Call, Complete, Handled, HandlerError, IntoAnswer, List, Read};
 pub use ask::AskFailed;
+#[cfg(feature = "axum")]
+pub use axum::HttpService;
 pub use blocking::{Blocking, blocking};
 pub use builder::Builder;
 pub use changes::Changes;

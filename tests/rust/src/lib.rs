@@ -13,6 +13,8 @@ mod requirements;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
+mod sockets;
+#[cfg(test)]
 mod statuses;
 #[cfg(test)]
 mod talk;

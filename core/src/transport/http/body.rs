@@ -7,6 +7,8 @@ use crate::http::{Exchange, ResponseHead};
 use crate::now::Millis;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use hyper::StatusCode;
+use hyper::header::{CONNECTION, HeaderValue};
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
@@ -31,6 +33,14 @@ enum Kind {
 impl ResponseBody {
     pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
         Self(Kind::Whole(bytes.into()))
+    }
+
+    /// A response without a body, after which the connection closes.
+    pub(crate) fn none(status: StatusCode) -> hyper::Response<Self> {
+        let mut answer = hyper::Response::new(Self::whole(Bytes::new()));
+        *answer.status_mut() = status;
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        answer
     }
 
     pub(super) fn stream(first: Vec<u8>, writer: Writer) -> Self {

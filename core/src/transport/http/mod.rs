@@ -11,7 +11,11 @@
 
 mod body;
 mod collect;
+#[cfg(feature = "auth-fetch")]
+mod fetch;
 mod host;
+#[cfg(feature = "auth")]
+mod jwt;
 mod keeper;
 mod listener;
 mod options;
@@ -25,6 +29,8 @@ mod tokens;
 
 pub use body::ResponseBody;
 pub use host::Host;
+#[cfg(feature = "auth")]
+pub use jwt::{JwksError, JwtVerifier};
 pub use options::{HttpOptions, TokenCheck, Verified, Verifier, Verifying};
 pub use respond::Disconnected;
 pub use thread::Running;

@@ -9,7 +9,7 @@ use crate::http::{
 };
 use bytes::Bytes;
 use http_body::Body;
-use hyper::header::{CONNECTION, HOST, HeaderName, HeaderValue};
+use hyper::header::{HOST, HeaderName, HeaderValue};
 use hyper::{Request, StatusCode};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -43,7 +43,7 @@ impl HttpServer {
         B: Body<Data = Bytes> + Unpin,
     {
         if self.phases.now() != Phase::Serving {
-            return Ok(closing(StatusCode::SERVICE_UNAVAILABLE));
+            return Ok(ResponseBody::none(StatusCode::SERVICE_UNAVAILABLE));
         }
         self.keeper.start(&self);
         let (parts, body) = request.into_parts();
@@ -64,7 +64,7 @@ impl HttpServer {
             // A body where none belongs is not read.
             Err(NoBody::TooLarge) if limit == 0 => self.open(&identified, &[]).await,
             Err(NoBody::TooLarge) => Ok(of(identified.too_large())),
-            Err(NoBody::Late) => Ok(closing(StatusCode::REQUEST_TIMEOUT)),
+            Err(NoBody::Late) => Ok(ResponseBody::none(StatusCode::REQUEST_TIMEOUT)),
             Err(NoBody::Broken) => Err(Disconnected),
         }
     }
@@ -132,14 +132,6 @@ fn stream(head: Option<ResponseHead>, first: Vec<u8>, writer: Writer) -> Result<
 
 fn of(response: Response) -> Answer {
     word(response.head, ResponseBody::whole(response.body))
-}
-
-/// Without a body; the connection closes after it.
-fn closing(status: StatusCode) -> Answer {
-    let mut answer = hyper::Response::new(ResponseBody::whole(Bytes::new()));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    answer
 }
 
 fn word(head: ResponseHead, body: ResponseBody) -> Answer {

@@ -1,0 +1,161 @@
+//! Bearer tokens: what is asked for, what is accepted, what is said.
+
+use super::{Client, Served};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use mcp_resources::http::Auth;
+use mcp_resources::limits::Limits;
+use mcp_resources::transport::http::JwtVerifier;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const SIGNER: &[u8] = include_bytes!("keys/signer.pem");
+const KEYS: &str = include_str!("keys/jwks.json");
+const ISSUER: &str = "https://id.example.com";
+const AUDIENCE: &str = "http://localhost/mcp";
+
+fn rules() -> Auth {
+    let mut auth = Auth::new(AUDIENCE, [ISSUER.to_owned()]);
+    auth.required_scopes = vec!["notes:read".into()];
+    auth
+}
+
+fn served() -> Served {
+    let verifier = JwtVerifier::from_jwks(KEYS, ISSUER, AUDIENCE).unwrap();
+    Served::with(|_| {}, |http| http.auth(rules(), verifier))
+}
+
+/// A token with what a good one has, changed as `more` says.
+fn token(more: Value) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let mut claims =
+        json!({"sub": "ada", "iss": ISSUER, "aud": AUDIENCE, "exp": now + 600, "scope": "x notes:read"});
+    for (name, value) in more.as_object().unwrap() {
+        claims[name] = value.clone();
+    }
+    let header = Header { kid: Some("test".into()), ..Header::new(Algorithm::ES256) };
+    encode(&header, &claims, &EncodingKey::from_ec_pem(SIGNER).unwrap()).unwrap()
+}
+
+fn ask(client: &mut Client, token: Option<&str>) -> (u16, Option<String>, String) {
+    let value = token.map(|token| format!("Bearer {token}"));
+    let header = value.as_deref().map(|value| ("Authorization", value));
+    let more: Vec<_> = header.into_iter().collect();
+    client.ask(1, "resources/read", json!({"uri": "demo://whoami"}), &more);
+    let head = client.head();
+    let body = client.body(&head);
+    (head.status, head.header("www-authenticate").map(String::from), body)
+}
+
+/// R-198, R-201, R-202: signature, expiry, issuer and audience.
+#[test]
+fn only_good_tokens_are_accepted() {
+    let served = served();
+    let mut client = served.client();
+    let (status, _, body) = ask(&mut client, Some(&token(json!({}))));
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains("\"ada\""));
+    let other = token(json!({}));
+    let (signed, signature) = other.rsplit_once('.').unwrap();
+    let forged = format!("{signed}.{}", signature.chars().rev().collect::<String>());
+    let unsigned = format!("eyJhbGciOiJub25lIn0.{}.", signed.split_once('.').unwrap().1);
+    for bad in [
+        token(json!({"exp": 1_000_000})),
+        token(json!({"iss": "https://other.example.com"})),
+        token(json!({"aud": "http://localhost/other"})),
+        token(json!({"nbf": 99_999_999_999_u64})),
+        token(json!({"sub": ""})),
+        forged,
+        unsigned,
+        "garbage".into(),
+    ] {
+        let (status, challenge, _) = ask(&mut client, Some(&bad));
+        assert_eq!(status, 401, "{bad}");
+        assert!(challenge.unwrap().contains("error=\"invalid_token\""));
+    }
+}
+
+/// R-199, R-206.
+#[test]
+fn a_token_without_the_scope_is_told_which() {
+    let served = served();
+    let mut client = served.client();
+    let poor = token(json!({"scope": "x"}));
+    let (status, challenge, _) = ask(&mut client, Some(&poor));
+    assert_eq!(status, 403);
+    let challenge = challenge.unwrap();
+    assert!(
+        challenge.contains("insufficient_scope") && challenge.contains("scope=\"notes:read\""),
+        "{challenge}"
+    );
+    assert_eq!(ask(&mut client, Some(&poor)).1.as_ref(), Some(&challenge));
+    assert_eq!(ask(&mut client, Some(&token(json!({"scope": null, "scp": ["notes:read"]})))).0, 200);
+}
+
+/// R-196, R-197, R-198: without a token, the way to one.
+#[test]
+fn the_challenge_leads_to_the_metadata() {
+    let served = served();
+    let mut client = served.client();
+    let (status, challenge, _) = ask(&mut client, None);
+    let url = "http://localhost/.well-known/oauth-protected-resource/mcp";
+    assert_eq!(status, 401);
+    assert!(challenge.unwrap().contains(&format!("resource_metadata=\"{url}\"")));
+    client.raw(b"GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let (status, document) = client.answer();
+    assert_eq!(status, 200);
+    assert_eq!(document["authorization_servers"], json!([ISSUER]));
+}
+
+/// R-178, R-201: a session id is no proof of who asks.
+#[test]
+fn a_session_belongs_to_its_principal() {
+    let served = served();
+    let mut client = served.client();
+    let bearer = |who: &str| format!("Bearer {}", token(json!({"sub": who})));
+    let (ada, bob) = (bearer("ada"), bearer("bob"));
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    client.send("POST", &[("Authorization", &ada)], &initialize.to_string());
+    let head = client.head();
+    client.body(&head);
+    let session = head.header("mcp-session-id").unwrap().to_owned();
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+    for (token, status) in [(Some(&ada), 200), (Some(&bob), 404), (None, 401)] {
+        let mut headers = vec![("Mcp-Session-Id", &*session)];
+        headers.extend(token.map(|token| ("Authorization", &**token)));
+        client.send("POST", &headers, &ping);
+        assert_eq!(client.answer().0, status);
+    }
+}
+
+/// Keys from elsewhere are fetched when they are needed, not for each token; what is kept expires (R-208 keeps digests).
+#[test]
+fn keys_are_fetched_when_they_are_needed() {
+    let fetched = Arc::new(AtomicUsize::new(0));
+    let count = fetched.clone();
+    let fetch = move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        async { Ok(KEYS.to_owned()) }
+    };
+    let verifier = JwtVerifier::from_source(fetch, ISSUER, AUDIENCE);
+    let served =
+        Served::with(|limits: &mut Limits| limits.token_cache = 1, |http| http.auth(rules(), verifier));
+    let mut client = served.client();
+    for subject in ["ada", "bob", "ada"] {
+        assert_eq!(ask(&mut client, Some(&token(json!({"sub": subject})))).0, 200);
+    }
+    assert_eq!(fetched.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn keys_that_cannot_be_had_are_not_the_clients_fault() {
+    let verifier =
+        JwtVerifier::from_source(|| async { Err(std::io::Error::other("away")) }, ISSUER, AUDIENCE);
+    let served = Served::with(|_| {}, |http| http.auth(rules(), verifier));
+    assert_eq!(ask(&mut served.client(), Some(&token(json!({})))).0, 503);
+    for jwks in ["", "{}", r#"{"keys":[]}"#, r#"{"keys":[{"kty":"oct","k":"c2VjcmV0","alg":"HS256"}]}"#] {
+        assert!(JwtVerifier::from_jwks(jwks, ISSUER, AUDIENCE).is_err(), "{jwks}");
+    }
+}
