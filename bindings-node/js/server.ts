@@ -196,7 +196,8 @@ export class ResourceServer {
    * Serves standard input and output until the client closes its end, or SIGTERM or SIGINT comes.
    *
    * Takes descriptors 0 and 1 away from everything else in the process. What else keeps the process alive then is the
-   * program's own affair after the end of input; after a signal the process ends.
+   * program's own affair after the end of input; after a signal, or with a handler that does not hear that it was
+   * cancelled, the process ends.
    */
   async run(): Promise<void> {
     const { serve } = await import('./stdio.js');

@@ -19,9 +19,9 @@ export async function serve(
   { signals, signal }: { readonly signals: boolean; readonly signal?: AbortSignal },
 ): Promise<void> {
   const driver = new Stdio(server, peers);
-  let isInterrupted = false;
+  let mayLinger = true;
   const interrupt = (): void => {
-    isInterrupted = true;
+    mayLinger = false;
     driver.interrupt();
   };
   const stop = (): void => driver.stop();
@@ -30,15 +30,19 @@ export async function serve(
   signal?.addEventListener('abort', stop);
   try {
     await driver.stopping;
-    await driver.close(server.grace);
+    const isOver = await driver.close(server.grace);
+    if (signals && !isOver) mayLinger = false;
   } finally {
     signal?.removeEventListener('abort', stop);
     for (const name of SIGNALS) process.removeListener(name, interrupt);
-    if (isInterrupted) exitAfter(server.grace);
+    if (!mayLinger) exitAfter(server.grace);
   }
 }
 
-/** Ends a process that was told to, if something else would keep it alive. */
+/**
+ * Ends a process that was told to, or whose handlers did not hear that they were cancelled, if something would keep it
+ * alive.
+ */
 function exitAfter(milliseconds: number): void {
   setTimeout(() => process.exit(), milliseconds).unref();
 }
@@ -77,14 +81,17 @@ class Stdio extends Driver {
     this.#stop();
   }
 
-  /** Lets what is in flight finish within the grace, cancels the rest, and writes what the client still takes. */
-  async close(grace: number): Promise<void> {
+  /**
+   * Lets what is in flight finish within the grace, cancels the rest, and writes what the client still takes. Returns
+   * whether every handler has come to its end.
+   */
+  async close(grace: number): Promise<boolean> {
     this.#input.pause(true);
     try {
       this.channel.stop();
-      if (await this.#rests(grace)) return;
+      if (await this.#rests(grace)) return true;
       this.channel.cancelAll();
-      await this.#rests(grace);
+      return await this.#rests(grace);
     } finally {
       this.release();
       this.#input.close();

@@ -108,7 +108,7 @@ server.resource(
   'test://slow/{ms}',
   { ...TEXT, name: 'slow', description: 'Answers after a while.', parameters: { ms: { type: 'integer' } } },
   async ({ ms }, { signal }) => {
-    await sleep(ms, undefined, { signal }); // a timer of a request that is over would keep the process alive
+    await sleep(ms, undefined, { signal });
     return `slept ${ms}`;
   },
 );

@@ -81,6 +81,16 @@ test('what takes longer is cancelled', () =>
     assert.match(server.errors, /sleep ended/);
   }));
 
+test('a handler that does not hear of the end does not keep the process (R-150)', () =>
+  running(async (server) => {
+    server.write(read(1, 's://deaf/60000'));
+    await server.text('s://sync/a');
+    const began = performance.now();
+    assert.deepEqual(await server.end(), { status: 0, rest: [] });
+    assert.ok(performance.now() - began < 5_000);
+    assert.match(server.errors, /came back/);
+  }));
+
 test('a signal ends listens with their results (R-096, R-097)', () =>
   running(async (server) => {
     const filter = { notifications: { resourceSubscriptions: ['s://watched'] } };
