@@ -4,6 +4,7 @@ import type { Driver } from './driver.js';
 import { translated } from './errors.js';
 import { type Log, logOf } from './log.js';
 import { InputResponse, type JsonObject } from './results.js';
+import { record } from './values.js';
 
 /** The request that a handler answers. What it says is there until the answer is. */
 export class Context {
@@ -47,7 +48,7 @@ export class Context {
   /** The client's answers to an earlier `InputRequired`, by key. */
   get inputs(): Readonly<Record<string, InputResponse>> {
     const answers = Object.entries(parsed(this.#fields?.inputs) ?? {});
-    return Object.fromEntries(answers.map(([key, value]) => [key, new InputResponse(value as JsonObject)]));
+    return record(answers.map(([key, value]) => [key, new InputResponse(value as JsonObject)]));
   }
 
   /** The state given with that `InputRequired`; `undefined` at first. */

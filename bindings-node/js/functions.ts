@@ -8,7 +8,7 @@ import { answerCall, answerCompletion, answerList, answerRead, fail } from './an
 import { binding, type NativeFunction } from './binding.js';
 import { Context } from './context.js';
 import type { Driver, Peers } from './driver.js';
-import type { Values } from './values.js';
+import { record, type Values } from './values.js';
 import { Work } from './watchdog.js';
 
 /** An author's function, whatever its types. */
@@ -39,9 +39,9 @@ export function reader(
 /** Makes what is called for a completer: with what was typed, and the values chosen so far. */
 export function completer(peers: Peers, name: string, call: AnyFunction): NativeFunction {
   return native(peers, name, answerCompletion, (context, [typed, ...pairs]) => {
-    const chosen: [unknown, unknown][] = [];
-    for (let at = 0; at < pairs.length; at += 2) chosen.push([pairs[at], pairs[at + 1]]);
-    return call(typed, Object.fromEntries(chosen), context);
+    const chosen: [string, unknown][] = [];
+    for (let at = 0; at < pairs.length; at += 2) chosen.push([pairs[at] as string, pairs[at + 1]]);
+    return call(typed, record(chosen), context);
   });
 }
 

@@ -41,6 +41,11 @@ export class Values {
   }
 }
 
+/** An object of what a client named: without a prototype, no name has a meaning of its own. */
+export function record<T>(entries: Iterable<readonly [string, T]>): Record<string, T> {
+  return Object.setPrototypeOf(Object.fromEntries(entries), null);
+}
+
 function set(variables: Record<string, unknown>, name: string, value: unknown): void {
   if (value !== undefined) variables[name] = value;
 }

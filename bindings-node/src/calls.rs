@@ -11,6 +11,7 @@ use mcp_resources::error::ReadError;
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Handles events, and those that come of them.
 pub(crate) fn handle_all(link: &Rc<Link>, events: Events<'_>) -> Result<()> {
@@ -43,7 +44,7 @@ fn read(link: &Rc<Link>, request: &ReadRequest<'_>) -> Result<Events<'static>> {
         return missing(link, request.token);
     };
     link.begin(request.token, |about| {
-        about.begin(request.token, Some(&request.caller));
+        about.begin(request.token, &functions.reader, Some(&request.caller));
         about.of(&request.uri);
         about.round(request.inputs.map(|inputs| inputs.raw()), request.state.as_deref());
     });
@@ -63,7 +64,7 @@ fn complete(link: &Rc<Link>, request: &CompletionRequest<'_>) -> Result<Events<'
     let functions = link.host.registry.get(request.handler);
     let callee = functions.as_ref().and_then(|functions| functions.completers.get(&*request.variable));
     let Some(callee) = callee else { return missing(link, request.token) };
-    link.begin(request.token, |about| about.begin(request.token, Some(&request.caller)));
+    link.begin(request.token, |about| about.begin(request.token, callee, Some(&request.caller)));
     run(link, request.token, callee, |arguments| {
         arguments.push_text(&link.env, &request.value)?;
         for (name, value) in &request.arguments {
@@ -78,7 +79,7 @@ fn list(link: &Rc<Link>, request: &ListRequest<'_>) -> Result<Events<'static>> {
     let functions = link.host.registry.get(request.handler);
     let callee = functions.as_ref().and_then(|functions| functions.lister.as_ref());
     let Some(callee) = callee else { return missing(link, request.token) };
-    link.begin(request.token, |about| about.begin(request.token, request.caller.as_ref()));
+    link.begin(request.token, |about| about.begin(request.token, callee, request.caller.as_ref()));
     run(link, request.token, callee, |arguments| {
         request.cursor.as_ref().map_or(Ok(()), |cursor| arguments.push_text(&link.env, cursor))
     })
@@ -89,7 +90,7 @@ fn call(link: &Rc<Link>, request: &CallRequest<'_>) -> Result<Events<'static>> {
         return missing(link, request.token);
     };
     link.begin(request.token, |about| {
-        about.begin(request.token, Some(&request.caller));
+        about.begin(request.token, &functions.reader, Some(&request.caller));
         about.round(request.inputs.map(|inputs| inputs.raw()), request.state.as_deref());
     });
     run(link, request.token, &functions.reader, |arguments| {
@@ -106,23 +107,21 @@ fn missing(link: &Rc<Link>, token: RequestToken) -> Result<Events<'static>> {
 fn run(
     link: &Rc<Link>,
     token: RequestToken,
-    callee: &Callee,
+    callee: &Arc<Callee>,
     fill: impl FnOnce(&mut Arguments) -> Result<()>,
 ) -> Result<Events<'static>> {
-    let env = &link.env;
-    env.run_in_scope(|| {
-        let mut arguments = Arguments::new(env, link.peer, token_number(token))?;
+    let answered = link.env.run_in_scope(|| {
+        let mut arguments = Arguments::new(&link.env, link.peer, token_number(token))?;
         fill(&mut arguments)?;
-        let Ok(value) = callee.call(link, arguments) else {
-            // What the runtime wraps a function in throws nothing: the stack or the memory is at its end.
-            return link.respond(token, Answer::Failed(ReadError::Failed));
-        };
+        let value = callee.call(link, arguments)?;
         if value.get_type()? != ValueType::String {
             return Ok(Events::new());
         }
         let text = value.coerce_to_string()?.into_utf8()?;
         link.respond(token, Answer::Contents(Contents::text(text.as_str()?).into()))
-    })
+    });
+    // What the runtime wraps a function in throws nothing: the stack or the memory is at its end.
+    answered.or_else(|_| link.respond(token, Answer::Failed(ReadError::Failed)))
 }
 
 impl Link {
@@ -141,10 +140,8 @@ impl Link {
     /// Answers a request.
     pub(crate) fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Result<Events<'static>> {
         let outcome = self.pipe.respond(token, answer);
-        if let Some(about) = self.abouts.borrow_mut().get_mut(place(token)) {
-            about.end();
-        }
-        self.outcome("", outcome)
+        let callee = self.abouts.borrow_mut().get_mut(place(token)).and_then(|about| about.end(token));
+        self.outcome(callee.as_ref().map_or("", |callee| &callee.name), outcome)
     }
 }
 

@@ -159,18 +159,11 @@ impl CacheHint {
 
 impl Parameter {
     fn read(self) -> Result<core::Parameter> {
-        let kind = match self.kind.as_deref() {
-            None | Some("string") => ParameterKind::String,
-            Some("integer") => ParameterKind::Integer,
-            Some("number") => ParameterKind::Number,
-            Some("boolean") => ParameterKind::Boolean,
-            Some("date") => ParameterKind::Date,
-            Some("date-time") => ParameterKind::DateTime,
-            Some("uuid") => ParameterKind::Uuid,
-            Some(other) => {
-                return Err(unusable(format!("type is {other:?}, which is no type of a variable")));
-            }
-        };
+        let kind = self.kind.as_deref().map(|word| {
+            let refused = || unusable(format!("type is {word:?}, which is no type of a variable"));
+            ParameterKind::parse(word).ok_or_else(refused)
+        });
+        let kind = kind.transpose()?.unwrap_or_default();
         let mut parameter =
             core::Parameter::new(self.name).kind(kind).values(self.values.unwrap_or_default());
         parameter.pattern = self.pattern;

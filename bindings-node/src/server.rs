@@ -229,12 +229,8 @@ impl Host {
 }
 
 fn list_kinds(word: &str) -> Result<ListKinds> {
-    match word {
-        "resources" => Ok(ListKinds::RESOURCES),
-        "tools" => Ok(ListKinds::TOOLS),
-        "prompts" => Ok(ListKinds::PROMPTS),
-        _ => Err(unusable(format!("{word:?} is no list: resources, tools or prompts"))),
-    }
+    let refused = || unusable(format!("{word:?} is no list: resources, tools or prompts"));
+    ListKinds::parse(word).ok_or_else(refused)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^53")]

@@ -2,12 +2,12 @@
 
 use crate::context::Context;
 use crate::convert::Gather;
-use mcp_resources::catalog::HandlerId;
 use mcp_resources::template::Value;
+use mcp_resources::transport::Number;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 /// On which thread a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Function {
     positional: Vec<Slot>,
     keywords: Vec<(Py<PyString>, Slot)>,
     /// Its number among the handlers, once it is registered by itself.
-    pub(crate) number: OnceLock<HandlerId>,
+    pub(crate) number: Arc<Number>,
     pub(crate) takes_context: bool,
     pub(crate) gathers: bool,
 }
@@ -120,7 +120,7 @@ impl Function {
         };
         let (takes_context, gathers) = (has(Fill::Context), has(Fill::Gather));
         let task = task.unbind();
-        let number = OnceLock::new();
+        let number = Arc::default();
         Ok(Self { name, call, mode, json_type, task, number, positional, keywords, takes_context, gathers })
     }
 

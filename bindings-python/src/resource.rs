@@ -132,18 +132,11 @@ pub(crate) fn template(template: &UriTemplate, fields: &Bound<'_, PyDict>) -> Py
 }
 
 fn parameter((name, kind, values, pattern, description): ParameterParts) -> PyResult<Parameter> {
-    let kind = match kind.as_deref() {
-        None | Some("string") => ParameterKind::String,
-        Some("integer") => ParameterKind::Integer,
-        Some("number") => ParameterKind::Number,
-        Some("boolean") => ParameterKind::Boolean,
-        Some("date") => ParameterKind::Date,
-        Some("date-time") => ParameterKind::DateTime,
-        Some("uuid") => ParameterKind::Uuid,
-        Some(other) => {
-            return Err(PyValueError::new_err(format!("type is {other:?}, which is no type of a variable")));
-        }
-    };
+    let kind = kind.as_deref().map(|word| {
+        let refused = || PyValueError::new_err(format!("type is {word:?}, which is no type of a variable"));
+        ParameterKind::parse(word).ok_or_else(refused)
+    });
+    let kind = kind.transpose()?.unwrap_or_default();
     let mut parameter = Parameter::new(name).kind(kind).values(values.unwrap_or_default());
     parameter.pattern = pattern;
     parameter.description = description;

@@ -8,18 +8,16 @@ use crate::queue::Queue;
 use crate::resource::{Resource, template};
 use crate::template::UriTemplate;
 use crate::web::Web;
-use mcp_resources::catalog::{Edit as CoreEdit, HandlerId, Source};
-use mcp_resources::engine::{Engine, Extension, Options, ServerInfo};
+use mcp_resources::catalog::{HandlerId, Source};
+use mcp_resources::engine::{Engine, ServerInfo};
 use mcp_resources::hub::{ConnectionId, ListKinds};
 use mcp_resources::now::{Millis, Now};
-use mcp_resources::resource::{self as core, Template};
-use mcp_resources::transport::Clock;
-use mcp_resources::uri;
+use mcp_resources::transport::{Change, Clock, Foreign, Registry};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What all channels share.
 pub(crate) struct Host {
@@ -27,9 +25,7 @@ pub(crate) struct Host {
     pub(crate) queue: Py<Queue>,
     /// Starts a worker thread.
     pub(crate) spawn: Py<PyAny>,
-    draft: Mutex<(ServerInfo, Options)>,
-    engine: OnceLock<Arc<Engine>>,
-    handlers: RwLock<HashMap<HandlerId, (Arc<Handler>, usize)>>,
+    registry: Registry<Handler>,
     links: Mutex<HashMap<ConnectionId, Weak<Link>>>,
     webs: Mutex<Vec<Weak<Web>>>,
 }
@@ -49,22 +45,10 @@ pub struct Server {
 
 /// One change of what is registered.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct Edit(Change);
-
-enum Change {
-    AddResource(core::Resource, Supplier),
-    RemoveResource(String),
-    AddTemplate(Template, Arc<Handler>),
-    RemoveTemplate(String),
-}
+pub struct Edit(Change<Handler>);
 
 /// A reader, completers by variable, and a lister.
 type HandlerParts = (Py<Function>, HashMap<String, Py<Function>>, Option<Py<Function>>);
-
-enum Supplier {
-    Constant(Source),
-    Function(Py<Function>),
-}
 
 #[pymethods]
 impl Server {
@@ -76,15 +60,13 @@ impl Server {
         fields: &Bound<'_, PyDict>,
         workers: (Py<Queue>, Py<PyAny>),
     ) -> PyResult<Self> {
-        let draft = options::read(ServerInfo { name, version, ..ServerInfo::default() }, fields)?;
+        let (info, options) = options::read(ServerInfo { name, version, ..ServerInfo::default() }, fields)?;
         let (queue, spawn) = workers;
         let host = Host {
             clock: Arc::new(Clock::new()),
             queue,
             spawn,
-            draft: Mutex::new(draft),
-            engine: OnceLock::new(),
-            handlers: RwLock::default(),
+            registry: Registry::new(info, options),
             links: Mutex::default(),
             webs: Mutex::default(),
         };
@@ -100,46 +82,23 @@ impl Server {
         about: (Option<String>, Option<(String, String)>, Option<String>),
     ) -> PyResult<()> {
         let (name_param, capability, lists) = about;
-        if self.host.engine.get().is_some() {
-            let late =
-                format!("the method {method:?} must be declared before the first resource is registered");
-            return Err(error::raise(py, "RegistrationError", (late,)));
-        }
         let list_kind = lists.map(|word| list_kinds(&word)).transpose()?;
-        let mut draft = lock(&self.host.draft);
-        let extensions = &mut draft.1.extensions;
-        // Numbers of the engine's own grow from 0.
-        let handler = HandlerId::MAX - HandlerId::try_from(extensions.len()).unwrap_or_default();
-        extensions.push(Extension { method, handler, name_param, capability, list_kind });
-        drop(draft);
-        self.host.insert(handler, Arc::new(Handler::of(function)));
-        Ok(())
+        let late = format!("the method {method:?} must be declared before the first resource is registered");
+        let foreign = Foreign { method, name_param, capability, list_kind };
+        if self.host.registry.extend(foreign, Arc::new(Handler::of(function))) {
+            return Ok(());
+        }
+        Err(error::raise(py, "RegistrationError", (late,)))
     }
 
     /// Applies edits, all or none. Returns warnings for the author.
     fn publish(&self, py: Python<'_>, edits: Vec<PyRef<'_, Edit>>) -> PyResult<Vec<String>> {
-        let engine = self.host.engine()?;
-        let (mut changes, mut added, mut removed) = (Vec::new(), Vec::new(), Vec::new());
-        for edit in &edits {
-            let (change, handler) = self.host.prepare(py, &engine, &edit.0);
-            match &change {
-                CoreEdit::RemoveResource { .. } | CoreEdit::RemoveTemplate { .. } => removed.extend(handler),
-                _ => added.extend(handler),
-            }
-            changes.push(change);
-        }
+        let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
         let mut woken = Vec::new();
-        match engine.publish(changes, self.host.clock.now(), &mut woken) {
-            Ok(warnings) => {
-                removed.into_iter().for_each(|handler| self.host.release(handler));
-                self.host.tell(py, woken)?;
-                Ok(warnings)
-            }
-            Err(error) => {
-                added.into_iter().for_each(|handler| self.host.release(handler));
-                Err(error::registration(py, &error))
-            }
-        }
+        let published = self.host.registry.publish(&changes, self.host.clock.now(), &mut woken);
+        let warnings = published.map_err(|error| error::registration(py, &error))?;
+        self.host.tell(py, woken)?;
+        Ok(warnings)
     }
 
     fn notify_updated(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
@@ -165,7 +124,7 @@ impl Server {
     /// How long what is in flight may still finish after the end of input, in milliseconds.
     #[getter]
     fn grace(&self) -> Millis {
-        lock(&self.host.draft).1.limits.grace
+        self.host.registry.grace()
     }
 
     /// The jobs of the worker threads.
@@ -177,7 +136,7 @@ impl Server {
     /// How many functions are registered.
     #[getter]
     fn handlers(&self) -> usize {
-        self.host.handlers.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.host.registry.len()
     }
 
     /// Stops the clock at so many milliseconds, for tests.
@@ -190,15 +149,18 @@ impl Server {
 impl Edit {
     #[staticmethod]
     fn add_resource(resource: &Resource, source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let supplier = if let Ok(function) = source.cast::<Function>() {
-            Supplier::Function(function.clone().unbind())
-        } else if let Ok(text) = source.cast::<PyString>() {
-            Supplier::Constant(Source::Text(text.to_str()?.into()))
+        let resource = resource.resource.clone();
+        if let Ok(function) = source.cast::<Function>() {
+            let handler = Arc::new(Handler::of(function.clone().unbind()));
+            return Ok(Self(Change::AddResource(resource, handler, function.get().number.clone())));
+        }
+        let source = if let Ok(text) = source.cast::<PyString>() {
+            Source::Text(text.to_str()?.into())
         } else {
             let bytes = source.py().get_type::<PyBytes>().call1((source,))?;
-            Supplier::Constant(Source::Bytes(bytes.cast::<PyBytes>()?.as_bytes().into()))
+            Source::Bytes(bytes.cast::<PyBytes>()?.as_bytes().into())
         };
-        Ok(Self(Change::AddResource(resource.resource.clone(), supplier)))
+        Ok(Self(Change::AddConstant(resource, source)))
     }
 
     #[staticmethod]
@@ -232,19 +194,12 @@ impl Handler {
 impl Host {
     /// The engine, made when it is first needed.
     pub(crate) fn engine(&self) -> PyResult<Arc<Engine>> {
-        if let Some(engine) = self.engine.get() {
-            return Ok(engine.clone());
-        }
-        let (info, options) = lock(&self.draft).clone();
-        let made = Engine::new(info, options);
-        let made = made.map_err(|error| Python::attach(|py| error::registration(py, &error)))?;
-        Ok(self.engine.get_or_init(|| made).clone())
+        self.registry.engine().map_err(|error| Python::attach(|py| error::registration(py, &error)))
     }
 
     /// The functions behind a number, unless they were removed in the meantime.
     pub(crate) fn handler(&self, id: HandlerId) -> Option<Arc<Handler>> {
-        let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
-        handlers.get(&id).map(|(handler, _)| handler.clone())
+        self.registry.get(id)
     }
 
     pub(crate) fn join(&self, link: &Arc<Link>) {
@@ -263,7 +218,7 @@ impl Host {
 
     /// When time must pass for the engine.
     pub(crate) fn deadline(&self) -> Option<Millis> {
-        self.engine.get().and_then(|engine| engine.deadline())
+        self.registry.made().and_then(|engine| engine.deadline())
     }
 
     /// Lets time pass for the engine.
@@ -293,66 +248,11 @@ impl Host {
     fn link(&self, id: ConnectionId) -> Option<Arc<Link>> {
         lock(&self.links).get(&id).and_then(Weak::upgrade)
     }
-
-    /// The core's edit, and the number of the functions it adds or removes.
-    fn prepare(&self, py: Python<'_>, engine: &Engine, change: &Change) -> (CoreEdit, Option<HandlerId>) {
-        match change {
-            Change::AddResource(resource, Supplier::Constant(source)) => {
-                (CoreEdit::AddResource { resource: resource.clone(), source: source.clone() }, None)
-            }
-            Change::AddResource(resource, Supplier::Function(function)) => {
-                let id = *function.get().number.get_or_init(|| engine.new_handler());
-                self.insert(id, Arc::new(Handler::of(function.clone_ref(py))));
-                (CoreEdit::AddResource { resource: resource.clone(), source: Source::Handler(id) }, Some(id))
-            }
-            Change::RemoveResource(given) => {
-                let catalog = engine.catalog();
-                let normal = uri::normalize(given, engine.limits().uri).ok();
-                let entry = normal.and_then(|normal| catalog.resource(&normal).cloned());
-                let id = entry.and_then(|entry| match entry.source {
-                    Source::Handler(id) => Some(id),
-                    _ => None,
-                });
-                (CoreEdit::RemoveResource { uri: given.clone() }, id)
-            }
-            Change::AddTemplate(template, handler) => {
-                let id = engine.new_handler();
-                self.insert(id, handler.clone());
-                (CoreEdit::AddTemplate { template: template.clone(), handler: id }, Some(id))
-            }
-            Change::RemoveTemplate(text) => {
-                let id = engine.catalog().template_by_text(text).map(|entry| entry.handler);
-                (CoreEdit::RemoveTemplate { uri_template: text.clone() }, id)
-            }
-        }
-    }
-
-    /// Registers one more use of a number.
-    fn insert(&self, id: HandlerId, handler: Arc<Handler>) {
-        let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
-        handlers.entry(id).or_insert((handler, 0)).1 += 1;
-    }
-
-    /// Ends one use of a number; after the last, its functions are dropped.
-    fn release(&self, id: HandlerId) {
-        let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
-        let last = handlers.get_mut(&id).is_some_and(|(_, uses)| {
-            *uses -= 1;
-            *uses == 0
-        });
-        let dropped = last.then(|| handlers.remove(&id));
-        drop(handlers);
-        drop(dropped);
-    }
 }
 
 fn list_kinds(word: &str) -> PyResult<ListKinds> {
-    match word {
-        "resources" => Ok(ListKinds::RESOURCES),
-        "tools" => Ok(ListKinds::TOOLS),
-        "prompts" => Ok(ListKinds::PROMPTS),
-        _ => Err(PyTypeError::new_err(format!("{word:?} is no list: resources, tools or prompts"))),
-    }
+    let refused = || PyTypeError::new_err(format!("{word:?} is no list: resources, tools or prompts"));
+    ListKinds::parse(word).ok_or_else(refused)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -252,6 +252,16 @@ impl ListKinds {
     /// Each of them alone.
     const EACH: [Self; 3] = [Self::RESOURCES, Self::TOOLS, Self::PROMPTS];
 
+    /// The list with this word: `resources`, `tools` or `prompts`.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "resources" => Some(Self::RESOURCES),
+            "tools" => Some(Self::TOOLS),
+            "prompts" => Some(Self::PROMPTS),
+            _ => None,
+        }
+    }
+
     /// The lists that are in both sets.
     #[must_use]
     pub fn intersection(self, other: Self) -> Self {

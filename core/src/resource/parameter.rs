@@ -90,6 +90,23 @@ pub enum ParameterKind {
 }
 
 impl ParameterKind {
+    /// The type with this word: a `format` of JSON Schema where that says more than its `type`.
+    pub fn parse(word: &str) -> Option<Self> {
+        const ALL: [ParameterKind; 7] = [
+            ParameterKind::String,
+            ParameterKind::Integer,
+            ParameterKind::Number,
+            ParameterKind::Boolean,
+            ParameterKind::Date,
+            ParameterKind::DateTime,
+            ParameterKind::Uuid,
+        ];
+        ALL.into_iter().find(|kind| {
+            let (name, format) = kind.schema();
+            format.unwrap_or(name) == word
+        })
+    }
+
     /// `type` and `format` of JSON Schema.
     pub fn schema(self) -> (&'static str, Option<&'static str>) {
         match self {
