@@ -84,6 +84,14 @@ export class Context {
     this.#driver.channel.progress(this.#request, progress, total, message);
   }
 
+  /**
+   * Asks a client of a legacy revision: its result.
+   * @throws {AskFailed} rejects with it: the client cannot be asked, does not answer, or refuses.
+   */
+  ask(method: string, params: JsonObject = {}): Promise<JsonObject> {
+    return this.#driver.ask(method, JSON.stringify(params));
+  }
+
   get #fields(): RequestFields | null {
     this.#about ??= this.#driver.quick.about(this.#request);
     return this.#about;

@@ -1,6 +1,8 @@
 /** What the compiled part asks of an event loop, for one client. */
 import { binding, type Channel, type Quick, type Server } from './binding.js';
+import { AskFailed, translated } from './errors.js';
 import { held, misused } from './log.js';
+import type { JsonObject } from './results.js';
 import { Watchdog, type Work } from './watchdog.js';
 
 /** What the event loop must do: the numbers of `bindings-node/src/link.rs`. */
@@ -12,6 +14,8 @@ const ENDED = 4;
 const IDLE = 5;
 const CANCELLED = 6;
 const LOG_HELD = 7;
+const LOG_MISUSE = 8;
+const REPLIED = 9;
 
 /** The clients of one server, by the numbers that functions are called with. */
 export class Peers {
@@ -47,6 +51,7 @@ export class Driver {
   readonly #number: number;
   readonly #watchdog = new Watchdog();
   readonly #cancelled = new Map<number, (() => void)[]>();
+  readonly #asks = new Map<number, { resolve: (result: JsonObject) => void; reject: (error: AskFailed) => void }>();
   #timer: NodeJS.Timeout | undefined;
 
   /** `buffer` is what input is read into, for `quick.received`. */
@@ -79,6 +84,14 @@ export class Driver {
     const before = this.#cancelled.get(request);
     if (before === undefined) this.#cancelled.set(request, [callback]);
     else before.push(callback);
+  }
+
+  /** Asks a client of a legacy revision: its result, or `AskFailed`. */
+  ask(method: string, params: string): Promise<JsonObject> {
+    return new Promise((resolve, reject) => {
+      const ask = translated(() => this.channel.request(method, params));
+      this.#asks.set(ask, { resolve, reject });
+    });
   }
 
   /** Closes the channel: what is in flight is cancelled. */
@@ -117,6 +130,17 @@ export class Driver {
 
   readonly #flush = (): void => this.quick.flush();
 
+  #reply(isResult: boolean, ask: number, text: string | null): void {
+    const waiting = this.#asks.get(ask);
+    this.#asks.delete(ask);
+    if (text === null) waiting?.reject(new AskFailed('the client did not answer'));
+    else if (isResult) waiting?.resolve(JSON.parse(text));
+    else {
+      const { message, code } = JSON.parse(text);
+      waiting?.reject(new AskFailed(`the client refused: ${message}`, code));
+    }
+  }
+
   #drive(need: number, value: number, text: string | null): void {
     switch (need) {
       case READ:
@@ -145,8 +169,11 @@ export class Driver {
         this.#watchdog.excuse();
         held(text ?? '', value);
         break;
-      default:
+      case LOG_MISUSE:
         misused(text ?? '');
+        break;
+      default:
+        this.#reply(need === REPLIED, value, text);
     }
   }
 }

@@ -118,6 +118,16 @@ export class CustomError extends McpError {
   }
 }
 
+/** A client gave no result to `ctx.ask`: it could not be asked, did not answer, or refused with this `code`. */
+export class AskFailed extends McpError {
+  constructor(
+    message: string,
+    readonly code?: number,
+  ) {
+    super(message);
+  }
+}
+
 /** A resource, template or handler that cannot be registered. The message says what is allowed. */
 export class RegistrationError extends McpError {}
 
@@ -163,6 +173,8 @@ function translate(error: Thrown): Error {
       return new InvalidTemplate(error.message, error.template ?? '', Number(error.offset));
     case 'TemplateConflict':
       return new TemplateConflict(error.message, error.template ?? '', error.other ?? '');
+    case 'AskFailed':
+      return new AskFailed(error.message);
     case 'SizeExceeded':
       return new SizeExceeded(Number(error.limit));
     case undefined:

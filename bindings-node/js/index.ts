@@ -14,6 +14,7 @@
 export { Context } from './context.js';
 export {
   AccessDenied,
+  AskFailed,
   CustomError,
   type ErrorKind,
   InputDeclined,

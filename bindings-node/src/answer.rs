@@ -1,12 +1,12 @@
 //! What a handler says: its answer, and what it reports before. Reports and answers to a request that nobody waits for
 //! are dropped.
 
-use crate::calls::handle_all;
 use crate::channel::Channel;
 use crate::error::{raise, unusable};
 use crate::link::token_of;
 use crate::options::unsigned;
 use crate::resource::{CacheHint, Resource};
+use crate::server::number;
 use mcp_resources::connection as core;
 use mcp_resources::connection::{Answer, Body, Contents, InputAsk, InputRequest, LogLevel, ReadResult};
 use mcp_resources::error::ReadError;
@@ -174,9 +174,17 @@ impl Channel {
         self.link.appended()
     }
 
+    /// Asks a client of a legacy revision; the params are JSON text. Gives the number that its answer comes with.
+    #[napi(catch_unwind)]
+    pub fn request(&self, method: String, params: String) -> Result<f64> {
+        let asked = self.link.pipe.ask(&method, &params);
+        let ask = asked.map_err(|why| raise(&self.link.env, "AskFailed", why.to_string(), &[]))?;
+        self.link.appended()?;
+        Ok(number(ask.0))
+    }
+
     fn answer(&self, request: f64, answer: Answer<'_>) -> Result<()> {
-        let events = self.link.respond(token_of(request), answer)?;
-        handle_all(&self.link, events)?;
+        self.link.respond(token_of(request), answer)?;
         self.link.appended()
     }
 }

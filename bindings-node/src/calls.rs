@@ -13,33 +13,40 @@ use napi::{JsValue, ValueType};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Handles events, and those that come of them.
+/// Handles events, then those that came of them. A handler that answers at once has answered inside of this: what comes
+/// of that waits here, so that nothing recurses.
 pub(crate) fn handle_all(link: &Rc<Link>, events: Events<'_>) -> Result<()> {
-    let mut rest: Vec<Event<'static>> = Vec::new();
+    let is_outermost = !link.is_handling.replace(true);
+    let mut result = Ok(());
     for event in events {
-        rest.extend(handle(link, event)?);
+        result = handle(link, event).and(result);
     }
-    while let Some(event) = rest.pop() {
-        rest.extend(handle(link, event)?);
+    if !is_outermost {
+        return result;
     }
-    Ok(())
+    loop {
+        let following = link.following.borrow_mut().pop();
+        let Some(event) = following else { break };
+        result = handle(link, event).and(result);
+    }
+    link.is_handling.set(false);
+    result
 }
 
-fn handle(link: &Rc<Link>, event: Event<'_>) -> Result<Events<'static>> {
+fn handle(link: &Rc<Link>, event: Event<'_>) -> Result<()> {
     match event {
         Event::Read(request) => read(link, &request),
         Event::Complete(request) => complete(link, &request),
         Event::List(request) => list(link, &request),
         Event::Call(request) => call(link, &request),
-        Event::Cancelled(token) => link.cancelled(token).map(|()| Events::new()),
-        // Nothing of the binding asks a client, or looks at who watches.
-        Event::Replied { .. } | Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => {
-            Ok(Events::new())
-        }
+        Event::Cancelled(token) => link.cancelled(token),
+        Event::Replied { ask, answer } => link.replied(ask, answer),
+        // Nothing of the binding looks at who watches, or hears what is not ours.
+        Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => Ok(()),
     }
 }
 
-fn read(link: &Rc<Link>, request: &ReadRequest<'_>) -> Result<Events<'static>> {
+fn read(link: &Rc<Link>, request: &ReadRequest<'_>) -> Result<()> {
     let Some(functions) = link.host.registry.get(request.handler) else {
         return missing(link, request.token);
     };
@@ -60,7 +67,7 @@ fn read(link: &Rc<Link>, request: &ReadRequest<'_>) -> Result<Events<'static>> {
     })
 }
 
-fn complete(link: &Rc<Link>, request: &CompletionRequest<'_>) -> Result<Events<'static>> {
+fn complete(link: &Rc<Link>, request: &CompletionRequest<'_>) -> Result<()> {
     let functions = link.host.registry.get(request.handler);
     let callee = functions.as_ref().and_then(|functions| functions.completers.get(&*request.variable));
     let Some(callee) = callee else { return missing(link, request.token) };
@@ -75,7 +82,7 @@ fn complete(link: &Rc<Link>, request: &CompletionRequest<'_>) -> Result<Events<'
     })
 }
 
-fn list(link: &Rc<Link>, request: &ListRequest<'_>) -> Result<Events<'static>> {
+fn list(link: &Rc<Link>, request: &ListRequest<'_>) -> Result<()> {
     let functions = link.host.registry.get(request.handler);
     let callee = functions.as_ref().and_then(|functions| functions.lister.as_ref());
     let Some(callee) = callee else { return missing(link, request.token) };
@@ -85,7 +92,7 @@ fn list(link: &Rc<Link>, request: &ListRequest<'_>) -> Result<Events<'static>> {
     })
 }
 
-fn call(link: &Rc<Link>, request: &CallRequest<'_>) -> Result<Events<'static>> {
+fn call(link: &Rc<Link>, request: &CallRequest<'_>) -> Result<()> {
     let Some(functions) = link.host.registry.get(request.handler) else {
         return missing(link, request.token);
     };
@@ -99,7 +106,7 @@ fn call(link: &Rc<Link>, request: &CallRequest<'_>) -> Result<Events<'static>> {
 }
 
 /// What was to be called has been removed in the meantime.
-fn missing(link: &Rc<Link>, token: RequestToken) -> Result<Events<'static>> {
+fn missing(link: &Rc<Link>, token: RequestToken) -> Result<()> {
     link.respond(token, Answer::Failed(ReadError::NotFound))
 }
 
@@ -109,13 +116,13 @@ fn run(
     token: RequestToken,
     callee: &Arc<Callee>,
     fill: impl FnOnce(&mut Arguments) -> Result<()>,
-) -> Result<Events<'static>> {
+) -> Result<()> {
     let answered = link.env.run_in_scope(|| {
         let mut arguments = Arguments::new(&link.env, link.peer, token_number(token))?;
         fill(&mut arguments)?;
         let value = callee.call(link, arguments)?;
         if value.get_type()? != ValueType::String {
-            return Ok(Events::new());
+            return Ok(());
         }
         let text = value.coerce_to_string()?.into_utf8()?;
         link.respond(token, Answer::Contents(Contents::text(text.as_str()?).into()))
@@ -138,10 +145,15 @@ impl Link {
     }
 
     /// Answers a request.
-    pub(crate) fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Result<Events<'static>> {
+    pub(crate) fn respond(self: &Rc<Self>, token: RequestToken, answer: Answer<'_>) -> Result<()> {
         let outcome = self.pipe.respond(token, answer);
         let callee = self.abouts.borrow_mut().get_mut(place(token)).and_then(|about| about.end(token));
-        self.outcome(callee.as_ref().map_or("", |callee| &callee.name), outcome)
+        let events = self.outcome(callee.as_ref().map_or("", |callee| &callee.name), outcome)?;
+        if self.is_handling.get() {
+            self.following.borrow_mut().extend(events);
+            return Ok(());
+        }
+        handle_all(self, events)
     }
 }
 

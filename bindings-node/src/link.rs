@@ -5,8 +5,8 @@
 use crate::about::About;
 use crate::calls;
 use crate::server::{Host, number};
-use mcp_resources::connection::{Events, Outcome, RequestToken};
-use mcp_resources::jsonrpc::Lines;
+use mcp_resources::connection::{AskId, Event, Events, Outcome, RequestToken};
+use mcp_resources::jsonrpc::{Json, Lines};
 use mcp_resources::now::Millis;
 use mcp_resources::transport::{Flushed, Pipe, Stdio};
 use napi::Env;
@@ -39,6 +39,10 @@ enum Need {
     LogHeld = 7,
     /// Log what the author did wrong.
     LogMisuse = 8,
+    /// The client has answered what it was asked with the result in the text; without one, it has not answered.
+    Replied = 9,
+    /// It has refused, with the error in the text.
+    Refused = 10,
 }
 
 type Drive = FunctionRef<FnArgs<(u32, f64, Option<String>)>, Unknown<'static>>;
@@ -53,6 +57,9 @@ pub(crate) struct Link {
     pub(crate) stdio: RefCell<Option<Stdio>>,
     /// What is known of the requests that wait, by the index of their place.
     pub(crate) abouts: RefCell<Vec<About>>,
+    pub(crate) is_handling: Cell<bool>,
+    /// Events that came of answers while others were handled.
+    pub(crate) following: RefCell<Vec<Event<'static>>>,
     pub(crate) flush_is_due: Cell<bool>,
     /// The loop sees to output that was taken.
     pub(crate) is_blocked: Cell<bool>,
@@ -85,6 +92,8 @@ impl Link {
             peer,
             stdio: RefCell::new(stdio),
             abouts: RefCell::default(),
+            is_handling: Cell::default(),
+            following: RefCell::default(),
             flush_is_due: Cell::default(),
             is_blocked: Cell::default(),
             alarm: Cell::new(Millis::MAX),
@@ -291,6 +300,19 @@ impl Link {
 
     pub(crate) fn cancelled(&self, token: RequestToken) -> Result<()> {
         self.drive(Need::Cancelled, token_number(token), None)
+    }
+
+    pub(crate) fn replied(
+        &self,
+        ask: AskId,
+        answer: Option<std::result::Result<Json<'_>, Json<'_>>>,
+    ) -> Result<()> {
+        let ask = number(ask.0);
+        match answer {
+            Some(Err(error)) => self.drive(Need::Refused, ask, Some(error.raw().to_owned())),
+            Some(Ok(result)) => self.drive(Need::Replied, ask, Some(result.raw().to_owned())),
+            None => self.drive(Need::Replied, ask, None),
+        }
     }
 
     fn drive(&self, need: Need, value: f64, text: Option<String>) -> Result<()> {

@@ -1,7 +1,7 @@
 //! What crosses with each message, as plain functions: a method of a class costs several times as much.
 
 use crate::about::RequestFields;
-use crate::calls::{handle_all, place};
+use crate::calls::place;
 use crate::channel::Channel;
 use crate::link::{Link, token_of};
 use mcp_resources::connection::{Answer, Contents, ReadResult};
@@ -73,8 +73,7 @@ impl Channel {
 impl Link {
     /// Answers a read.
     fn answer(self: &Rc<Self>, request: f64, result: ReadResult<'_>) -> Result<()> {
-        let events = self.respond(token_of(request), Answer::Contents(result))?;
-        handle_all(self, events)?;
+        self.respond(token_of(request), Answer::Contents(result))?;
         self.appended()
     }
 }
