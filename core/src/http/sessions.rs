@@ -89,8 +89,9 @@ impl Endpoint {
         turns
     }
 
-    /// Ends every session, at the end of a shutdown: after [`Engine::shutdown`] and whatever time was given to what was in
-    /// flight. Modern requests that are left are ended by [`Exchange::closed`].
+    /// Ends every session, at the end of a shutdown: after [`shutdown`](crate::engine::Engine::shutdown) and whatever
+    /// time was given to what was in flight. Modern requests that are left are ended by
+    /// [`closed`](super::Exchange::closed).
     pub fn close(&self, now: Now) -> Vec<Turn<'static>> {
         let ids: Vec<_> = self.sessions().all().into_iter().map(|(id, _)| id).collect();
         let turns = ids.iter().filter_map(|id| self.end_session(id, now));
