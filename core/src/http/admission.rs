@@ -147,7 +147,8 @@ impl Gate {
     pub(super) fn paths(&self) -> Vec<String> {
         let own = [Some(self.rules.path.clone()), self.rules.health.clone()];
         let documents = self.words.as_ref().map(Words::paths).unwrap_or_default();
-        own.into_iter().flatten().chain(documents).collect()
+        let older = self.sse24.iter().flat_map(|paths| [paths.events.clone(), paths.messages.clone()]);
+        own.into_iter().flatten().chain(documents).chain(older).collect()
     }
 
     fn check_bounds(&self, head: &Head<'_>) -> Result<(), Response> {
@@ -328,11 +329,11 @@ impl Call {
         self.version.text().and_then(Revision::parse).filter(|revision| !revision.is_modern())
     }
 
-    /// Whether the version header names no revision.
-    pub(super) fn names_no_revision(&self) -> bool {
+    /// Whether the version header names a revision that is not `served`, or none.
+    pub(super) fn names_unserved(&self, served: impl Fn(Revision) -> bool) -> bool {
         match &self.version {
             Header::Absent => false,
-            Header::Once(_) => self.version.text().and_then(Revision::parse).is_none(),
+            Header::Once(_) => !self.version.text().and_then(Revision::parse).is_some_and(served),
             Header::Repeated => true,
         }
     }

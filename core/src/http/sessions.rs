@@ -198,7 +198,7 @@ impl Endpoint {
     }
 
     fn session_or_refusal(&self, request: &Identified) -> Result<Arc<Channel>, Response> {
-        if request.call.names_no_revision() {
+        if request.call.names_unserved(|revision| self.engine.serves(revision)) {
             return Err(Response::error(400, INVALID_REQUEST, "Unsupported protocol version"));
         }
         match self.session_of(request) {
