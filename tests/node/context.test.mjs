@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import {
+  AskFailed,
   Elicit,
   ElicitUrl,
   InputDeclined,
@@ -15,7 +16,7 @@ import {
   RegistrationError,
   Sample,
 } from 'mcp-resources';
-import { Client, InputNeeded } from 'mcp-resources/testing';
+import { Client, Connection, InputNeeded } from 'mcp-resources/testing';
 import { failure, heard, refusal, server, talk } from './helpers.mjs';
 import { LEGACY } from './vectors.mjs';
 
@@ -250,6 +251,36 @@ test('a handler sees the async context that it made itself', async () => {
   await talk(made, async (client) => {
     assert.deepEqual(await Promise.all(['a', 'b'].map((x) => client.readText(`a://${x}`))), ['a', 'b']);
   });
+});
+
+test('a legacy client is asked by a handler, a modern one is not', async () => {
+  const made = server();
+  made.resource('a://roots', async (_, ctx) => {
+    try {
+      return (await ctx.ask('roots/list', {})).roots[0].uri;
+    } catch (error) {
+      assert.ok(error instanceof AskFailed, String(error));
+      return `failed ${error.code}`;
+    }
+  });
+  assert.equal(await talk(made, (client) => client.readText('a://roots')), 'failed undefined');
+  const connection = new Connection(made);
+  const send = (message) => connection.receive(Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`));
+  const clientInfo = { name: 'test', version: '1' };
+  const params = { protocolVersion: LEGACY, capabilities: { roots: {} }, clientInfo };
+  await send({ id: 'i', method: 'initialize', params });
+  await send({ method: 'notifications/initialized' });
+  const answers = [
+    [{ result: { roots: [{ uri: 'file:///here' }] } }, 'file:///here'],
+    [{ error: { code: -1, message: 'no' } }, 'failed -1'],
+  ];
+  for (const [id, [answer, expected]] of answers.entries()) {
+    const asked = JSON.parse(String(await send({ id, method: 'resources/read', params: { uri: 'a://roots' } })));
+    assert.equal(asked.method, 'roots/list');
+    const { result } = JSON.parse(String(await send({ id: asked.id, ...answer })));
+    assert.equal(result.contents[0].text, expected);
+  }
+  await connection.close();
 });
 
 test('foreign methods', async () => {
