@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// Longest life of one server: a measurement that hangs ends with an error.
-const LIFE: Duration = Duration::from_secs(120);
+const LIFE: Duration = Duration::from_secs(240);
 
 /// Keeps this process, and every server that it starts, on the last core it may use.
 pub(crate) fn pin_to_one_core() -> Result<(), Box<dyn Error>> {

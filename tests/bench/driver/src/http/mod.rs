@@ -12,8 +12,8 @@ use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to listen.
-const START: Duration = Duration::from_secs(30);
+/// How long a server may take to listen: it may have to be built first.
+const START: Duration = Duration::from_secs(120);
 
 /// A server, and where it listens.
 struct Listening {
