@@ -115,9 +115,9 @@ check-node: setup
 	@$(TOOLS)/biome ci --error-on-warnings .
 	@$(TOOLS)/tsc -p tests/node/types
 
-soak: ## 10,000 idle HTTP listeners and 1,000 busy connections; memory stays where it is
+soak: ## up to 10,000 idle HTTP listeners and 1,000 busy connections; memory stays where it is
 	$(call step,Many listeners and busy connections)
-	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=1 cargo test -p mcp-resources-tests many_listeners
+	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=1 cargo test -p mcp-resources-tests many_listeners -- --nocapture
 
 bench: ## measure our servers beside the official SDKs
 	tests/bench/run
