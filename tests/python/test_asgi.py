@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from asgi_call import PATIENCE, Call
 from mcp_resources import Auth, Context, InvalidToken, RegistrationError, ResourceServer, Verified
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -18,55 +19,15 @@ MODERN_META = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-PATIENCE = 10.0
 
 
-class Call:
-    """One request to an application: what the server of it would hand over and take."""
-
-    def __init__(self, app: Any, message: Any, *, verb: str = "POST", path: str = "/mcp", **headers: str) -> None:
-        body = b"" if message is None else json.dumps(message).encode()
-        own = {"host": "localhost", "content-type": "application/json", "accept": "application/json, text/event-stream"}
-        names = {name.replace("_", "-"): value for name, value in headers.items()}
-        lines = [(name.encode(), value.encode()) for name, value in (own | names).items()]
-        self.scope = {"type": "http", "method": verb, "path": path, "headers": lines, "root_path": ""}
-        self.status = 0
-        self.headers: dict[str, str] = {}
-        self.body = b""
-        self.done = False
-        self._requests: asyncio.Queue[Any] = asyncio.Queue()
-        self._requests.put_nowait({"type": "http.request", "body": body, "more_body": False})
-        self._changed = asyncio.Event()
-        self.task = asyncio.ensure_future(app(self.scope, self._requests.get, self._send))
-
-    async def _send(self, message: Any) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
-        else:
-            self.body += message["body"]
-            self.done = not message.get("more_body", False)
-        self._changed.set()
-
-    def leave(self) -> None:
-        self._requests.put_nowait({"type": "http.disconnect"})
-
-    async def until(self, holds: Any) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while not holds():
-                await self._changed.wait()
-                self._changed.clear()
-
-    async def json(self) -> Any:
-        await self.until(lambda: self.done)
-        if self.headers.get("content-type") == "text/event-stream":
-            return self.messages()[-1]
-        return json.loads(self.body) if self.body else None
-
-    def messages(self) -> list[Any]:
-        """What the stream of events has brought so far."""
-        data = [line[6:] for line in self.body.split(b"\n") if line.startswith(b"data: ")]
-        return [json.loads(line) for line in data if line]
+def post(app: Any, message: Any, *, verb: str = "POST", path: str = "/mcp", **headers: str) -> Call:
+    """A request as clients send it; a header's name has `_` for `-`."""
+    body = b"" if message is None else json.dumps(message).encode()
+    own = {"host": "localhost", "content-type": "application/json", "accept": "application/json, text/event-stream"}
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    lines = [(name.encode(), value.encode()) for name, value in (own | names).items()]
+    return Call(app, verb, path, lines, body)
 
 
 def request(id: object, method: str, **params: Any) -> dict[str, Any]:
@@ -77,7 +38,7 @@ def modern(app: Any, id: object, method: str, **params: Any) -> Call:
     meta = MODERN_META | params.pop("_meta", {})
     named = {"mcp_name": params["uri"]} if "uri" in params else {}
     headers = {"mcp_protocol_version": MODERN, "mcp_method": method, **named}
-    return Call(app, request(id, method, **params, _meta=meta), **headers)
+    return post(app, request(id, method, **params, _meta=meta), **headers)
 
 
 class Session:
@@ -88,14 +49,14 @@ class Session:
         self.headers = {"mcp_session_id": id, "mcp_protocol_version": "2025-11-25"}
 
     def post(self, message: Any) -> Call:
-        return Call(self.app, message, **self.headers)
+        return post(self.app, message, **self.headers)
 
     def get(self, **headers: str) -> Call:
-        return Call(self.app, None, verb="GET", **self.headers, **headers)
+        return post(self.app, None, verb="GET", **self.headers, **headers)
 
 
 async def initialize(app: Any, **headers: str) -> Session:
-    call = Call(app, request(0, "initialize", **HELLO), **headers)
+    call = post(app, request(0, "initialize", **HELLO), **headers)
     assert (await call.json())["result"]["protocolVersion"] == "2025-11-25"
     session = Session(app, call.headers["mcp-session-id"])
     session.headers |= headers
@@ -205,7 +166,7 @@ async def test_reports_make_the_answer_a_stream(server: ResourceServer) -> None:
 async def test_a_body_that_is_too_large(server: ResourceServer) -> None:
     """R-190: refused before it is read to its end."""
     app = ResourceServer("small", limits={"message": 1000}).asgi()
-    call = Call(app, {"jsonrpc": "2.0", "id": 1, "method": "x" * 2000})
+    call = post(app, {"jsonrpc": "2.0", "id": 1, "method": "x" * 2000})
     await call.until(lambda: call.done)
     assert call.status == 413
 
@@ -240,12 +201,12 @@ async def test_tokens(server: ResourceServer) -> None:
     statuses = {None: 401, "ada": 401, "ada.write": 403, "ada.read": 200, "a:b": 400, "broken": 503}
     for token, status in statuses.items():
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        call = Call(app, request(1, "initialize", **HELLO), **headers)
+        call = post(app, request(1, "initialize", **HELLO), **headers)
         await call.until(lambda call=call: call.done)
         assert call.status == status, token
         if status in (401, 403):
             assert "resource_metadata=" in call.headers["www-authenticate"]
-    document = Call(app, None, verb="GET", path="/.well-known/oauth-protected-resource/mcp")
+    document = post(app, None, verb="GET", path="/.well-known/oauth-protected-resource/mcp")
     assert (await document.json())["authorization_servers"] == ["https://login.example.com"]
     session = await initialize(app, authorization="Bearer ada.read")
     answer = await session.post(request(1, "resources/read", uri="me://")).json()
@@ -260,7 +221,7 @@ async def test_it_is_mounted_in_starlette(server: ResourceServer) -> None:
     server.resource("note://a")(lambda: "x")
     for prefix, path in (("", "/mcp"), ("/api", "/api/mcp")):
         app = Starlette(routes=[Mount(prefix, app=server.asgi())])
-        call = Call(
+        call = post(
             app,
             request(1, "resources/read", uri="note://a", _meta=MODERN_META),
             path=path,

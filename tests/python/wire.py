@@ -58,10 +58,10 @@ def read(path: str) -> Any:
     return json.loads(write(json.loads((FIXTURES / path).read_text("utf-8"))))
 
 
-def cases() -> Iterator[Case]:
+def cases(folder: str = "wire") -> Iterator[Case]:
     """Every run of every case, in the order of files, cases and revisions."""
-    for path in sorted((FIXTURES / "wire").glob("*.json")):
-        defaults = read(f"wire/{path.name}")
+    for path in sorted((FIXTURES / folder).glob("*.json")):
+        defaults = read(f"{folder}/{path.name}")
         for given in defaults.pop("cases"):
             members = defaults | given
             for revision in _revisions(members.get("revisions")):
