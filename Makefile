@@ -89,6 +89,7 @@ conformance: setup ## the official conformance suite, for every language that se
 	@tests/conformance/run-suite rust
 	@tests/conformance/run-suite python
 	@tests/conformance/run-suite python-full
+	@tests/conformance/run-suite node
 	@tests/conformance/run-inspector rust python
 
 check: check-rust check-python check-node ## format, lints, layering, documentation, stubs, types

@@ -30,13 +30,13 @@ export interface Reading {
 /** Answers a read. Returns a text that is the answer, or nothing. */
 export function answerRead(driver: Driver, request: number, value: unknown, reading: Reading): string | undefined {
   if (typeof value === 'string') return value;
-  const { channel, quick } = driver;
+  const { answers, quick } = driver;
   const bytes = bytesOf(value);
   if (bytes !== undefined) quick.blob(request, bytes);
   else if (value instanceof InputRequired) ask(driver, request, value);
-  else if (value instanceof ReadResult) channel.contents(request, entries(value.contents, reading), value.cache);
-  else if (value instanceof Contents) channel.contents(request, entries([value], reading));
-  else if (isContents(value)) channel.contents(request, entries(value, reading));
+  else if (value instanceof ReadResult) answers.contents(request, entries(value.contents, reading), value.cache);
+  else if (value instanceof Contents) answers.contents(request, entries([value], reading));
+  else if (isContents(value)) answers.contents(request, entries(value, reading));
   else if (isStream(value)) stream(driver, request, value, reading.name);
   else if (reading.json === undefined) quick.text(request, document(value));
   else quick.text(request, document(value), reading.json);
@@ -52,14 +52,14 @@ export function answerCompletion(driver: Driver, request: number, value: unknown
   if (typeof value === 'string') throw new TypeError('a completer returns an array of texts, not one text');
   const { values, total, hasMore } =
     value instanceof Completion ? value : new Completion((value ?? []) as Iterable<string>);
-  driver.channel.completion(request, [...values], total, hasMore);
+  driver.answers.completion(request, [...values], total, hasMore);
 }
 
 /** Answers a list: a `ListPage`, or any iterable of resources. */
 export function answerList(driver: Driver, request: number, value: unknown): undefined {
   if (typeof value === 'string') throw new TypeError('a lister returns resources, not a text');
   const page = value instanceof ListPage ? value : new ListPage((value ?? []) as Iterable<unknown>);
-  driver.channel.page(request, page.items.map(listed), page.next);
+  driver.answers.page(request, page.items.map(listed), page.next);
 }
 
 function listed(item: unknown): ResourceFields {
@@ -74,17 +74,17 @@ export function answerCall(driver: Driver, request: number, value: unknown): und
     return;
   }
   const { members, resultType, meta } = value instanceof MethodResult ? value : new MethodResult((value ?? {}) as {});
-  driver.channel.result(request, json(members), resultType, meta && json(meta));
+  driver.answers.result(request, json(members), resultType, meta && json(meta));
 }
 
 /** Answers with what was thrown. What is not meant for the client is logged. */
 export function fail(driver: Driver, request: number, error: unknown, name: string): undefined {
   try {
     if (error instanceof InputRequired) ask(driver, request, error);
-    else driver.channel.fail(request, failure(driver, request, error, name));
+    else driver.answers.fail(request, failure(driver, request, error, name));
   } catch (other) {
     failed(name, 'the error cannot be told', other);
-    driver.channel.fail(request, {});
+    driver.answers.fail(request, {});
   }
 }
 
@@ -108,7 +108,7 @@ function facts(error: McpError): Failure {
 
 function ask(driver: Driver, request: number, { requests, state }: InputRequired): void {
   const questions = Object.entries(requests).map(([key, one]) => ({ key, ...question(one) }));
-  driver.channel.ask(request, questions, state === undefined ? undefined : json(state));
+  driver.answers.ask(request, questions, state === undefined ? undefined : json(state));
 }
 
 function question(request: InputRequest): Omit<Question, 'key'> {

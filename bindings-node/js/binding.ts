@@ -4,20 +4,31 @@ import path from 'node:path';
 import type * as Binding from '../binding.js';
 
 export type {
+  Admitted,
+  Answers,
   Channel,
   Edit,
+  Endpoint,
   Entry,
+  Exchange,
   Failure,
   Found,
   Gather,
+  HttpFields,
+  HttpServer,
+  Identified,
   NativeFunction,
   Question,
   Quick,
+  QuickInput,
+  Refusal,
   RequestFields,
   Resource as ResourceFields,
+  ResponseHead,
   Server,
   ServerFields,
   TemplateFields,
+  Turned,
 } from '../binding.js';
 
 const NAME = 'mcp-resources';

@@ -74,22 +74,25 @@ export class Context {
   /** Logs to the client: `ctx.log('info', …)` or `ctx.log.info(…)`. */
   get log(): Log {
     this.#log ??= logOf((level, data, logger) =>
-      translated(() => this.#driver.channel.log(this.#request, level, data, logger)),
+      translated(() => this.#driver.answers.log(this.#request, level, data, logger)),
     );
     return this.#log;
   }
 
   /** Tells the client, if it asked for that, how far the handler is. `progress` must grow. */
   progress(progress: number, total?: number, message?: string): void {
-    this.#driver.channel.progress(this.#request, progress, total, message);
+    this.#driver.answers.progress(this.#request, progress, total, message);
   }
 
   /**
-   * Asks a client of a legacy revision: its result.
-   * @throws {AskFailed} rejects with it: the client cannot be asked, does not answer, or refuses.
+   * Sends a request to a client of a legacy revision, such as `sampling/createMessage`, and waits for its result. One of
+   * 2026-07-28 is asked with `InputRequired`.
+   *
+   * @throws {AskFailed} it cannot be asked, did not answer, or refused.
    */
-  ask(method: string, params: JsonObject = {}): Promise<JsonObject> {
-    return this.#driver.ask(method, JSON.stringify(params));
+  async ask(method: string, params: JsonObject = {}): Promise<JsonObject> {
+    const ask = translated(() => this.#driver.answers.askClient(this.#request, method, JSON.stringify(params)));
+    return this.#driver.replied(ask) as Promise<JsonObject>;
   }
 
   get #fields(): RequestFields | null {

@@ -1,11 +1,10 @@
-/** What the compiled part asks of an event loop, for one client. */
-import { binding, type Channel, type Quick, type Server } from './binding.js';
-import { AskFailed, translated } from './errors.js';
+/** What the compiled part asks of an event loop: for one client, or for all clients of an HTTP endpoint. */
+import { type Answers, binding, type Channel, type Quick, type QuickInput, type Server } from './binding.js';
+import { AskFailed } from './errors.js';
 import { held, misused } from './log.js';
-import type { JsonObject } from './results.js';
 import { Watchdog, type Work } from './watchdog.js';
 
-/** What the event loop must do: the numbers of `bindings-node/src/link.rs`. */
+/** What the event loop must do: the numbers of `bindings-node/src/peer.rs`. */
 const READ = 0;
 const OUTPUT = 1;
 const ALARM = 2;
@@ -16,8 +15,21 @@ const CANCELLED = 6;
 const LOG_HELD = 7;
 const LOG_MISUSE = 8;
 const REPLIED = 9;
+const REFUSED = 10;
+const WORK = 11;
+const RING = 12;
+const VERIFY = 13;
 
-/** The clients of one server, by the numbers that functions are called with. */
+/** What the compiled part calls: what must be done, a number, and a text. */
+export type Drive = (need: number, value: number, text: string | null) => void;
+
+/** Who waits for the answer of a client. */
+interface Asker {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (why: AskFailed) => void;
+}
+
+/** The drivers of one server, by the numbers that functions are called with. */
 export class Peers {
   readonly #drivers: (Driver | undefined)[] = [];
 
@@ -40,42 +52,34 @@ export class Peers {
   }
 }
 
-/** One client. Subclasses say where input comes from and where output goes. */
-export class Driver {
-  readonly channel: Channel;
-  /** What is called with each message. */
-  readonly quick: Quick;
-  /** Whether the channel is closed. */
+/** What handlers answer with, and what they wait for. */
+export abstract class Driver {
+  /** What handlers answer with. */
+  abstract readonly answers: Answers;
+  /** The same, for what is called with each message. */
+  abstract readonly quick: Quick;
+  /** Whether it is closed. */
   isReleased = false;
+  protected readonly watchdog = new Watchdog();
   readonly #peers: Peers;
   readonly #number: number;
-  readonly #watchdog = new Watchdog();
   readonly #cancelled = new Map<number, (() => void)[]>();
-  readonly #asks = new Map<number, { resolve: (result: JsonObject) => void; reject: (error: AskFailed) => void }>();
+  readonly #asked = new Map<number, Asker>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `buffer` is what input is read into, for `quick.received`. */
-  constructor(server: Server, peers: Peers, { stdio = false, delivers = true, buffer = new Uint8Array() } = {}) {
+  constructor(peers: Peers) {
     this.#peers = peers;
     this.#number = peers.join(this);
-    try {
-      const drive = (need: number, value: number, text: string | null) => this.#drive(need, value, text);
-      this.channel = new binding.Channel(server, this.#number, drive, stdio, delivers);
-      this.quick = this.channel.quick(buffer);
-    } catch (error) {
-      peers.leave(this.#number);
-      throw error;
-    }
   }
 
   /** A handler is at work that has not answered. */
   suspended(work: Work): void {
-    this.#watchdog.watch(work);
+    this.watchdog.watch(work);
   }
 
   /** A suspended handler is done. */
   resumed(request: number, work: Work): void {
-    this.#watchdog.done(work);
+    this.watchdog.done(work);
     if (this.#cancelled.size > 0) this.#cancelled.delete(request);
   }
 
@@ -86,22 +90,111 @@ export class Driver {
     else before.push(callback);
   }
 
-  /** Asks a client of a legacy revision: its result, or `AskFailed`. */
-  ask(method: string, params: string): Promise<JsonObject> {
-    return new Promise((resolve, reject) => {
-      const ask = translated(() => this.channel.request(method, params));
-      this.#asks.set(ask, { resolve, reject });
-    });
+  /** What the client answers to this question. */
+  replied(ask: number): Promise<unknown> {
+    return new Promise((resolve, reject) => this.#asked.set(ask, { resolve, reject }));
   }
 
-  /** Closes the channel: what is in flight is cancelled. */
+  /** Serves nobody any longer. Subclasses close what they drive. */
   release(): void {
     this.isReleased = true;
     clearTimeout(this.#timer);
-    this.#watchdog.stop();
-    this.channel.close();
+    this.watchdog.stop();
     this.#cancelled.clear();
+    for (const ask of [...this.#asked.keys()]) this.#reply(ask, null);
     this.#peers.leave(this.#number);
+  }
+
+  /** Connects the compiled part, with the number of this driver; it is not to be left behind if that fails. */
+  protected connect<T>(make: (number: number, drive: Drive) => T): T {
+    try {
+      return make(this.#number, (need, value, text) => this.#drive(need, value, text));
+    } catch (error) {
+      this.#peers.leave(this.#number);
+      throw error;
+    }
+  }
+
+  /** What only some drivers are asked for. */
+  protected abstract need(need: number, value: number, text: string): void;
+
+  /** It is time. */
+  protected abstract ring(): void;
+
+  /** Rings after a while, instead of when it was asked to before. */
+  protected alarm(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.ring(), milliseconds).unref();
+  }
+
+  #drive(need: number, value: number, text: string | null): void {
+    switch (need) {
+      case ALARM:
+        this.alarm(value);
+        break;
+      case CANCELLED:
+        for (const callback of this.#cancelled.get(value) ?? []) callback();
+        this.#cancelled.delete(value);
+        break;
+      case LOG_HELD:
+        this.watchdog.excuse();
+        held(text ?? '', value);
+        break;
+      case LOG_MISUSE:
+        misused(text ?? '');
+        break;
+      case REPLIED:
+        this.#reply(value, text);
+        break;
+      case REFUSED:
+        this.#refuse(value, text ?? '{}');
+        break;
+      default:
+        this.need(need, value, text ?? '');
+    }
+  }
+
+  #reply(ask: number, result: string | null): void {
+    const asker = this.#asker(ask);
+    if (result === null) asker?.reject(new AskFailed('the client did not answer'));
+    else asker?.resolve(JSON.parse(result));
+  }
+
+  #refuse(ask: number, error: string): void {
+    const { message, code } = JSON.parse(error) as { message?: string; code?: number };
+    this.#asker(ask)?.reject(new AskFailed(`the client refused: ${message}`, code));
+  }
+
+  #asker(ask: number): Asker | undefined {
+    const asker = this.#asked.get(ask);
+    this.#asked.delete(ask);
+    return asker;
+  }
+}
+
+/** One client. Subclasses say where input comes from and where output goes. */
+export class PipeDriver extends Driver {
+  readonly channel: Channel;
+  readonly answers: Answers;
+  readonly quick: Quick;
+  /** What is called with each message. */
+  readonly input: QuickInput;
+
+  /** `buffer` is what input is read into, for `input.received`. */
+  constructor(server: Server, peers: Peers, { stdio = false, delivers = true, buffer = new Uint8Array() } = {}) {
+    super(peers);
+    this.channel = this.connect((number, drive) => new binding.Channel(server, number, drive, stdio, delivers));
+    this.answers = this.channel.answers;
+    this.quick = this.answers.quick();
+    this.input = this.channel.quick(buffer);
+  }
+
+  /** Closes the channel: what is in flight is cancelled. */
+  override release(): void {
+    this.isReleased = true;
+    this.watchdog.stop();
+    this.channel.close();
+    super.release();
   }
 
   /** Reads input, or no longer. */
@@ -110,10 +203,8 @@ export class Driver {
   /** There is something to take. */
   protected output(): void {}
 
-  /** Calls `timer` after a while, instead of when it was asked to before. */
-  protected alarm(milliseconds: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.channel.timer(), milliseconds).unref();
+  protected override ring(): void {
+    this.channel.timer();
   }
 
   /** Flushes: once this turn of the loop has done its work, or already once settled promises have answered. */
@@ -128,52 +219,35 @@ export class Driver {
   /** After the end: nothing is in flight, and all is written. */
   protected idle(): void {}
 
-  readonly #flush = (): void => this.quick.flush();
-
-  #reply(isResult: boolean, ask: number, text: string | null): void {
-    const waiting = this.#asks.get(ask);
-    this.#asks.delete(ask);
-    if (text === null) waiting?.reject(new AskFailed('the client did not answer'));
-    else if (isResult) waiting?.resolve(JSON.parse(text));
-    else {
-      const { message, code } = JSON.parse(text);
-      waiting?.reject(new AskFailed(`the client refused: ${message}`, code));
-    }
+  protected override need(need: number, value: number): void {
+    if (need === READ) this.read(value === 1);
+    else if (need === OUTPUT) this.output();
+    else if (need === FLUSH) this.soon(value === 1);
+    else if (need === ENDED) this.ended();
+    else if (need === IDLE) this.idle();
   }
 
-  #drive(need: number, value: number, text: string | null): void {
-    switch (need) {
-      case READ:
-        this.read(value === 1);
-        break;
-      case OUTPUT:
-        this.output();
-        break;
-      case ALARM:
-        this.alarm(value);
-        break;
-      case FLUSH:
-        this.soon(value === 1);
-        break;
-      case ENDED:
-        this.ended();
-        break;
-      case IDLE:
-        this.idle();
-        break;
-      case CANCELLED:
-        for (const callback of this.#cancelled.get(value) ?? []) callback();
-        this.#cancelled.delete(value);
-        break;
-      case LOG_HELD:
-        this.#watchdog.excuse();
-        held(text ?? '', value);
-        break;
-      case LOG_MISUSE:
-        misused(text ?? '');
-        break;
-      default:
-        this.#reply(need === REPLIED, value, text);
-    }
+  readonly #flush = (): void => this.input.flush();
+}
+
+/** All clients of an HTTP endpoint. */
+export abstract class WebDriver extends Driver {
+  protected override need(need: number, value: number, text: string): void {
+    if (need === RING) this.rung(value);
+    else if (need === WORK) queueMicrotask(() => this.work());
+    else if (need === VERIFY) this.verify(value, text);
+    else if (need === ENDED) this.ended();
   }
+
+  /** Does what was left for the loop. */
+  protected abstract work(): void;
+
+  /** There is something to deliver on this response. */
+  protected rung(_response: number): void {}
+
+  /** A token is to be verified. */
+  protected verify(_asked: number, _token: string): void {}
+
+  /** The server has stopped. */
+  protected ended(): void {}
 }

@@ -173,10 +173,12 @@ function translate(error: Thrown): Error {
       return new InvalidTemplate(error.message, error.template ?? '', Number(error.offset));
     case 'TemplateConflict':
       return new TemplateConflict(error.message, error.template ?? '', error.other ?? '');
-    case 'AskFailed':
-      return new AskFailed(error.message);
     case 'SizeExceeded':
       return new SizeExceeded(Number(error.limit));
+    case 'AskFailed':
+      return new AskFailed(error.message);
+    case 'System':
+      return error;
     case undefined:
       return /^InvalidArg$|Expected$/.test(error.code ?? '') ? new TypeError(error.message) : error;
     default:

@@ -11,6 +11,7 @@
  * await server.run();
  * ```
  */
+export { type Auth, InvalidToken, type Verified } from './auth.js';
 export { Context } from './context.js';
 export {
   AccessDenied,
@@ -29,6 +30,7 @@ export {
   SizeExceeded,
   TemplateConflict,
 } from './errors.js';
+export type { FetchHandler } from './fetch.js';
 export {
   type Completer,
   type Listable,
@@ -39,11 +41,14 @@ export {
   type ResourceOptions,
 } from './handler.js';
 export type { Log, LogLevel } from './log.js';
+export type { NodeHandler } from './node-handler.js';
 export type {
   AnyParameter,
   Details,
+  HttpOptions,
   Icon,
   Limits,
+  ListenOptions,
   Param,
   Resource,
   ServerInfo,
@@ -68,7 +73,14 @@ export {
   Sample,
 } from './results.js';
 export type { StandardIssue, StandardResult, StandardSchema } from './schema.js';
-export { type Lists, type Method, type MethodOptions, ResourceServer, type ResourceSource } from './server.js';
+export {
+  type Lists,
+  type Method,
+  type MethodOptions,
+  ResourceServer,
+  type ResourceSource,
+  type RunOptions,
+} from './server.js';
 export type { Stream } from './streams.js';
 export type { Expandable, TemplateValue, VariableName, Variables } from './template-types.js';
 export {

@@ -52,3 +52,8 @@ export function stalled(names: string, milliseconds: number): void {
 export function warned(server: string, warning: string): void {
   console.warn(`mcp-resources: ${server}: ${warning}`);
 }
+
+/** A token could not be verified: whether it is valid is not known. */
+export function unverified(error: unknown): void {
+  console.error('mcp-resources: a token could not be verified', error);
+}

@@ -1,5 +1,6 @@
 /** What a server and its resources are described with. */
-import type { ResourceFields } from './binding.js';
+import { type Auth, authFields } from './auth.js';
+import type { HttpFields, ResourceFields } from './binding.js';
 import type { AnyFunction } from './functions.js';
 import type { CacheHint, CacheScope, JsonObject } from './results.js';
 import type { StandardSchema } from './schema.js';
@@ -204,6 +205,36 @@ export interface Param {
 /** What is known of a variable: in our words, or a schema of zod, valibot, arktype or any library of that interface. */
 export type AnyParameter = Param | StandardSchema;
 
+/** The options of an HTTP endpoint. The defaults are those of a server for this machine alone. */
+export interface HttpOptions {
+  /** Where the endpoint is. Default `/mcp`. */
+  readonly path?: string;
+  /** A path that answers 200 while the server lives. Default: none. */
+  readonly health?: string | null;
+  /** Which `Host` headers are accepted: names, or names with ports. Default `loopback`. */
+  readonly hosts?: 'loopback' | '*' | readonly string[];
+  /** Which `Origin` headers are accepted, such as `https://app.example.com`. Default `loopback`. */
+  readonly origins?: 'loopback' | '*' | readonly string[];
+  /** Whether pages of the accepted origins may ask from a browser. Default `false`. */
+  readonly cors?: boolean;
+  /** Whether requests are answered with JSON, with a stream of events, or with what fits. Default `either`. */
+  readonly answers?: 'either' | 'json' | 'events';
+  /** After how many milliseconds a stream is broken off, and when the client is to come back. Default: never. */
+  readonly polling?: readonly [afterMs: number, retryMs: number] | null;
+  /** What bearer tokens must be. Default: nobody is asked for one. */
+  readonly auth?: Auth;
+}
+
+/** How `ResourceServer.run` serves HTTP. */
+export interface ListenOptions extends HttpOptions {
+  /** The address to listen at. Default: this machine alone. */
+  readonly host?: string;
+  /** The port; 0 is any free one. Default 8000. */
+  readonly port?: number;
+  /** Called with the URL when connections are taken. Default: the URL is told on standard error. */
+  readonly onListening?: (url: string) => void;
+}
+
 const DETAILS = [
   'name',
   'title',
@@ -238,6 +269,25 @@ const SERVER_OPTIONS = [
   'keys',
   'extensions',
 ] as const satisfies readonly (keyof ServerOptions)[];
+
+const HTTP_OPTIONS = [
+  'path',
+  'health',
+  'hosts',
+  'origins',
+  'cors',
+  'answers',
+  'polling',
+  'auth',
+] as const satisfies readonly (keyof HttpOptions)[];
+
+/** The options of an HTTP endpoint as the compiled part takes them. */
+export function httpFields(options: HttpOptions): HttpFields {
+  refuseUnknown(options, HTTP_OPTIONS);
+  const { auth, ...rest } = options;
+  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined && value !== null));
+  return { ...given, ...(auth && { auth: authFields(auth) }) } as HttpFields;
+}
 
 /** Refuses options of a server that there are not. */
 export function checkServerOptions(options: ServerOptions): void {

@@ -3,20 +3,26 @@ import { randomBytes } from 'node:crypto';
 import { binding, type Edit, type NativeFunction, type Server } from './binding.js';
 import type { Context } from './context.js';
 import { Peers } from './driver.js';
+import { Endpoint } from './endpoint.js';
 import { translated } from './errors.js';
+import { type FetchHandler, fetchHandler } from './fetch.js';
 import { type AnyFunction, method, reader } from './functions.js';
 import { type Reader, ResourceHandler, type ResourceOptions } from './handler.js';
 import { warned } from './log.js';
+import { type NodeHandler, nodeHandler } from './node-handler.js';
 import {
   type AnyParameter,
   checkServerOptions,
   describe,
+  type HttpOptions,
+  type ListenOptions,
   nameOf,
   type Resource,
   type ServerInfo,
   type ServerOptions,
 } from './options.js';
 import type { JsonObject, MethodResult } from './results.js';
+import type { Ending } from './signals.js';
 import type { Variables } from './template-types.js';
 import type { Variable } from './templates.js';
 
@@ -54,6 +60,12 @@ export interface MethodOptions {
   readonly lists?: 'tools' | 'prompts';
 }
 
+/** What `ResourceServer.run` serves. */
+export interface RunOptions {
+  /** Streamable HTTP. Default: standard input and output. */
+  readonly http?: ListenOptions;
+}
+
 /** Answers a method that is not ours: called with its params, returns the members of the result. */
 export type Method = (params: JsonObject, ctx: Context) => MethodAnswer | PromiseLike<MethodAnswer>;
 /** What a method may return: nothing is an empty object. */
@@ -70,6 +82,8 @@ export class ResourceServer {
   readonly peers = new Peers();
   readonly #readers = new WeakMap<AnyFunction, Map<boolean, NativeFunction>>();
   readonly #warned = new Set<string>();
+  /** What ends what serves. */
+  readonly #stops = new Set<() => void>();
   #batch: Edit[] | undefined;
   #isServing = false;
 
@@ -193,23 +207,76 @@ export class ResourceServer {
   }
 
   /**
-   * Serves standard input and output until the client closes its end, or SIGTERM or SIGINT comes.
+   * Serves until SIGTERM or SIGINT comes, `close` is called or, on standard input and output, the client closes its end.
+   * What is in flight may finish within `Limits.grace`.
    *
-   * Takes descriptors 0 and 1 away from everything else in the process. What else keeps the process alive then is the
-   * program's own affair after the end of input; after a signal, or with a handler that does not hear that it was
-   * cancelled, the process ends.
+   * Without `http` it serves standard input and output, and takes descriptors 0 and 1 away from everything else in the
+   * process. What else keeps the process alive then is the program's own affair after the end of input; after a signal, or
+   * with a handler that does not hear that it was cancelled, the process ends.
+   *
+   * @param options - `http`: serves Streamable HTTP, on threads of its own; handlers run on the event loop.
+   * @throws {RegistrationError} an option has a value that is not allowed.
    */
-  async run(): Promise<void> {
+  async run({ http }: RunOptions = {}): Promise<void> {
+    if (http !== undefined) {
+      const { serve } = await import('./http.js');
+      await serve(this.native, this.peers, http, this.#ending);
+      return;
+    }
     const { serve } = await import('./stdio.js');
-    await this.#serve(() => serve(this.native, this.peers, { signals: true }));
+    await this.#serve(() => serve(this.native, this.peers, { signals: true, ending: this.#ending }));
   }
 
   /**
-   * The same without signals. When `signal` is aborted, it ends as if the client had closed its end.
+   * Standard input and output without signals. When `signal` is aborted, it ends as if the client had closed its end.
    */
   async serveStdio({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     const { serve } = await import('./stdio.js');
-    await this.#serve(() => serve(this.native, this.peers, { signals: false, ...(signal && { signal }) }));
+    const options = { signals: false, ending: this.#ending, ...(signal && { signal }) };
+    await this.#serve(() => serve(this.native, this.peers, options));
+  }
+
+  /**
+   * A handler of requests for `node:http` and what is built on it, such as Express.
+   *
+   * `path` is what follows the path that the handler is mounted at. A body that was read before is taken from
+   * `request.body`.
+   *
+   * @throws {RegistrationError} an option has a value that is not allowed.
+   */
+  nodeHandler(options: HttpOptions = {}): NodeHandler {
+    return nodeHandler(this.#endpoint(options));
+  }
+
+  /**
+   * A handler of requests of the Fetch API, such as Hono, Bun and Deno take.
+   *
+   * @throws {RegistrationError} an option has a value that is not allowed.
+   */
+  fetch(options: HttpOptions = {}): FetchHandler {
+    return fetchHandler(this.#endpoint(options));
+  }
+
+  /**
+   * Ends what serves: listens end with their results, `run` as after a signal; the sessions of handlers end, and what is
+   * in flight there is cancelled.
+   */
+  close(): void {
+    this.native.shutdown();
+    for (const stop of [...this.#stops]) stop();
+  }
+
+  #endpoint(options: HttpOptions): Endpoint {
+    const endpoint = new Endpoint(this.native, this.peers, options);
+    this.#stops.add(() => endpoint.close());
+    return endpoint;
+  }
+
+  get #ending(): Ending {
+    return (stop) => {
+      this.#stops.add(stop);
+      return () => void this.#stops.delete(stop);
+    };
   }
 
   async #serve(serve: () => Promise<void>): Promise<void> {

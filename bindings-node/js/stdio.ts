@@ -7,16 +7,16 @@ import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import tty from 'node:tty';
 import type { Channel, Server } from './binding.js';
-import { Driver, type Peers } from './driver.js';
+import { type Peers, PipeDriver } from './driver.js';
+import { type Ending, exitAfter, onSignals } from './signals.js';
 
 const CHUNK = 65_536;
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** Serves until the end of input, a signal, or `signal`; then lets what is in flight finish. */
 export async function serve(
   server: Server,
   peers: Peers,
-  { signals, signal }: { readonly signals: boolean; readonly signal?: AbortSignal },
+  { signals, ending, signal }: { readonly signals: boolean; readonly ending: Ending; readonly signal?: AbortSignal },
 ): Promise<void> {
   const driver = new Stdio(server, peers);
   let mayLinger = true;
@@ -25,7 +25,8 @@ export async function serve(
     driver.interrupt();
   };
   const stop = (): void => driver.stop();
-  if (signals) for (const name of SIGNALS) process.once(name, interrupt);
+  const release = signals ? onSignals(interrupt) : undefined;
+  const leave = ending(() => driver.interrupt());
   if (signal?.aborted) stop();
   signal?.addEventListener('abort', stop);
   try {
@@ -34,20 +35,13 @@ export async function serve(
     if (signals && !isOver) mayLinger = false;
   } finally {
     signal?.removeEventListener('abort', stop);
-    for (const name of SIGNALS) process.removeListener(name, interrupt);
+    release?.();
+    leave();
     if (!mayLinger) exitAfter(server.grace);
   }
 }
 
-/**
- * Ends a process that was told to, or whose handlers did not hear that they were cancelled, if something would keep it
- * alive.
- */
-function exitAfter(milliseconds: number): void {
-  setTimeout(() => process.exit(), milliseconds).unref();
-}
-
-class Stdio extends Driver {
+class Stdio extends PipeDriver {
   /** Resolved when no further input is wanted. */
   readonly stopping: Promise<void>;
   readonly #server: Server;
@@ -67,7 +61,7 @@ class Stdio extends Driver {
     this.#idle = new Promise((resolve) => {
       this.#rest = resolve;
     });
-    this.#input = new Input(this.channel, this.quick.received, buffer);
+    this.#input = new Input(this.channel, this.input.received, buffer);
   }
 
   /** No further input is wanted. */

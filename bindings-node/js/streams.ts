@@ -25,10 +25,10 @@ export function isStream(value: unknown): value is Stream {
 
 /** Takes all chunks, as long as somebody waits for them, and answers. Throws or rejects with what the stream does. */
 export function gather(driver: Driver, request: number, stream: Stream, name: string): Promise<void> | undefined {
-  const { channel } = driver;
-  const gathered = channel.gather(request);
+  const { answers } = driver;
+  const gathered = answers.gather(request);
   const push = (chunk: Chunk) => translated(() => gathered?.push(bytes(chunk)));
-  const finish = () => (gathered === null ? channel.fail(request, {}) : channel.gathered(request, gathered));
+  const finish = () => (gathered === null ? answers.fail(request, {}) : answers.gathered(request, gathered));
   if (Symbol.iterator in stream) {
     for (const chunk of stream as Iterable<Chunk>) push(chunk);
     finish();

@@ -8,7 +8,7 @@
  * ```
  */
 import { binding } from './binding.js';
-import { Driver, type Peers } from './driver.js';
+import { type Peers, PipeDriver } from './driver.js';
 import { translated } from './errors.js';
 import { Completion, Contents } from './results.js';
 import type { ResourceServer } from './server.js';
@@ -117,7 +117,7 @@ export class Client {
   /** What the server says of itself: the result of the handshake, or of discovery. */
   serverInfo: Json = {};
   readonly #words: InstanceType<typeof Words>;
-  readonly #driver: Driver;
+  readonly #driver: PipeDriver;
   readonly #answers = new Map<number, Answer>();
   readonly #waiting = new Set<Waiting>();
   #notifications: Notification[] = [];
@@ -343,7 +343,7 @@ export class Client {
  */
 export class Connection {
   readonly #server: Server;
-  readonly #driver: Driver;
+  readonly #driver: PipeDriver;
   #now: readonly [tick: number, unix: number];
   #isClosed = false;
 
@@ -411,7 +411,7 @@ export class Connection {
 }
 
 /** The loop behind a channel whose output is taken in the same process. */
-class Memory extends Driver {
+class Memory extends PipeDriver {
   readonly #output: () => void;
 
   constructor(server: Server, peers: Peers, output: () => void) {
@@ -425,7 +425,7 @@ class Memory extends Driver {
 }
 
 /** The same, where time stands still and output waits to be taken. */
-class Still extends Driver {
+class Still extends PipeDriver {
   protected override alarm(): void {}
 
   protected override soon(): void {}

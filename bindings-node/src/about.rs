@@ -1,10 +1,7 @@
 //! What a handler may ask of its request, kept while the request waits. Its buffers serve one request after another.
 
-use crate::function::Callee;
-use crate::link::token_number;
-use mcp_resources::connection::{Caller, RequestToken};
+use mcp_resources::connection::Caller;
 use napi_derive::napi;
-use std::sync::Arc;
 
 /// How much of a buffer is kept for the next request.
 const KEPT: usize = 1024;
@@ -12,8 +9,8 @@ const KEPT: usize = 1024;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct About {
-    request: f64,
-    callee: Option<Arc<Callee>>,
+    /// Whether it is a request that waits.
+    is_there: bool,
     revision: &'static str,
     texts: [Text; 6],
 }
@@ -46,11 +43,11 @@ pub struct RequestFields {
 
 impl About {
     /// Forgets the request before and begins with this one.
-    pub(crate) fn begin(&mut self, request: RequestToken, callee: &Arc<Callee>, caller: Option<&Caller<'_>>) {
-        self.request = token_number(request);
-        self.callee = Some(callee.clone());
+    pub(crate) fn begin(&mut self, caller: Option<&Caller<'_>>) {
+        self.is_there = true;
         self.revision = caller.map_or("", |caller| caller.revision.as_str());
-        let [_, principal, client_info, meta, ..] = &mut self.texts;
+        let [uri, principal, client_info, meta, ..] = &mut self.texts;
+        uri.set(None);
         principal.set(caller.map(|caller| caller.principal.id()));
         client_info.set(caller.and_then(|caller| caller.client_info.as_str()));
         meta.set(caller.and_then(|caller| caller.meta.as_ref()).map(|meta| meta.raw()));
@@ -69,19 +66,15 @@ impl About {
         own_state.set(state.map(String::from_utf8_lossy).as_deref());
     }
 
-    /// The request is over, if it is this one. Gives the function that was to answer it.
-    pub(crate) fn end(&mut self, request: RequestToken) -> Option<Arc<Callee>> {
-        if !self.is_of(token_number(request)) {
-            return None;
-        }
-        self.request = -1.0;
+    /// The request is over.
+    pub(crate) fn end(&mut self) {
+        self.is_there = false;
         self.texts.iter_mut().for_each(|text| text.set(None));
-        self.callee.take()
     }
 
     /// What is known of a request; `None` if it is over.
-    pub(crate) fn fields(&self, request: f64) -> Option<RequestFields> {
-        if !self.is_of(request) {
+    pub(crate) fn fields(&self) -> Option<RequestFields> {
+        if !self.is_there {
             return None;
         }
         let [uri, principal, client_info, meta, inputs, state] = &self.texts;
@@ -94,13 +87,6 @@ impl About {
             inputs: inputs.get(),
             state: state.get(),
         })
-    }
-}
-
-impl About {
-    /// Whether it is of this request; both are whole numbers.
-    fn is_of(&self, request: f64) -> bool {
-        (self.request - request).abs() < 0.5
     }
 }
 

@@ -1,12 +1,11 @@
 //! What a handler says: its answer, and what it reports before. Reports and answers to a request that nobody waits for
 //! are dropped.
 
-use crate::channel::Channel;
+use crate::calls;
 use crate::error::{raise, unusable};
-use crate::link::token_of;
 use crate::options::unsigned;
+use crate::peer::Requests;
 use crate::resource::{CacheHint, Resource};
-use crate::server::number;
 use mcp_resources::connection as core;
 use mcp_resources::connection::{Answer, Body, Contents, InputAsk, InputRequest, LogLevel, ReadResult};
 use mcp_resources::error::ReadError;
@@ -15,6 +14,7 @@ use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// One of the contents: a text or bytes.
 #[napi(object, object_to_js = false)]
@@ -70,12 +70,16 @@ pub struct Failure {
     pub data: Option<String>,
 }
 
+/// See the module: for the handlers of one driver.
+#[napi]
+pub struct Answers(pub(crate) Rc<dyn Requests>);
+
 /// What the chunks of an answer are pushed into.
 #[napi]
 pub struct Gather(RefCell<Option<core::Gather>>, Env);
 
 #[napi]
-impl Channel {
+impl Answers {
     /// Answers a read.
     #[napi(catch_unwind)]
     pub fn contents(&self, request: f64, entries: Vec<Entry>, cache: Option<CacheHint>) -> Result<()> {
@@ -142,10 +146,8 @@ impl Channel {
     /// What chunks are pushed into; `null` if nobody waits for them.
     #[napi(catch_unwind)]
     pub fn gather(&self, request: f64) -> Option<Gather> {
-        self.link
-            .pipe
-            .gather(token_of(request))
-            .map(|gather| Gather(RefCell::new(Some(gather)), self.link.env))
+        let (peer, token) = self.0.clone().find(request)?;
+        peer.gather(token).map(|gather| Gather(RefCell::new(Some(gather)), peer.shared().env))
     }
 
     /// Tells the client, if it asked for that, how far the handler is.
@@ -157,10 +159,9 @@ impl Channel {
         total: Option<f64>,
         message: Option<String>,
     ) -> Result<()> {
-        self.link.pipe.report_in_place(token_of(request), |reply, now| {
-            reply.progress(progress, total, message.as_deref(), now)
-        });
-        self.link.appended()
+        let Some((peer, token)) = self.0.clone().find(request) else { return Ok(()) };
+        peer.report(token, &mut |reply, now| reply.progress(progress, total, message.as_deref(), now));
+        peer.appended()
     }
 
     /// Logs to the client, if it asked for that; `data` is JSON text.
@@ -168,24 +169,26 @@ impl Channel {
     pub fn log(&self, request: f64, level: String, data: String, logger: Option<String>) -> Result<()> {
         let level = LogLevel::parse(&level)
             .ok_or_else(|| unusable(format!("{level:?} is no level of a log message")))?;
-        self.link
-            .pipe
-            .report_in_place(token_of(request), |reply, _| reply.log(level, logger.as_deref(), &data));
-        self.link.appended()
+        let Some((peer, token)) = self.0.clone().find(request) else { return Ok(()) };
+        peer.report(token, &mut |reply, _| reply.log(level, logger.as_deref(), &data));
+        peer.appended()
     }
 
-    /// Asks a client of a legacy revision; the params are JSON text. Gives the number that its answer comes with.
+    /// Sends a request to a legacy client; `params` is JSON text. The number of the question, for the driver.
     #[napi(catch_unwind)]
-    pub fn request(&self, method: String, params: String) -> Result<f64> {
-        let asked = self.link.pipe.ask(&method, &params);
-        let ask = asked.map_err(|why| raise(&self.link.env, "AskFailed", why.to_string(), &[]))?;
-        self.link.appended()?;
-        Ok(number(ask.0))
+    pub fn ask_client(&self, env: &Env, request: f64, method: String, params: String) -> Result<f64> {
+        let failed = |why: String| raise(env, "AskFailed", why, &[]);
+        let found = self.0.clone().find(request);
+        let (peer, _) = found.ok_or_else(|| failed("the request is over".into()))?;
+        let asked = peer.shared().ask(&*peer, &method, &params).map_err(|why| failed(why.to_string()))?;
+        peer.appended()?;
+        Ok(asked)
     }
 
     fn answer(&self, request: f64, answer: Answer<'_>) -> Result<()> {
-        self.link.respond(token_of(request), answer)?;
-        self.link.appended()
+        let Some((peer, token)) = self.0.clone().find(request) else { return Ok(()) };
+        calls::respond(&peer, token, answer)?;
+        peer.appended()
     }
 }
 

@@ -1,164 +1,86 @@
 //! From an event of the core to the author's function.
 
-use crate::about::About;
-use crate::function::{Arguments, Callee};
-use crate::link::{Link, token_number};
-use crate::template::push_value;
-use mcp_resources::connection::{
-    Answer, CallRequest, CompletionRequest, Contents, Event, Events, ListRequest, ReadRequest, RequestToken,
-};
+use crate::function::Arguments;
+use crate::peer::{Need, Peer};
+use crate::request::{Request, Work};
+use mcp_resources::connection::{Answer, Contents, Events, RequestToken};
 use mcp_resources::error::ReadError;
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType};
+use std::borrow::Cow;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// Handles events, then those that came of them. A handler that answers at once has answered inside of this: what comes
 /// of that waits here, so that nothing recurses.
-pub(crate) fn handle_all(link: &Rc<Link>, events: Events<'_>) -> Result<()> {
-    let is_outermost = !link.is_handling.replace(true);
+pub(crate) fn handle_all(peer: &Rc<dyn Peer>, events: Events<'_>) -> Result<()> {
+    do_all(peer, events.into_iter().map(Work::of))
+}
+
+/// Does work, and what comes of it.
+pub(crate) fn do_all<'m>(peer: &Rc<dyn Peer>, work: impl IntoIterator<Item = Work<'m>>) -> Result<()> {
+    let shared = peer.shared();
+    let is_outermost = !shared.is_handling.replace(true);
     let mut result = Ok(());
-    for event in events {
-        result = handle(link, event).and(result);
+    for work in work {
+        result = do_one(peer, work).and(result);
     }
     if !is_outermost {
         return result;
     }
     loop {
-        let following = link.following.borrow_mut().pop();
-        let Some(event) = following else { break };
-        result = handle(link, event).and(result);
+        let following = shared.following.borrow_mut().pop();
+        let Some((peer, event)) = following else { break };
+        result = do_one(&peer, Work::of(event)).and(result);
     }
-    link.is_handling.set(false);
+    shared.is_handling.set(false);
     result
 }
 
-fn handle(link: &Rc<Link>, event: Event<'_>) -> Result<()> {
-    match event {
-        Event::Read(request) => read(link, &request),
-        Event::Complete(request) => complete(link, &request),
-        Event::List(request) => list(link, &request),
-        Event::Call(request) => call(link, &request),
-        Event::Cancelled(token) => link.cancelled(token),
-        Event::Replied { ask, answer } => link.replied(ask, answer),
-        // Nothing of the binding looks at who watches, or hears what is not ours.
-        Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => Ok(()),
+/// Answers a request. What comes of that is handled too.
+pub(crate) fn respond(peer: &Rc<dyn Peer>, token: RequestToken, answer: Answer<'_>) -> Result<()> {
+    let (shared, events) = (peer.shared(), peer.respond(token, answer)?);
+    if shared.is_handling.get() {
+        shared.following.borrow_mut().extend(events.into_iter().map(|event| (peer.clone(), event)));
+        return Ok(());
+    }
+    handle_all(peer, events)
+}
+
+fn do_one(peer: &Rc<dyn Peer>, work: Work<'_>) -> Result<()> {
+    match work {
+        Work::Ask(request) => ask(peer, request),
+        Work::Cancel(token) => {
+            let request = peer.number(token);
+            request.map_or(Ok(()), |request| peer.shared().drive(Need::Cancelled, request, None))
+        }
+        Work::Replied(ask, answer) => {
+            let answer = answer.map(|answer| answer.map(Cow::into_owned).map_err(Cow::into_owned));
+            peer.shared().replied((peer.connection(), ask), answer)
+        }
+        Work::Nothing => Ok(()),
     }
 }
 
-fn read(link: &Rc<Link>, request: &ReadRequest<'_>) -> Result<()> {
-    let Some(functions) = link.host.registry.get(request.handler) else {
-        return missing(link, request.token);
-    };
-    link.begin(request.token, |about| {
-        about.begin(request.token, &functions.reader, Some(&request.caller));
-        about.of(&request.uri);
-        about.round(request.inputs.map(|inputs| inputs.raw()), request.state.as_deref());
-    });
-    run(link, request.token, &functions.reader, |arguments| {
-        let Some(params) = &request.params else { return Ok(()) };
-        for variable in params.variables() {
-            match params.get(&variable.name) {
-                Some(value) => push_value(&link.env, arguments, value)?,
-                None => arguments.push_undefined(&link.env)?,
-            }
-        }
-        Ok(())
-    })
-}
-
-fn complete(link: &Rc<Link>, request: &CompletionRequest<'_>) -> Result<()> {
-    let functions = link.host.registry.get(request.handler);
-    let callee = functions.as_ref().and_then(|functions| functions.completers.get(&*request.variable));
-    let Some(callee) = callee else { return missing(link, request.token) };
-    link.begin(request.token, |about| about.begin(request.token, callee, Some(&request.caller)));
-    run(link, request.token, callee, |arguments| {
-        arguments.push_text(&link.env, &request.value)?;
-        for (name, value) in &request.arguments {
-            arguments.push_text(&link.env, name)?;
-            arguments.push_text(&link.env, value)?;
-        }
-        Ok(())
-    })
-}
-
-fn list(link: &Rc<Link>, request: &ListRequest<'_>) -> Result<()> {
-    let functions = link.host.registry.get(request.handler);
-    let callee = functions.as_ref().and_then(|functions| functions.lister.as_ref());
-    let Some(callee) = callee else { return missing(link, request.token) };
-    link.begin(request.token, |about| about.begin(request.token, callee, request.caller.as_ref()));
-    run(link, request.token, callee, |arguments| {
-        request.cursor.as_ref().map_or(Ok(()), |cursor| arguments.push_text(&link.env, cursor))
-    })
-}
-
-fn call(link: &Rc<Link>, request: &CallRequest<'_>) -> Result<()> {
-    let Some(functions) = link.host.registry.get(request.handler) else {
-        return missing(link, request.token);
-    };
-    link.begin(request.token, |about| {
-        about.begin(request.token, &functions.reader, Some(&request.caller));
-        about.round(request.inputs.map(|inputs| inputs.raw()), request.state.as_deref());
-    });
-    run(link, request.token, &functions.reader, |arguments| {
-        request.params.map_or(Ok(()), |params| arguments.push_text(&link.env, params.raw()))
-    })
-}
-
-/// What was to be called has been removed in the meantime.
-fn missing(link: &Rc<Link>, token: RequestToken) -> Result<()> {
-    link.respond(token, Answer::Failed(ReadError::NotFound))
-}
-
 /// Calls a function and, if it returns a text, answers with that.
-fn run(
-    link: &Rc<Link>,
-    token: RequestToken,
-    callee: &Arc<Callee>,
-    fill: impl FnOnce(&mut Arguments) -> Result<()>,
-) -> Result<()> {
-    let answered = link.env.run_in_scope(|| {
-        let mut arguments = Arguments::new(&link.env, link.peer, token_number(token))?;
-        fill(&mut arguments)?;
-        let value = callee.call(link, arguments)?;
+fn ask(peer: &Rc<dyn Peer>, mut request: Request<'_>) -> Result<()> {
+    let (shared, token) = (peer.shared(), request.token);
+    let functions = shared.host.registry.get(request.handler);
+    let Some(callee) = functions.as_ref().and_then(|functions| request.callee(functions)) else {
+        // What was to be called has been removed in the meantime.
+        return respond(peer, token, Answer::Failed(ReadError::NotFound));
+    };
+    let number = peer.begin(token, &callee, &mut |about| request.tell(about));
+    let env = &shared.env;
+    let answered = env.run_in_scope(|| {
+        let mut arguments = Arguments::new(env, shared.driver, number)?;
+        request.fill(env, &mut arguments)?;
+        let value = callee.call(shared, arguments)?;
         if value.get_type()? != ValueType::String {
             return Ok(());
         }
         let text = value.coerce_to_string()?.into_utf8()?;
-        link.respond(token, Answer::Contents(Contents::text(text.as_str()?).into()))
+        respond(peer, token, Answer::Contents(Contents::text(text.as_str()?).into()))
     });
     // What the runtime wraps a function in throws nothing: the stack or the memory is at its end.
-    answered.or_else(|_| link.respond(token, Answer::Failed(ReadError::Failed)))
-}
-
-impl Link {
-    /// Keeps what a handler may ask of a request.
-    fn begin(&self, token: RequestToken, begin: impl FnOnce(&mut About)) {
-        let mut abouts = self.abouts.borrow_mut();
-        let place = place(token);
-        if abouts.len() <= place {
-            abouts.resize_with(place + 1, About::default);
-        }
-        if let Some(about) = abouts.get_mut(place) {
-            begin(about);
-        }
-    }
-
-    /// Answers a request.
-    pub(crate) fn respond(self: &Rc<Self>, token: RequestToken, answer: Answer<'_>) -> Result<()> {
-        let outcome = self.pipe.respond(token, answer);
-        let callee = self.abouts.borrow_mut().get_mut(place(token)).and_then(|about| about.end(token));
-        let events = self.outcome(callee.as_ref().map_or("", |callee| &callee.name), outcome)?;
-        if self.is_handling.get() {
-            self.following.borrow_mut().extend(events);
-            return Ok(());
-        }
-        handle_all(self, events)
-    }
-}
-
-/// The place of a request among those that wait.
-#[expect(clippy::cast_possible_truncation, reason = "half of the number")]
-pub(crate) fn place(token: RequestToken) -> usize {
-    token.to_u64() as u32 as usize
+    answered.or_else(|_| respond(peer, token, Answer::Failed(ReadError::Failed)))
 }

@@ -1,6 +1,8 @@
 //! One client, for `js/driver.ts`: what the event loop calls.
 
+use crate::answer::Answers;
 use crate::link::Link;
+use crate::peer::Drive;
 use crate::server::{Server, number};
 use mcp_resources::transport::Stdio;
 use napi::bindgen_prelude::*;
@@ -19,20 +21,25 @@ pub struct Channel {
 
 #[napi]
 impl Channel {
-    /// Connects a client. `peer` is the number that functions are called with, `drive` is told what the event loop must
+    /// Connects a client. `driver` is the number that functions are called with, `drive` is told what the event loop must
     /// do, with the numbers of `js/driver.ts`.
     #[napi(catch_unwind, constructor)]
     pub fn new(
         server: &Server,
-        peer: u32,
-        #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")]
-        drive: FunctionRef<FnArgs<(u32, f64, Option<String>)>, Unknown<'static>>,
+        driver: u32,
+        #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")] drive: Drive,
         stdio: bool,
         delivers: bool,
     ) -> Result<Self> {
         let stdio = if stdio { Some(Stdio::take().map_err(system)?) } else { None };
-        let link = Link::new(server.host.clone(), (peer, drive), stdio, delivers)?;
+        let link = Link::new(server.host.clone(), (driver, drive), stdio, delivers)?;
         Ok(Self { link })
+    }
+
+    /// What its handlers answer with.
+    #[napi(catch_unwind, getter)]
+    pub fn answers(&self) -> Answers {
+        Answers(self.link.clone())
     }
 
     /// A descriptor to read from, which the caller closes.
@@ -81,9 +88,9 @@ impl Channel {
     #[napi(catch_unwind)]
     pub fn timer(&self) -> Result<()> {
         self.link.alarm.set(u64::MAX);
-        self.link.host.tick()?;
+        self.link.shared.host.tick()?;
         let outcome = self.link.pipe.tick();
-        self.link.work(self.link.outcome("", outcome)?)
+        self.link.work(self.link.outcome(outcome)?)
     }
 
     /// Cancels what is in flight.

@@ -1,6 +1,6 @@
 //! An author's function as the runtime wraps it: called with numbers and texts, it answers by its return value or later.
 
-use crate::link::Link;
+use crate::peer::Shared;
 use mcp_resources::transport::Number;
 use napi::bindgen_prelude::*;
 use napi::{Env, JsValue, sys};
@@ -58,13 +58,13 @@ impl Functions {
 
 impl Callee {
     /// Calls it; names it if it holds the event loop. The value lives as long as the handle scope around the call.
-    pub(crate) fn call(&self, link: &Link, arguments: Arguments) -> Result<Unknown<'static>> {
-        let function = self.call.borrow_back(&link.env)?;
+    pub(crate) fn call(&self, shared: &Shared, arguments: Arguments) -> Result<Unknown<'static>> {
+        let function = self.call.borrow_back(&shared.env)?;
         let start = Instant::now();
         let result = function.call(arguments);
         let held = start.elapsed();
         if held > HELD {
-            link.log_held(&self.name, held)?;
+            shared.log_held(&self.name, held)?;
         }
         result
     }
@@ -72,8 +72,8 @@ impl Callee {
 
 impl Arguments {
     /// Those that every call begins with.
-    pub(crate) fn new(env: &Env, peer: u32, request: f64) -> Result<Self> {
-        Ok(Self(vec![env.create_uint32(peer)?.raw(), env.create_double(request)?.raw()]))
+    pub(crate) fn new(env: &Env, driver: u32, request: f64) -> Result<Self> {
+        Ok(Self(vec![env.create_uint32(driver)?.raw(), env.create_double(request)?.raw()]))
     }
 
     pub(crate) fn push(&mut self, value: &Unknown<'_>) {

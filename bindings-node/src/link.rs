@@ -2,70 +2,35 @@
 //!
 //! Law: nothing is borrowed while JavaScript runs: a handler may call anything here.
 
-use crate::about::About;
+use crate::about::{About, RequestFields};
 use crate::calls;
+use crate::function::Callee;
+use crate::peer::{Drive, Need, Peer, Report, Requests, Shared};
 use crate::server::{Host, number};
-use mcp_resources::connection::{AskId, Event, Events, Outcome, RequestToken};
-use mcp_resources::jsonrpc::{Json, Lines};
+use mcp_resources::connection::{Answer, AskError, AskId, Events, Gather, Outcome, RequestToken};
+use mcp_resources::hub::ConnectionId;
+use mcp_resources::jsonrpc::Lines;
 use mcp_resources::now::Millis;
 use mcp_resources::transport::{Flushed, Pipe, Stdio};
-use napi::Env;
 use napi::bindgen_prelude::*;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Duration;
+use std::sync::Arc;
 
 /// Output beyond this is written without waiting for the other answers of a turn of the loop.
 const SOON: usize = 64 * 1024;
 
-/// What the event loop must do, by the numbers of `js/driver.ts`.
-#[derive(Clone, Copy)]
-enum Need {
-    /// Read on (1), or read no more for now (0).
-    Read = 0,
-    /// Take the output and see to it: nothing is written here before that is done.
-    Output = 1,
-    /// Call `timer` in so many milliseconds, instead of when it was to be called.
-    Alarm = 2,
-    /// Call `flush` once this turn has done its work (0), or already once promises that are settled have answered (1).
-    Flush = 3,
-    /// The client has closed its end, or is gone.
-    Ended = 4,
-    /// After the end: nothing is in flight, and all is written.
-    Idle = 5,
-    /// Nobody waits for the answer to this request any longer.
-    Cancelled = 6,
-    /// Log that the function in the text held the loop for so many milliseconds.
-    LogHeld = 7,
-    /// Log what the author did wrong.
-    LogMisuse = 8,
-    /// The client has answered what it was asked with the result in the text; without one, it has not answered.
-    Replied = 9,
-    /// It has refused, with the error in the text.
-    Refused = 10,
-}
-
-type Drive = FunctionRef<FnArgs<(u32, f64, Option<String>)>, Unknown<'static>>;
-
 /// See the module.
 pub(crate) struct Link {
-    pub(crate) env: Env,
-    pub(crate) host: Rc<Host>,
+    pub(crate) shared: Shared,
     pub(crate) pipe: Pipe,
-    /// Its number among the peers that `js/driver.ts` knows.
-    pub(crate) peer: u32,
     pub(crate) stdio: RefCell<Option<Stdio>>,
-    /// What is known of the requests that wait, by the index of their place.
-    pub(crate) abouts: RefCell<Vec<About>>,
-    pub(crate) is_handling: Cell<bool>,
-    /// Events that came of answers while others were handled.
-    pub(crate) following: RefCell<Vec<Event<'static>>>,
+    /// What is known of the requests that wait, with their numbers, by the index of their place.
+    abouts: RefCell<Vec<(f64, About, Option<Arc<Callee>>)>>,
     pub(crate) flush_is_due: Cell<bool>,
     /// The loop sees to output that was taken.
     pub(crate) is_blocked: Cell<bool>,
     pub(crate) alarm: Cell<Millis>,
-    /// `None` once it is closed: it holds what holds this, and neither would ever be freed.
-    drive: RefCell<Option<Rc<Drive>>>,
     /// Whether notifications are written as soon as they are there.
     delivers: bool,
     /// `None` while somebody works on it.
@@ -80,24 +45,19 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(
         host: Rc<Host>,
-        (peer, drive): (u32, Drive),
+        (driver, drive): (u32, Drive),
         stdio: Option<Stdio>,
         delivers: bool,
     ) -> Result<Rc<Self>> {
         let engine = host.engine()?;
         let link = Rc::new(Self {
-            env: host.env,
             pipe: Pipe::new(&engine, host.clock.clone()),
-            host: host.clone(),
-            peer,
+            shared: Shared::new(host.clone(), driver, drive),
             stdio: RefCell::new(stdio),
             abouts: RefCell::default(),
-            is_handling: Cell::default(),
-            following: RefCell::default(),
             flush_is_due: Cell::default(),
             is_blocked: Cell::default(),
             alarm: Cell::new(Millis::MAX),
-            drive: RefCell::new(Some(Rc::new(drive))),
             delivers,
             lines: RefCell::new(Some(Lines::new(engine.limits().message))),
             lines_are_left: Cell::default(),
@@ -140,7 +100,7 @@ impl Link {
             lines.finish();
             self.pump(lines)?;
         }
-        self.drive(Need::Ended, 0.0, None)?;
+        self.shared.drive(Need::Ended, 0.0, None)?;
         self.settle()
     }
 
@@ -152,12 +112,11 @@ impl Link {
 
     /// Ends the connection: what is in flight is cancelled.
     pub(crate) fn close(self: &Rc<Self>) -> Result<()> {
-        self.host.leave(self.pipe.id());
+        self.shared.host.leave(self.pipe.id());
         let events = self.pipe.close();
         let result = self.work(events);
         self.stdio.replace(None);
-        let drive = self.drive.take();
-        drop(drive);
+        self.shared.release();
         result
     }
 
@@ -185,7 +144,7 @@ impl Link {
             let Some(line) = lines.next() else { return Ok(false) };
             let outcome = self.pipe.line(line);
             let wakes = outcome.wakes;
-            calls::handle_all(self, self.outcome("", outcome)?)?;
+            calls::handle_all(&self.peer(), self.outcome(outcome)?)?;
             if wakes && self.delivers {
                 self.pipe.deliver();
             }
@@ -195,20 +154,8 @@ impl Link {
 
     /// Handles events outside of input, then writes.
     pub(crate) fn work(self: &Rc<Self>, events: Events<'_>) -> Result<()> {
-        calls::handle_all(self, events)?;
+        calls::handle_all(&self.peer(), events)?;
         self.settle()
-    }
-
-    /// An answer or a report was appended. It is written at the end of the turn, or at once if nothing else is expected.
-    pub(crate) fn appended(&self) -> Result<()> {
-        let is_pumping = self.lines.borrow().is_none();
-        if is_pumping {
-            return Ok(());
-        }
-        if self.pipe.in_flight() == 0 || self.pipe.pending() > SOON {
-            return self.settle();
-        }
-        self.flush_after(0.0)
     }
 
     /// The hub has something for this client.
@@ -221,7 +168,7 @@ impl Link {
     }
 
     fn flush_after(&self, what: f64) -> Result<()> {
-        if self.flush_is_due.replace(true) { Ok(()) } else { self.drive(Need::Flush, what, None) }
+        if self.flush_is_due.replace(true) { Ok(()) } else { self.shared.drive(Need::Flush, what, None) }
     }
 
     /// Writes, and tells the loop what to wait for.
@@ -229,17 +176,17 @@ impl Link {
         let is_stdio = self.stdio.borrow().is_some();
         if !is_stdio {
             if self.pipe.pending() > 0 {
-                self.drive(Need::Output, 0.0, None)?;
+                self.shared.drive(Need::Output, 0.0, None)?;
             }
         } else if !self.is_blocked.get() {
             match self.write_out() {
                 Flushed::All => {}
                 Flushed::Blocked => {
                     self.is_blocked.set(true);
-                    self.drive(Need::Output, 0.0, None)?;
+                    self.shared.drive(Need::Output, 0.0, None)?;
                 }
                 Flushed::Broken if self.has_ended.replace(true) => {}
-                Flushed::Broken => self.drive(Need::Ended, 0.0, None)?,
+                Flushed::Broken => self.shared.drive(Need::Ended, 0.0, None)?,
             }
         }
         self.read()?;
@@ -249,7 +196,7 @@ impl Link {
             && !self.lines_are_left.get()
             && !self.is_blocked.get();
         if self.has_ended.get() && is_idle && !self.idle_is_told.replace(true) {
-            self.drive(Need::Idle, 0.0, None)?;
+            self.shared.drive(Need::Idle, 0.0, None)?;
         }
         Ok(())
     }
@@ -260,7 +207,7 @@ impl Link {
         if self.reads.replace(reads) == reads {
             return Ok(());
         }
-        self.drive(Need::Read, f64::from(u8::from(reads)), None)
+        self.shared.drive(Need::Read, f64::from(u8::from(reads)), None)
     }
 
     /// Writes as much as the client takes.
@@ -274,60 +221,133 @@ impl Link {
 
     /// Arms the loop's timer for the earliest deadline, unless it rings before that anyway.
     pub(crate) fn rearm(&self) -> Result<()> {
-        let Some(deadline) = [self.pipe.deadline(), self.host.deadline()].into_iter().flatten().min() else {
+        let Some(deadline) = [self.pipe.deadline(), self.shared.host.deadline()].into_iter().flatten().min()
+        else {
             return Ok(());
         };
         if deadline >= self.alarm.get() {
             return Ok(());
         }
         self.alarm.set(deadline);
-        let delay = deadline.saturating_sub(self.host.clock.now().tick);
-        self.drive(Need::Alarm, number(delay), None)
+        let delay = deadline.saturating_sub(self.shared.host.clock.now().tick);
+        self.shared.drive(Need::Alarm, number(delay), None)
     }
 
     /// Takes the events out of an outcome and logs what the author did wrong.
-    pub(crate) fn outcome<'m>(&self, name: &str, outcome: Outcome<'m>) -> Result<Events<'m>> {
-        if let Some(misuse) = &outcome.misuse {
-            let text = if name.is_empty() { misuse.clone() } else { format!("{name}: {misuse}") };
-            self.drive(Need::LogMisuse, 0.0, Some(text))?;
-        }
+    pub(crate) fn outcome<'m>(&self, outcome: Outcome<'m>) -> Result<Events<'m>> {
+        self.shared.log_misuse(None, outcome.misuse)?;
         Ok(outcome.events)
     }
 
-    pub(crate) fn log_held(&self, name: &str, held: Duration) -> Result<()> {
-        self.drive(Need::LogHeld, held.as_secs_f64() * 1000.0, Some(name.to_owned()))
+    fn peer(self: &Rc<Self>) -> Rc<dyn Peer> {
+        self.clone()
     }
 
-    pub(crate) fn cancelled(&self, token: RequestToken) -> Result<()> {
-        self.drive(Need::Cancelled, token_number(token), None)
-    }
-
-    pub(crate) fn replied(
-        &self,
-        ask: AskId,
-        answer: Option<std::result::Result<Json<'_>, Json<'_>>>,
-    ) -> Result<()> {
-        let ask = number(ask.0);
-        match answer {
-            Some(Err(error)) => self.drive(Need::Refused, ask, Some(error.raw().to_owned())),
-            Some(Ok(result)) => self.drive(Need::Replied, ask, Some(result.raw().to_owned())),
-            None => self.drive(Need::Replied, ask, None),
+    /// A request is over, if it is the one in its place. Gives the function that was to answer it.
+    fn over(&self, token: RequestToken) -> Option<Arc<Callee>> {
+        let mut abouts = self.abouts.borrow_mut();
+        let (own, about, callee) = abouts.get_mut(place(token))?;
+        if !is_same(*own, token_number(token)) {
+            return None;
         }
+        about.end();
+        callee.take()
+    }
+}
+
+impl Peer for Link {
+    fn shared(&self) -> &Shared {
+        &self.shared
     }
 
-    fn drive(&self, need: Need, value: f64, text: Option<String>) -> Result<()> {
-        let Some(drive) = self.drive.borrow().clone() else { return Ok(()) };
-        drive.borrow_back(&self.env)?.call(FnArgs::from((need as u32, value, text))).map(drop)
+    fn connection(&self) -> ConnectionId {
+        self.pipe.id()
+    }
+
+    fn begin(&self, token: RequestToken, callee: &Arc<Callee>, tell: &mut dyn FnMut(&mut About)) -> f64 {
+        let mut abouts = self.abouts.borrow_mut();
+        let (number, place) = (token_number(token), place(token));
+        if abouts.len() <= place {
+            abouts.resize_with(place + 1, Default::default);
+        }
+        if let Some((own, about, own_callee)) = abouts.get_mut(place) {
+            *own = number;
+            *own_callee = Some(callee.clone());
+            tell(about);
+        }
+        number
+    }
+
+    fn number(&self, token: RequestToken) -> Option<f64> {
+        Some(token_number(token))
+    }
+
+    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Result<Events<'static>> {
+        let outcome = self.pipe.respond(token, answer);
+        let callee = self.over(token);
+        self.shared.log_misuse(callee.as_deref(), outcome.misuse)?;
+        Ok(outcome.events)
+    }
+
+    fn report(&self, token: RequestToken, report: Report<'_>) {
+        self.pipe.report_in_place(token, report);
+    }
+
+    fn gather(&self, token: RequestToken) -> Option<Gather> {
+        self.pipe.gather(token)
+    }
+
+    fn waits(&self, token: RequestToken) -> bool {
+        self.pipe.waits(token)
+    }
+
+    fn ask(&self, method: &str, params: &str) -> std::result::Result<AskId, AskError> {
+        self.pipe.ask(method, params)
+    }
+
+    /// It is written at the end of the turn, or at once if nothing else is expected.
+    fn appended(&self) -> Result<()> {
+        let is_pumping = self.lines.borrow().is_none();
+        if is_pumping {
+            return Ok(());
+        }
+        if self.pipe.in_flight() == 0 || self.pipe.pending() > SOON {
+            return self.settle();
+        }
+        self.flush_after(0.0)
+    }
+}
+
+impl Requests for Link {
+    fn find(self: Rc<Self>, request: f64) -> Option<(Rc<dyn Peer>, RequestToken)> {
+        Some((self, token_of(request)))
+    }
+
+    fn about(&self, request: f64) -> Option<RequestFields> {
+        let abouts = self.abouts.borrow();
+        let (own, about, _) = abouts.get(place(token_of(request)))?;
+        if is_same(*own, request) { about.fields() } else { None }
     }
 }
 
 /// A token as a number that JavaScript holds exactly: places are fewer than 2^20.
-pub(crate) fn token_number(token: RequestToken) -> f64 {
+fn token_number(token: RequestToken) -> f64 {
     number(token.to_u64().rotate_left(32))
 }
 
 /// The token that [`token_number`] gave. An invented number names no request.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "made from a whole number")]
-pub(crate) fn token_of(number: f64) -> RequestToken {
+fn token_of(number: f64) -> RequestToken {
     RequestToken::from_u64((number as u64).rotate_right(32))
+}
+
+/// The place of a request among those that wait.
+#[expect(clippy::cast_possible_truncation, reason = "half of the number")]
+fn place(token: RequestToken) -> usize {
+    token.to_u64() as u32 as usize
+}
+
+/// Whether they name the same request; both are whole numbers.
+fn is_same(one: f64, other: f64) -> bool {
+    (one - other).abs() < 0.5
 }

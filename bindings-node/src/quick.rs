@@ -1,9 +1,10 @@
 //! What crosses with each message, as plain functions: a method of a class costs several times as much.
 
 use crate::about::RequestFields;
-use crate::calls::place;
+use crate::answer::Answers;
+use crate::calls;
 use crate::channel::Channel;
-use crate::link::{Link, token_of};
+use crate::peer::Requests;
 use mcp_resources::connection::{Answer, Contents, ReadResult};
 use napi::bindgen_prelude::*;
 use napi::{Env, JsString};
@@ -11,15 +12,20 @@ use napi_derive::napi;
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// See the module. Each belongs to one channel.
+/// For the input of one channel.
 #[napi(object, object_from_js = false)]
-pub struct Quick<'env> {
+pub struct QuickInput<'env> {
     /// So many bytes are in the buffer: answers what can be answered, starts handlers, writes.
     #[napi(ts_type = "(count: number) => void")]
     pub received: Function<'env, (), ()>,
     /// Writes what waits.
     #[napi(ts_type = "() => void")]
     pub flush: Function<'env, (), ()>,
+}
+
+/// For the handlers of one driver.
+#[napi(object, object_from_js = false)]
+pub struct Quick<'env> {
     /// Answers a read with a text.
     #[napi(ts_type = "(request: number, text: string, mimeType?: string) => void")]
     pub text: Function<'env, (), ()>,
@@ -38,9 +44,9 @@ pub struct Quick<'env> {
 impl Channel {
     /// The functions for this channel that are called with each message.
     #[napi]
-    pub fn quick<'env>(&self, env: &'env Env, buffer: Uint8Array) -> Result<Quick<'env>> {
+    pub fn quick<'env>(&self, env: &'env Env, buffer: Uint8Array) -> Result<QuickInput<'env>> {
         let link = &self.link;
-        Ok(Quick {
+        Ok(QuickInput {
             received: function(env, link, "received", move |link, given| {
                 let count: u32 = given.get(0)?;
                 link.push(buffer.get(..count as usize).unwrap_or_default())
@@ -49,42 +55,51 @@ impl Channel {
                 link.flush_is_due.set(false);
                 link.settle()
             })?,
-            text: function(env, link, "text", |link, given| {
+        })
+    }
+}
+
+#[napi]
+impl Answers {
+    /// The functions that are called with each message.
+    #[napi]
+    pub fn quick<'env>(&self, env: &'env Env) -> Result<Quick<'env>> {
+        let requests = &self.0;
+        Ok(Quick {
+            text: function(env, requests, "text", |requests, given| {
                 let text = given.get::<JsString<'_>>(1)?.into_utf8()?;
                 let mut contents = Contents::text(text.as_str()?);
                 if given.length() > 2 {
                     contents.mime_type = given.get::<Option<String>>(2)?.map(Cow::Owned);
                 }
-                link.answer(given.get(0)?, contents.into())
+                respond(requests, given.get(0)?, contents.into())
             })?,
-            blob: function(env, link, "blob", |link, given| {
-                link.answer(given.get(0)?, Contents::blob(given.get::<&[u8]>(1)?).into())
+            blob: function(env, requests, "blob", |requests, given| {
+                respond(requests, given.get(0)?, Contents::blob(given.get::<&[u8]>(1)?).into())
             })?,
-            waits: function(env, link, "waits", |link, given| Ok(link.pipe.waits(token_of(given.get(0)?))))?,
-            about: function(env, link, "about", |link, given| {
-                let request = given.get(0)?;
-                let abouts = link.abouts.borrow();
-                Ok(abouts.get(place(token_of(request))).and_then(|about| about.fields(request)))
+            waits: function(env, requests, "waits", |requests, given| {
+                let found = requests.clone().find(given.get(0)?);
+                Ok(found.is_some_and(|(peer, token)| peer.waits(token)))
             })?,
+            about: function(env, requests, "about", |requests, given| Ok(requests.about(given.get(0)?)))?,
         })
     }
 }
 
-impl Link {
-    /// Answers a read.
-    fn answer(self: &Rc<Self>, request: f64, result: ReadResult<'_>) -> Result<()> {
-        self.respond(token_of(request), Answer::Contents(result))?;
-        self.appended()
-    }
+/// Answers a read.
+fn respond(requests: &Rc<dyn Requests>, request: f64, result: ReadResult<'_>) -> Result<()> {
+    let Some((peer, token)) = requests.clone().find(request) else { return Ok(()) };
+    calls::respond(&peer, token, Answer::Contents(result))?;
+    peer.appended()
 }
 
-fn function<'env, R: ToNapiValue + 'static>(
+fn function<'env, T: ?Sized + 'static, R: ToNapiValue + 'static>(
     env: &'env Env,
-    link: &Rc<Link>,
+    of: &Rc<T>,
     name: &str,
-    call: impl Fn(&Rc<Link>, &FunctionCallContext<'_>) -> Result<R> + 'static,
+    call: impl Fn(&Rc<T>, &FunctionCallContext<'_>) -> Result<R> + 'static,
 ) -> Result<Function<'env, (), R>> {
-    let link = link.clone();
+    let of = of.clone();
     // A panic inside becomes an exception.
-    env.create_function_from_closure(name, move |given| call(&link, &given))
+    env.create_function_from_closure(name, move |given| call(&of, &given))
 }

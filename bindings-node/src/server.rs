@@ -6,6 +6,7 @@ use crate::link::Link;
 use crate::options::ServerFields;
 use crate::resource::{Resource, TemplateFields};
 use crate::template::UriTemplate;
+use crate::web::Web;
 use mcp_resources::catalog::Source;
 use mcp_resources::engine::Engine;
 use mcp_resources::hub::{ConnectionId, ListKinds};
@@ -25,6 +26,7 @@ pub(crate) struct Host {
     pub(crate) clock: Arc<Clock>,
     pub(crate) registry: Registry<Functions>,
     links: RefCell<HashMap<ConnectionId, Weak<Link>>>,
+    webs: RefCell<Vec<Weak<Web>>>,
 }
 
 /// See the module.
@@ -43,8 +45,9 @@ impl Server {
     #[napi(catch_unwind, constructor)]
     pub fn new(env: Env, name: String, version: String, fields: ServerFields) -> Result<Self> {
         let (info, options) = fields.read(name, version)?;
-        let (registry, links) = (Registry::new(info, options), RefCell::default());
-        Ok(Self { host: Rc::new(Host { env, clock: Arc::new(Clock::new()), registry, links }) })
+        let (registry, clock) = (Registry::new(info, options), Arc::new(Clock::new()));
+        let (links, webs) = (RefCell::default(), RefCell::default());
+        Ok(Self { host: Rc::new(Host { env, clock, registry, links, webs }) })
     }
 
     /// Declares a method that is not ours, before the engine is made.
@@ -212,17 +215,32 @@ impl Host {
         self.tell(woken)
     }
 
+    /// Tells an endpoint too what its clients have to hear.
+    pub(crate) fn serve(&self, web: &Rc<Web>) {
+        let mut webs = self.webs.borrow_mut();
+        webs.retain(|web| web.strong_count() > 0);
+        webs.push(Rc::downgrade(web));
+    }
+
     /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
     fn tell(&self, woken: Vec<ConnectionId>) -> Result<()> {
-        for id in woken {
-            let link = self.links.borrow().get(&id).and_then(Weak::upgrade);
-            if let Some(link) = link {
-                link.deliver()?;
-            }
-        }
+        self.tell_pipes(&woken)?;
+        let webs: Vec<_> = self.webs.borrow().iter().filter_map(Weak::upgrade).collect();
+        webs.iter().try_for_each(|web| web.tell(&woken))?;
         if self.deadline().is_some() {
             let links: Vec<_> = self.links.borrow().values().filter_map(Weak::upgrade).collect();
             links.iter().try_for_each(|link| link.rearm())?;
+        }
+        Ok(())
+    }
+
+    /// Delivers to those at the end of a pipe.
+    pub(crate) fn tell_pipes(&self, woken: &[ConnectionId]) -> Result<()> {
+        for id in woken {
+            let link = self.links.borrow().get(id).and_then(Weak::upgrade);
+            if let Some(link) = link {
+                link.deliver()?;
+            }
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
 // The conformance fixture server in Node: what it holds is the same in every language.
+import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Contents, Elicit, InputRequired, ResourceNotFound, ResourceServer } from 'mcp-resources';
 
@@ -127,10 +128,15 @@ server.resource(
   },
 );
 
-if (process.argv[2] === '--stdio') {
+const [way, port] = process.argv.slice(2);
+if (way === '--stdio') {
   await server.run();
+} else if (way === '--http' && port !== undefined) {
+  await server.run({ http: { port: Number(port) } });
+} else if (way === '--handler' && port !== undefined) {
+  createServer(server.nodeHandler()).listen(Number(port), '127.0.0.1');
 } else {
-  console.error('usage: node_server.mjs --stdio');
+  console.error('usage: node_server.mjs --stdio | --http PORT | --handler PORT');
   process.exitCode = 2;
 }
 

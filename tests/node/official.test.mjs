@@ -1,21 +1,26 @@
 // The official TypeScript clients against the fixture servers: 2.x in both eras, and 1.x.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
+import { connect, createServer } from 'node:net';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport as HttpTransport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { MODERN } from './vectors.mjs';
 
+const LANGUAGE = process.env.LANGUAGE ?? 'node';
 const SERVER = {
   command: fileURLToPath(new URL('../conformance/run-server', import.meta.url)),
-  args: [process.env.LANGUAGE ?? 'node', '--stdio'],
+  args: [LANGUAGE, '--stdio'],
   env: { ...process.env, NODE: process.execPath },
   stderr: 'ignore',
 };
@@ -30,21 +35,24 @@ const CLIENTS = {
     isModern: true,
     notFound: -32602,
     make: () => new Client(ABOUT, { versionNegotiation: { mode: { pin: MODERN } } }),
-    transport: () => new StdioClientTransport(SERVER),
+    stdio: () => new StdioClientTransport(SERVER),
+    http: (url) => new StreamableHTTPClientTransport(url),
     hear: hear2,
   },
   'client 2, legacy': {
     isModern: false,
     notFound: -32602, // it words the older code as the newer one
     make: () => new Client(ABOUT, { versionNegotiation: { mode: 'legacy' } }),
-    transport: () => new StdioClientTransport(SERVER),
+    stdio: () => new StdioClientTransport(SERVER),
+    http: (url) => new StreamableHTTPClientTransport(url),
     hear: hear2,
   },
   'sdk 1': {
     isModern: false,
     notFound: -32002,
     make: () => new Client1(ABOUT),
-    transport: () => new Transport1(SERVER),
+    stdio: () => new Transport1(SERVER),
+    http: (url) => new HttpTransport1(url),
     hear: hear1,
   },
 };
@@ -59,19 +67,28 @@ function hear1(client, heard) {
   client.setNotificationHandler(ResourceListChangedNotificationSchema, () => heard.emit('list changed'));
 }
 
-for (const [name, { isModern, notFound, make, transport, hear }] of Object.entries(CLIENTS)) {
+const WAYS = {
+  stdio: (client, body) => body(client.stdio()),
+  http: (client, body) => serving((url) => body(client.http(url))),
+};
+const PAIRS = Object.entries(CLIENTS).flatMap(([name, client]) =>
+  Object.entries(WAYS).map(([way, reach]) => ({ ...client, name: `${name}, ${way}`, reach })),
+);
+
+for (const { name, isModern, notFound, make, hear, reach, ...transports } of PAIRS) {
   const connected = (what, body) =>
-    test(`${name} ${what}`, async () => {
-      const client = make();
-      const heard = new EventEmitter();
-      hear(client, heard);
-      await client.connect(transport());
-      try {
-        await body(client, heard);
-      } finally {
-        await client.close();
-      }
-    });
+    test(`${name} ${what}`, () =>
+      reach(transports, async (transport) => {
+        const client = make();
+        const heard = new EventEmitter();
+        hear(client, heard);
+        await client.connect(transport);
+        try {
+          await body(client, heard);
+        } finally {
+          await client.close();
+        }
+      }));
   const read = async (client, uri) => (await client.readResource({ uri })).contents;
   const text = async (client, uri) => {
     const [content] = await read(client, uri);
@@ -145,6 +162,42 @@ for (const [name, { isModern, notFound, make, transport, hear }] of Object.entri
     assert.equal(await text(client, 'test://dynamic'), 'dynamic');
     if (isModern) await listening.close();
   });
+}
+
+/** A server of its own over HTTP, while `body` runs. */
+async function serving(body) {
+  const port = await freePort();
+  const child = spawn(SERVER.command, [LANGUAGE, '--http', `${port}`], { env: SERVER.env, stdio: 'ignore' });
+  const ended = once(child, 'exit');
+  try {
+    while (!(await takes(port))) {
+      assert.equal(child.exitCode, null, 'the server has ended');
+      await sleep(20);
+    }
+    await body(new URL(`http://127.0.0.1:${port}/mcp`));
+  } finally {
+    child.kill();
+    await ended;
+  }
+}
+
+async function takes(port) {
+  const socket = connect(port, '127.0.0.1');
+  const taken = await Promise.race([
+    once(socket, 'connect').then(() => true),
+    once(socket, 'close').then(() => false),
+  ]).catch(() => false);
+  socket.destroy();
+  return taken;
+}
+
+async function freePort() {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return port;
 }
 
 /** All items of a list, from its pages of at most 20. */

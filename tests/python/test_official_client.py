@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 
-SERVERS = ["rust", "rust --http", "python", "python --http", "python --asgi", "node"]
+SERVERS = ["rust", "rust --http", "python", "python --http", "python --asgi", "node", "node --http", "node --handler"]
 
 
 @pytest.fixture(autouse=True, params=SERVERS)

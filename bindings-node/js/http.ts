@@ -1,0 +1,107 @@
+/**
+ * HTTP on threads of the core's own: they read, answer what the engine can, and write. Handlers run on the event loop.
+ * Here is only what happens now and then: tokens, the start and the end.
+ */
+import { type Auth, verdict } from './auth.js';
+import { type Answers, binding, type HttpServer, type Quick, type Server } from './binding.js';
+import { type Peers, WebDriver } from './driver.js';
+import { translated } from './errors.js';
+import { httpFields, type ListenOptions } from './options.js';
+import { type Ending, exitAfter, onSignals } from './signals.js';
+
+/** Serves until a signal or `ending`; then lets what is in flight finish. */
+export async function serve(
+  server: Server,
+  peers: Peers,
+  { host = '127.0.0.1', port = 8000, onListening = announce, ...options }: ListenOptions,
+  ending: Ending,
+): Promise<void> {
+  const fields = httpFields(options);
+  const driver = translated(() => new Http(server, peers, fields, options.auth));
+  let isInterrupted = false;
+  const release = onSignals(() => {
+    isInterrupted = true;
+    driver.stop();
+  });
+  const leave = ending(() => driver.stop());
+  try {
+    onListening(driver.listen(host, port, options.path ?? '/mcp'));
+    await driver.stopping;
+  } finally {
+    release();
+    leave();
+    await driver.close();
+    if (isInterrupted) exitAfter(server.grace);
+  }
+}
+
+function announce(url: string): void {
+  console.error(`serving ${url} (end with Ctrl-C)`);
+}
+
+/** The event loop behind the server's threads. */
+class Http extends WebDriver {
+  readonly answers: Answers;
+  readonly quick: Quick;
+  /** Resolved when no further request is wanted. */
+  readonly stopping: Promise<void>;
+  readonly #http: HttpServer;
+  readonly #auth: Auth | undefined;
+  readonly #end: Promise<void>;
+  #stop = (): void => {};
+  #ended = (): void => {};
+  #listens = false;
+
+  constructor(server: Server, peers: Peers, fields: ReturnType<typeof httpFields>, auth: Auth | undefined) {
+    super(peers);
+    this.#auth = auth;
+    this.stopping = new Promise((resolve) => {
+      this.#stop = resolve;
+    });
+    this.#end = new Promise((resolve) => {
+      this.#ended = resolve;
+    });
+    const bell = (): void => this.work();
+    this.#http = this.connect((number, drive) => new binding.HttpServer(server, number, drive, fields, bell));
+    this.answers = this.#http.answers;
+    this.quick = this.answers.quick();
+  }
+
+  /** Starts to listen. The URL. */
+  listen(host: string, port: number, path: string): string {
+    const bound = translated(() => this.#http.listen(host, port));
+    this.#listens = true;
+    return `http://${host.includes(':') ? `[${host}]` : host}:${bound}${path}`;
+  }
+
+  /** No further request is wanted. */
+  stop(): void {
+    this.#stop();
+  }
+
+  /** Lets what is in flight finish within the grace, and cancels the rest. */
+  async close(): Promise<void> {
+    if (this.#listens) {
+      this.#http.shutdown();
+      await this.#end;
+    }
+    this.#http.close();
+    this.release();
+  }
+
+  protected override work(): void {
+    this.#http.work();
+  }
+
+  protected override ring(): void {}
+
+  protected override ended(): void {
+    this.#ended();
+  }
+
+  protected override async verify(asked: number, token: string): Promise<void> {
+    const found = this.#auth === undefined ? true : await verdict(this.#auth, token);
+    if (typeof found === 'boolean') this.#http.refuse(asked, found);
+    else this.#http.accept(asked, found.subject, found.scopes, found.expiresMs);
+  }
+}

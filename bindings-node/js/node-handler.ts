@@ -1,0 +1,106 @@
+/** The endpoint for `node:http` and whatever is built on it: Express, Fastify, Connect. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Turned } from './binding.js';
+import { type Endpoint, type Incoming, Outgoing } from './endpoint.js';
+import { failed } from './log.js';
+
+/** Serves one request of `node:http`. */
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A request, and what a framework may have read of it. */
+type Given = IncomingMessage & { readonly body?: unknown };
+
+/** The handler of an endpoint. */
+export function nodeHandler(endpoint: Endpoint): NodeHandler {
+  return (request, response) => {
+    serve(endpoint, request, response).catch((error) => {
+      if (!request.destroyed) failed('nodeHandler', request.url ?? '', error);
+      response.destroy();
+    });
+  };
+}
+
+async function serve(endpoint: Endpoint, request: Given, response: ServerResponse): Promise<void> {
+  const taken = await endpoint.take(incoming(request));
+  if (!(taken instanceof Outgoing)) {
+    // What was not read stays in the way of the next request.
+    if (!request.complete && request.httpVersionMajor < 2) response.setHeader('connection', 'close');
+    response.writeHead(taken.head.status, taken.head.headers.flat());
+    response.end(taken.body);
+    return;
+  }
+  const leave = (): void => taken.closed();
+  response.once('close', leave);
+  if (response.destroyed) leave();
+  try {
+    for (let turn = await taken.next(); turn !== undefined; turn = await taken.next()) {
+      await write(response, turn);
+      if (turn.end) return;
+    }
+  } finally {
+    taken.closed();
+    response.removeListener('close', leave);
+  }
+}
+
+/** Writes a turn, and waits while the client takes no more. */
+async function write(response: ServerResponse, { head, body, end }: Turned): Promise<void> {
+  if (head) response.writeHead(head.status, head.headers.flat());
+  if (end) {
+    response.end(body);
+    return;
+  }
+  if (head && body.length === 0) response.flushHeaders();
+  else if (!response.write(body)) await drained(response);
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.removeListener('drain', done).removeListener('close', done);
+      resolve();
+    };
+    response.once('drain', done).once('close', done);
+    if (response.destroyed) done();
+  });
+}
+
+function incoming(request: Given): Incoming {
+  return {
+    verb: request.method ?? '',
+    target: request.url ?? '',
+    headers: lines(request.rawHeaders),
+    body: (limit) => collect(request, limit),
+  };
+}
+
+/** Header lines; HTTP/2 has the host among what is no header. */
+function lines(raw: readonly string[]): string[] {
+  if (!raw[0]?.startsWith(':')) return raw as string[];
+  const found: string[] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = raw[at] as string;
+    if (name === ':authority') found.push('host', raw[at + 1] as string);
+    else if (!name.startsWith(':')) found.push(name, raw[at + 1] as string);
+  }
+  return found;
+}
+
+async function collect(request: Given, limit: number): Promise<Uint8Array | undefined> {
+  if (request.readableEnded && request.body !== undefined) return parsed(request.body);
+  if (limit === 0) return Buffer.alloc(0);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    size += (chunk as Buffer).length;
+    if (size > limit) return undefined;
+    chunks.push(chunk as Buffer);
+  }
+  return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
+}
+
+/** What a framework has read already: as it came, or parsed. */
+function parsed(body: unknown): Uint8Array {
+  if (body instanceof Uint8Array) return body;
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+}

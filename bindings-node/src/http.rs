@@ -1,0 +1,247 @@
+//! HTTP without a socket: what `node:http`, or whoever has a `Request`, calls. Every rule is the core's; this moves its
+//! turns.
+
+use crate::answer::Answers;
+use crate::error::unusable;
+use crate::inbox::{Inbox, Item};
+use crate::peer::Drive;
+use crate::rules::{self, HttpFields};
+use crate::server::{Server, number};
+use crate::web::{ResponseHead, Turned, Way, Web, WebPeer};
+use mcp_resources::http as core;
+use mcp_resources::http::{Denied, Head, Verified};
+use mcp_resources::principal::Principal;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
+
+/// An endpoint on the event loop of its driver.
+#[napi]
+pub struct Endpoint(Rc<Web>);
+
+/// A request whose head may come in.
+#[napi]
+pub struct Admitted(RefCell<Option<core::Admitted>>);
+
+/// A request whose head has passed: what remains is its body.
+#[napi]
+pub struct Identified(core::Identified);
+
+/// A response that is being made.
+#[napi]
+pub struct Exchange(Rc<WebPeer>);
+
+/// A response that is complete.
+#[napi(object, object_from_js = false)]
+pub struct Refusal {
+    /// Its head.
+    pub head: ResponseHead,
+    /// Its body.
+    pub body: Buffer,
+}
+
+#[napi]
+impl Endpoint {
+    /// `driver` is the number that functions are called with, `drive` is told what the event loop must do.
+    #[napi(catch_unwind, constructor)]
+    pub fn new(
+        server: &Server,
+        driver: u32,
+        #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")] drive: Drive,
+        fields: HttpFields,
+    ) -> Result<Self> {
+        let host = server.host.clone();
+        let made = core::Endpoint::new(host.engine()?, fields.read()?, Box::new(session_id));
+        let made = made.map_err(|error| rules::refused(&host.env, &error))?;
+        let web = Web::new(host, (driver, drive), Inbox::default());
+        web.settle(Way::Endpoint(made));
+        Ok(Self(web))
+    }
+
+    /// What its handlers answer with.
+    #[napi(catch_unwind, getter)]
+    pub fn answers(&self) -> Answers {
+        Answers(self.0.clone())
+    }
+
+    /// Looks at the head of a request. `headers` are names and values in turn.
+    #[napi(catch_unwind)]
+    pub fn admit(
+        &self,
+        verb: String,
+        target: String,
+        headers: Vec<String>,
+    ) -> Result<Either<Admitted, Refusal>> {
+        let (pairs, _) = headers.as_chunks::<2>();
+        let headers: Vec<_> = pairs.iter().map(|[name, value]| (&**name, latin(value))).collect();
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
+        Ok(match self.0.endpoint()?.admit(&Head { verb: &verb, target: &target, headers: &headers }) {
+            Ok(admitted) => Either::A(Admitted(RefCell::new(Some(admitted)))),
+            Err(response) => Either::B(Refusal::of(response)),
+        })
+    }
+
+    /// Takes a request with its body. Handlers run, or are started.
+    #[napi(catch_unwind, ts_return_type = "[Exchange, Turned]")]
+    pub fn open(&self, request: &Identified, body: &[u8]) -> Result<(Exchange, Turned)> {
+        let mut out = Vec::new();
+        let opened = self.0.endpoint()?.open(&request.0, body, self.0.now(), &mut out);
+        let core::Opened { turn, exchange } = opened;
+        let own = Rc::new(WebPeer { web: self.0.clone(), connection: turn.connection, exchange });
+        let turned = self.0.turn((turn, out), &own)?;
+        Ok((Exchange(own), turned))
+    }
+
+    /// It is time.
+    #[napi(catch_unwind)]
+    pub fn timer(&self) -> Result<()> {
+        self.0.rung();
+        self.0.shared.host.tick()?;
+        let turns = self.0.endpoint()?.tick(self.0.now());
+        self.0.turns(turns)?;
+        self.0.work()
+    }
+
+    /// Something was left for the loop.
+    #[napi(catch_unwind)]
+    pub fn work(&self) -> Result<()> {
+        self.0.work()
+    }
+
+    /// Ends every session: what is in flight is cancelled.
+    #[napi(catch_unwind)]
+    pub fn close(&self) -> Result<()> {
+        let turns = self.0.endpoint()?.close(self.0.now());
+        self.0.turns(turns)
+    }
+
+    /// Its driver is told nothing more.
+    #[napi(catch_unwind)]
+    pub fn release(&self) {
+        self.0.shared.release();
+    }
+}
+
+#[napi]
+impl Admitted {
+    /// The bearer token to verify; `null` where none is asked for.
+    #[napi(catch_unwind, getter)]
+    pub fn token(&self) -> Option<String> {
+        self.0.borrow().as_ref().and_then(core::Admitted::token).map(str::to_owned)
+    }
+
+    /// Goes on when it is known whose request it is: the identity and the scopes of the token; nothing where none is asked
+    /// for. `denied`: the token is not valid (`false`), or that could not be found out (`true`).
+    #[napi(catch_unwind)]
+    pub fn identify(
+        &self,
+        subject: Option<String>,
+        scopes: Option<Vec<String>>,
+        denied: Option<bool>,
+    ) -> Result<Either<Identified, Refusal>> {
+        let again = || unusable("the request is identified already".into());
+        let admitted = self.0.take().ok_or_else(again)?;
+        let who = match (subject, denied) {
+            (_, Some(true)) => Err(Denied::Unavailable),
+            (_, Some(false)) => Err(Denied::Invalid),
+            (Some(subject), None) => {
+                Ok(Verified { principal: Principal::new(subject), scopes: scopes.unwrap_or_default() })
+            }
+            (None, None) => Ok(Verified::anyone()),
+        };
+        Ok(match admitted.identify(who) {
+            Ok(identified) => Either::A(Identified(identified)),
+            Err(response) => Either::B(Refusal::of(response)),
+        })
+    }
+}
+
+#[napi]
+impl Identified {
+    /// How many bytes of body to read.
+    #[napi(catch_unwind, getter)]
+    pub fn body_limit(&self) -> f64 {
+        number(self.0.body_limit() as u64)
+    }
+
+    /// The response to a longer body.
+    #[napi(catch_unwind)]
+    pub fn too_large(&self) -> Refusal {
+        Refusal::of(self.0.too_large())
+    }
+}
+
+#[napi]
+impl Exchange {
+    /// Has the driver told once, with this number, when there is something to deliver.
+    #[napi(catch_unwind)]
+    pub fn register(&self, response: f64) {
+        if let Some(exchange) = &self.0.exchange {
+            let inbox = Arc::downgrade(&self.0.web.inbox);
+            exchange.register(&Waker::from(Arc::new(Ring { inbox, response })));
+        }
+    }
+
+    /// What the client has not been sent, up to about `room` bytes.
+    #[napi(catch_unwind)]
+    pub fn deliver(&self, room: u32) -> Result<Turned> {
+        let Some(exchange) = &self.0.exchange else {
+            return Ok(Turned { head: None, body: Vec::new().into(), end: true, more: false });
+        };
+        let mut out = Vec::new();
+        let turn = exchange.deliver(room as usize, self.0.web.now(), &mut out);
+        self.0.web.turn((turn, out), &self.0)
+    }
+
+    /// In how many milliseconds `deliver` must be called at the latest; `null` is never.
+    #[napi(catch_unwind, getter)]
+    pub fn deadline(&self) -> Option<f64> {
+        let deadline = self.0.exchange.as_ref()?.deadline()?;
+        Some(number(deadline.saturating_sub(self.0.web.now().tick)))
+    }
+
+    /// The client is gone.
+    #[napi(catch_unwind)]
+    pub fn closed(&self) -> Result<()> {
+        let Some(exchange) = &self.0.exchange else { return Ok(()) };
+        let turn = exchange.closed(self.0.web.now());
+        self.0.web.turn((turn, Vec::new()), &self.0).map(drop)
+    }
+}
+
+/// A waker of one response. What wakes it is on the thread of the loop, which looks before it rests.
+struct Ring {
+    inbox: Weak<Inbox>,
+    response: f64,
+}
+
+impl Wake for Ring {
+    fn wake(self: Arc<Self>) {
+        if let Some(inbox) = self.inbox.upgrade() {
+            inbox.leave_quietly(Item::Ring(self.response));
+        }
+    }
+}
+
+impl Refusal {
+    fn of(response: core::Response) -> Self {
+        Self { head: ResponseHead::of(response.head), body: response.body.into() }
+    }
+}
+
+/// The bytes of a header's value: JavaScript has each as a character.
+fn latin(value: &str) -> Vec<u8> {
+    value.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap_or(b'?')).collect()
+}
+
+/// What nobody can guess. Without randomness there are no sessions: ids that collide are refused.
+fn session_id() -> [u8; core::SESSION_ID_BYTES] {
+    let mut id = [0; core::SESSION_ID_BYTES];
+    match getrandom::fill(&mut id) {
+        Ok(()) => id,
+        Err(_) => [0; core::SESSION_ID_BYTES],
+    }
+}

@@ -1,0 +1,115 @@
+//! What an author sets about HTTP.
+
+use crate::error::{raise, unusable};
+use crate::options::unsigned;
+use mcp_resources::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError};
+use napi::Env;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+
+/// The options of an endpoint; what is left out keeps its default.
+#[napi(object, object_to_js = false)]
+pub struct HttpFields {
+    /// Where it is.
+    pub path: Option<String>,
+    /// A path that answers 200 while the server lives.
+    pub health: Option<String>,
+    /// Which `Host` headers are accepted.
+    pub hosts: Option<Either<String, Vec<String>>>,
+    /// Which `Origin` headers are accepted.
+    pub origins: Option<Either<String, Vec<String>>>,
+    /// Whether pages of the accepted origins may ask from a browser.
+    pub cors: Option<bool>,
+    /// In which form requests are answered.
+    pub answers: Option<String>,
+    /// When a stream is broken off, and when the client is to come back, in milliseconds.
+    pub polling: Option<(i64, i64)>,
+    /// What bearer tokens must be.
+    pub auth: Option<AuthFields>,
+}
+
+/// What bearer tokens must be.
+#[napi(object, object_to_js = false)]
+pub struct AuthFields {
+    /// The URL of the endpoint as clients know it.
+    pub resource: String,
+    /// The servers that give tokens for it.
+    pub authorization_servers: Vec<String>,
+    /// What every request needs.
+    pub required_scopes: Vec<String>,
+    /// What a client may ask for.
+    pub scopes_supported: Vec<String>,
+    /// Which narrower scopes a broader one includes.
+    pub implied_scopes: Vec<(String, String)>,
+    /// The authorization server's metadata as JSON text.
+    pub authorization_server_document: Option<String>,
+}
+
+impl HttpFields {
+    /// The core's words for it.
+    pub(crate) fn read(self) -> Result<Rules> {
+        let mut rules = Rules::default();
+        if let Some(path) = self.path {
+            rules.path = path;
+        }
+        rules.health = self.health;
+        if let Some(hosts) = self.hosts {
+            rules.hosts = listed("hosts", hosts, (Hosts::Any, Hosts::Loopback), Hosts::These)?;
+        }
+        if let Some(origins) = self.origins {
+            rules.origins = listed("origins", origins, (Origins::Any, Origins::Loopback), Origins::These)?;
+        }
+        rules.cors = self.cors.unwrap_or(rules.cors);
+        if let Some(word) = self.answers {
+            rules.answers = answers(&word)?;
+        }
+        if let Some((after, retry)) = self.polling {
+            let polling = Polling { after: unsigned("polling", after)?, retry: unsigned("polling", retry)? };
+            rules.polling = Some(polling);
+        }
+        rules.auth = self.auth.map(AuthFields::read);
+        Ok(rules)
+    }
+}
+
+impl AuthFields {
+    fn read(self) -> Auth {
+        let mut auth = Auth::new(self.resource, self.authorization_servers);
+        auth.required_scopes = self.required_scopes;
+        auth.scopes_supported = self.scopes_supported;
+        auth.implied_scopes = self.implied_scopes;
+        auth.authorization_server_document = self.authorization_server_document;
+        auth
+    }
+}
+
+/// What is wrong with them.
+pub(crate) fn refused(env: &Env, error: &RulesError) -> Error {
+    raise(env, "RegistrationError", error.to_string(), &[])
+}
+
+/// `"*"`, `"loopback"`, or a list of texts.
+fn listed<T>(
+    name: &str,
+    given: Either<String, Vec<String>>,
+    (any, loopback): (T, T),
+    these: impl FnOnce(Vec<String>) -> T,
+) -> Result<T> {
+    match given {
+        Either::B(list) => Ok(these(list)),
+        Either::A(word) if word == "*" => Ok(any),
+        Either::A(word) if word == "loopback" => Ok(loopback),
+        Either::A(word) => {
+            Err(unusable(format!("{name} is {word:?}, neither \"*\", \"loopback\" nor a list")))
+        }
+    }
+}
+
+fn answers(word: &str) -> Result<Answers> {
+    match word {
+        "either" => Ok(Answers::Either),
+        "json" => Ok(Answers::Json),
+        "events" => Ok(Answers::Events),
+        other => Err(unusable(format!("answers is {other:?}, expected either, json or events"))),
+    }
+}

@@ -1,0 +1,346 @@
+// One server over HTTP in its three ways: on threads of its own, in `node:http`, and as a function of the Fetch API.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AskFailed, InvalidToken, RegistrationError } from 'mcp-resources';
+import { heard, server } from './helpers.mjs';
+import { answer, Caller, messages, next, request } from './web.mjs';
+
+/** Each way gives `body` a caller while it serves. */
+const WAYS = {
+  run: async (made, options, body) => {
+    const { promise, resolve } = Promise.withResolvers?.() ?? resolvers();
+    const ended = made.run({ http: { port: 0, onListening: resolve, ...options } });
+    const url = await Promise.race([promise, ended]);
+    try {
+      return await body(new Caller(url));
+    } finally {
+      made.close();
+      await ended;
+    }
+  },
+  nodeHandler: async (made, options, body) => {
+    const web = createServer(made.nodeHandler(options)).listen(0, '127.0.0.1');
+    await once(web, 'listening');
+    try {
+      return await body(new Caller(`http://127.0.0.1:${web.address().port}/mcp`));
+    } finally {
+      made.close();
+      web.closeAllConnections();
+      web.close();
+    }
+  },
+  fetch: async (made, options, body) => {
+    const handle = made.fetch(options);
+    try {
+      return await body(new Caller('http://localhost/mcp', (url, init) => handle(new Request(url, init))));
+    } finally {
+      made.close();
+    }
+  },
+};
+
+function resolvers() {
+  let resolve;
+  const promise = new Promise((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+for (const [way, serving] of Object.entries(WAYS)) {
+  test(`${way}: handlers answer both eras on one endpoint (R-027, R-169, R-179)`, async () => {
+    const made = server();
+    made.resource('late://{x}', async ({ x }) => {
+      await sleep(5);
+      return `late ${x}`;
+    });
+    made.resource('soon://{x}', ({ x }) => `soon ${x}`);
+    made.addResource({ uri: 'text://x', name: 'x' }, { text: 'constant' });
+    await serving(made, {}, async (caller) => {
+      const uris = Array.from({ length: 20 }, (_, at) => `${at % 2 ? 'late' : 'soon'}://${at}`);
+      const texts = await Promise.all(uris.map((uri) => caller.text(uri)));
+      assert.deepEqual(
+        texts,
+        uris.map((uri) => uri.replace('://', ' ')),
+      );
+      assert.equal(await caller.text('text://x'), 'constant');
+      const session = await caller.session();
+      const { result } = await answer(await session.post(request(1, 'resources/read', { uri: 'late://a' })));
+      assert.equal(result.contents[0].text, 'late a');
+      const refused = await answer(await session.post(request(2, 'resources/read', { uri: 'none://x' })));
+      assert.equal(refused.error.code, -32002);
+    });
+  });
+
+  test(`${way}: one update reaches both eras (R-083, R-092, R-173)`, async () => {
+    const made = server();
+    made.resource('note://a', () => 'x');
+    await serving(made, {}, async (caller) => {
+      const leaving = new AbortController();
+      const { signal } = leaving;
+      const session = await caller.session();
+      const stream = messages(await session.listen({ signal }));
+      await answer(await session.post(request(1, 'resources/subscribe', { uri: 'note://a' })));
+      const notifications = { resourceSubscriptions: ['note://a'] };
+      const listen = messages(await caller.send('subscriptions/listen', { notifications }, { signal }));
+      assert.equal((await next(listen)).method, 'notifications/subscriptions/acknowledged');
+      made.notifyUpdated('note://a');
+      for (const one of [stream, listen]) {
+        const { method, params } = await next(one);
+        assert.deepEqual([method, params.uri], ['notifications/resources/updated', 'note://a']);
+      }
+      const ends = [stream, listen].map((one) => assert.rejects(next(one)));
+      leaving.abort();
+      await Promise.all(ends);
+    });
+  });
+
+  test(`${way}: leaving cancels a modern request only (R-129, R-130)`, async () => {
+    const made = server();
+    const started = resolvers();
+    const cancelled = resolvers();
+    let goOn;
+    let signalOfLegacy;
+    made.resource('slow://modern', async (_, { signal }) => {
+      signal.addEventListener('abort', () => cancelled.resolve('aborted'));
+      started.resolve();
+      await cancelled.promise;
+      return 'too late';
+    });
+    const legacyStarted = resolvers();
+    made.resource('slow://legacy', async (_, { signal }) => {
+      signalOfLegacy = signal;
+      legacyStarted.resolve();
+      return new Promise((resolve) => {
+        goOn = () => resolve('x');
+      });
+    });
+    await serving(made, {}, async (caller) => {
+      const leaving = new AbortController();
+      const reading = caller.send('resources/read', { uri: 'slow://modern' }, { signal: leaving.signal });
+      const refused = assert.rejects(reading);
+      await started.promise;
+      leaving.abort();
+      await refused;
+      assert.equal(await cancelled.promise, 'aborted');
+      const session = await caller.session();
+      const gone = new AbortController();
+      const legacy = session.post(request(1, 'resources/read', { uri: 'slow://legacy' }), { signal: gone.signal });
+      const left = assert.rejects(legacy);
+      await legacyStarted.promise;
+      gone.abort();
+      await left;
+      await sleep(50);
+      assert.equal(signalOfLegacy.aborted, false);
+      goOn();
+    });
+  });
+
+  test(`${way}: tokens are verified by the author's function (R-195, R-198, R-202)`, async () => {
+    const made = server();
+    made.resource('me://x', (_, ctx) => ctx.principal);
+    const asked = [];
+    const verify = async (token) => {
+      asked.push(token);
+      await sleep(1);
+      if (token === 'bad') throw new InvalidToken('unknown');
+      if (token === 'broken') throw new Error('the key store does not answer');
+      return { subject: `user of ${token}`, scopes: [token === 'weak' ? 'none' : 'read'] };
+    };
+    const auth = {
+      resource: 'https://api.example.com/mcp',
+      authorizationServers: ['https://login.example.com'],
+      requiredScopes: ['read'],
+      verify,
+    };
+    const { text } = await heard(() =>
+      serving(made, { auth }, async (caller) => {
+        assert.equal(await caller.text('me://x', { token: 'good' }), 'user of good');
+        for (const [token, status] of [
+          [undefined, 401],
+          ['bad', 401],
+          ['weak', 403],
+          ['broken', 503],
+        ]) {
+          const response = await caller.send('resources/read', { uri: 'me://x' }, { token });
+          assert.equal(response.status, status, token);
+          const challenge = response.headers.get('www-authenticate') ?? '';
+          if (status < 500) assert.match(challenge, /resource_metadata=/);
+          await response.text();
+        }
+        const document = new URL('/.well-known/oauth-protected-resource/mcp', caller.url);
+        const response = await caller.ask(document, { method: 'GET' });
+        assert.deepEqual((await response.json()).authorization_servers, ['https://login.example.com']);
+      }),
+    );
+    assert.deepEqual(asked, ['good', 'bad', 'weak', 'broken']);
+    assert.match(text, /a token could not be verified.*key store/s);
+  });
+
+  test(`${way}: reports come before the answer (R-124, R-162)`, async () => {
+    const made = server();
+    made.resource('work://x', async (_, ctx) => {
+      ctx.progress(1, 2);
+      await sleep(1);
+      return 'done';
+    });
+    await serving(made, {}, async (caller) => {
+      const response = await caller.send('resources/read', { uri: 'work://x' }, { meta: { progressToken: 't' } });
+      const stream = messages(response);
+      assert.deepEqual((await next(stream)).params, { progressToken: 't', progress: 1, total: 2 });
+      assert.equal((await next(stream)).result.contents[0].text, 'done');
+    });
+  });
+
+  test(`${way}: large contents, and a client that reads late`, async () => {
+    const made = server();
+    const text = 'abcdefghij'.repeat(300_000);
+    made.resource('large://x', async () => text);
+    await serving(made, { answers: 'events' }, async (caller) => {
+      const response = await caller.send('resources/read', { uri: 'large://x' });
+      await sleep(20);
+      assert.equal((await answer(response)).result.contents[0].text, text);
+    });
+  });
+
+  test(`${way}: a body that is too large is refused (R-190)`, async () => {
+    const made = server({ limits: { message: 1000 } });
+    await serving(made, {}, async (caller) => {
+      const response = await caller.send('resources/read', { uri: `x://${'x'.repeat(2000)}` });
+      assert.equal(response.status, 413);
+    });
+  });
+
+  test(`${way}: a handler asks a legacy client (R-144)`, async () => {
+    const made = server();
+    made.resource('roots://x', async (_, ctx) => {
+      try {
+        return JSON.stringify(await ctx.ask('roots/list'));
+      } catch (error) {
+        assert.ok(error instanceof AskFailed);
+        return `${error.code}`;
+      }
+    });
+    await serving(made, {}, async (caller) => {
+      const session = await caller.session({ roots: {} });
+      for (const [reply, text] of [
+        [{ result: { roots: [] } }, '{"roots":[]}'],
+        [{ error: { code: 7, message: 'no' } }, '7'],
+      ]) {
+        const stream = messages(await session.post(request(1, 'resources/read', { uri: 'roots://x' })));
+        const { id, method } = await next(stream);
+        assert.equal(method, 'roots/list');
+        assert.equal((await session.post({ jsonrpc: '2.0', id, ...reply })).status, 202);
+        assert.equal((await next(stream)).result.contents[0].text, text);
+      }
+      assert.equal(await caller.text('roots://x'), 'undefined');
+    });
+  });
+
+  test(`${way}: the end ends listens with their results (R-096)`, async () => {
+    const made = server();
+    made.resource('note://a', () => 'x');
+    await serving(made, {}, async (caller) => {
+      const notifications = { resourceSubscriptions: ['note://a'] };
+      const listen = messages(await caller.send('subscriptions/listen', { notifications }));
+      await next(listen);
+      made.close();
+      assert.ok((await next(listen)).result);
+    });
+  });
+
+  test(`${way}: wrong options are refused`, async () => {
+    for (const [options, error] of [
+      [{ path: 'mcp' }, RegistrationError],
+      [{ hosts: 'example.com' }, TypeError],
+      [{ answers: 'xml' }, TypeError],
+      [{ nonsense: true }, TypeError],
+    ]) {
+      await assert.rejects(
+        serving(server(), options, () => {}),
+        error,
+      );
+    }
+  });
+}
+
+test('what the engine knows does not wait for the event loop', async () => {
+  const made = server();
+  made.addResource({ uri: 'text://x', name: 'x' }, { text: 'constant' });
+  const read = `
+    import { modern } from ${JSON.stringify(new URL('web.mjs', import.meta.url))};
+    const response = await fetch(process.argv[1], modern(1, 'resources/read', { uri: 'text://x' }));
+    console.log((await response.json()).result.contents[0].text);
+    process.exit();`;
+  made.resource('hold://x', () => held());
+  let held;
+  await WAYS.run(made, {}, async (caller) => {
+    const { spawnSync } = await import('node:child_process');
+    held = () => {
+      const options = { encoding: 'utf8', timeout: 60_000 };
+      return spawnSync(process.execPath, ['--input-type=module', '-e', read, caller.url], options).stdout.trim();
+    };
+    const { result } = await heard(() => caller.text('hold://x'));
+    assert.equal(result, 'constant');
+  });
+});
+
+test('an address that is taken', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  await assert.rejects(server().run({ http: { port: taken.address().port } }), { code: 'EADDRINUSE' });
+  taken.close();
+});
+
+test('a handler behind a framework: mounted, and with a body that was read', async () => {
+  const made = server();
+  made.resource('note://a', () => 'x');
+  const handle = made.nodeHandler();
+  const web = createServer(async (incoming, response) => {
+    const chunks = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    incoming.body = JSON.parse(Buffer.concat(chunks));
+    incoming.url = incoming.url.slice('/api'.length);
+    handle(incoming, response);
+  }).listen(0, '127.0.0.1');
+  await once(web, 'listening');
+  try {
+    assert.equal(await new Caller(`http://127.0.0.1:${web.address().port}/api/mcp`).text('note://a'), 'x');
+  } finally {
+    web.closeAllConnections();
+    web.close();
+  }
+});
+
+const PROGRAM = `
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ResourceServer } from 'mcp-resources';
+const server = new ResourceServer({ name: 'end' });
+server.resource('slow://x', async () => {
+  console.error('started');
+  await sleep(300);
+  return 'finished';
+});
+await server.run({ http: { port: 0 } });
+`;
+
+for (const signal of ['SIGTERM', 'SIGINT']) {
+  test(`${signal} ends the process: what is in flight is answered, and the code is 0`, async () => {
+    const options = { stdio: ['ignore', 'ignore', 'pipe'], cwd: new URL('.', import.meta.url) };
+    const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM], options);
+    const exit = once(child, 'exit');
+    const lines = createInterface(child.stderr)[Symbol.asyncIterator]();
+    const [, url] = (await lines.next()).value.split(' ');
+    const reading = new Caller(url).text('slow://x');
+    assert.equal((await lines.next()).value, 'started');
+    child.kill(signal);
+    assert.equal(await reading, 'finished');
+    assert.deepEqual(await exit, [0, null]);
+    assert.equal((await lines.next()).done, true);
+  });
+}
