@@ -21,8 +21,8 @@ export function fetchHandler(endpoint: Endpoint): FetchHandler {
   };
 }
 
-function whole(head: NonNullable<Turned['head']>, body: Uint8Array<ArrayBuffer>): Response {
-  return new Response(body.length > 0 ? body : null, init(head));
+function whole(head: NonNullable<Turned['head']>, body: Uint8Array): Response {
+  return new Response(body.length > 0 ? (body as Uint8Array<ArrayBuffer>) : null, init(head));
 }
 
 function init({ status, headers }: NonNullable<Turned['head']>): ResponseInit {
