@@ -20,13 +20,16 @@ use std::sync::Arc;
 /// Output beyond this is written without waiting for the other answers of a turn of the loop.
 const SOON: usize = 64 * 1024;
 
+/// What is known of a request: its number, what a handler may ask of it, and the function that is to answer it.
+type Known = (f64, About, Option<Arc<Callee>>);
+
 /// See the module.
 pub(crate) struct Link {
     pub(crate) shared: Shared,
     pub(crate) pipe: Pipe,
     pub(crate) stdio: RefCell<Option<Stdio>>,
     /// What is known of the requests that wait, with their numbers, by the index of their place.
-    abouts: RefCell<Vec<(f64, About, Option<Arc<Callee>>)>>,
+    abouts: RefCell<Vec<Known>>,
     pub(crate) flush_is_due: Cell<bool>,
     /// The loop sees to output that was taken.
     pub(crate) is_blocked: Cell<bool>,
