@@ -15,6 +15,8 @@ SCRIPTS := $(shell find bindings-node/js -name '*.*ts') tsconfig.json
 
 # One interpreter for everything that builds against Python, so that nothing is built twice.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# Where a macro leaves the types of what Node sees: the same for every build, so that none is for one alone.
+export NAPI_TYPE_DEF_TMP_FOLDER := $(CURDIR)/target/napi-types
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
@@ -53,8 +55,7 @@ node_modules/.installed: package.json package-lock.json
 # The binary, and what it exports as TypeScript sees it.
 bindings-node/binding.d.ts: node_modules/.installed $(NODE_SOURCES)
 	$(call step,Building the Node package)
-	@$(TOOLS)/napi build --platform --no-js --dts binding.d.ts --output-dir bindings-node \
-		--manifest-path bindings-node/Cargo.toml --package mcp-resources-node
+	@$(NODE) bindings-node/build.mjs
 	@touch $@
 
 bindings-node/dist/.package: bindings-node/binding.d.ts $(SCRIPTS)

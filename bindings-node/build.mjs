@@ -1,0 +1,40 @@
+// Builds the binary beside everything else that Cargo builds here, and says what it exports (binding.d.ts). The command
+// line of napi, which makes the packages that are published, names a target: then every dependency is compiled twice.
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { generateTypeDef, parseTriple } from '@napi-rs/cli';
+
+const CRATE = 'mcp-resources-node';
+const here = dirname(fileURLToPath(import.meta.url));
+const root = dirname(here);
+const target = process.env.CARGO_TARGET_DIR ?? join(root, 'target');
+const types = process.env.NAPI_TYPE_DEF_TMP_FOLDER ?? join(target, 'napi-types');
+
+function run(command, options, env = {}) {
+  const ended = spawnSync(command, options, {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+    stdio: ['inherit', 'pipe', 'inherit'],
+  });
+  if (ended.status !== 0) {
+    process.exit(ended.status ?? 1);
+  }
+  return ended.stdout;
+}
+
+mkdirSync(types, { recursive: true });
+// A macro writes the types while the crate is compiled: without them it must be compiled anew.
+const force = existsSync(join(types, CRATE)) ? {} : { NAPI_FORCE_BUILD_MCP_RESOURCES_NODE: String(Date.now()) };
+run('cargo', ['build', '--package', CRATE], { NAPI_TYPE_DEF_TMP_FOLDER: types, ...force });
+
+const triple = run('rustc', ['-vV']).match(/^host: (\S+)$/m)[1];
+const { platform, platformArchABI } = parseTriple(triple);
+const library = { darwin: 'libmcp_resources_node.dylib', win32: 'mcp_resources_node.dll' };
+const built = join(target, 'debug', library[platform] ?? 'libmcp_resources_node.so');
+copyFileSync(built, join(here, `mcp-resources.${platformArchABI}.node`));
+
+const { dts } = await generateTypeDef({ typeDefDir: types, cwd: root });
+writeFileSync(join(here, 'binding.d.ts'), dts);
