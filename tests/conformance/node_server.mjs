@@ -137,7 +137,7 @@ if (way === '--stdio') {
   createServer(server.nodeHandler()).listen(Number(port), '127.0.0.1');
 } else {
   console.error('usage: node_server.mjs --stdio | --http PORT | --handler PORT');
-  process.exitCode = 2;
+  process.exitCode = 1;
 }
 
 function addConstants() {
