@@ -1,6 +1,6 @@
 //! What a handler may ask of its request, kept while the request waits. Its buffers serve one request after another.
 
-use mcp_resources::connection::Caller;
+use mcp_resources::transport::Request;
 use napi_derive::napi;
 
 /// How much of a buffer is kept for the next request.
@@ -43,27 +43,17 @@ pub struct RequestFields {
 
 impl About {
     /// Forgets the request before and begins with this one.
-    pub(crate) fn begin(&mut self, caller: Option<&Caller<'_>>) {
+    pub(crate) fn begin(&mut self, request: &Request<'_>) {
+        let who = &request.who;
         self.is_there = true;
-        self.revision = caller.map_or("", |caller| caller.revision.as_str());
-        let [uri, principal, client_info, meta, ..] = &mut self.texts;
-        uri.set(None);
-        principal.set(caller.map(|caller| caller.principal.id()));
-        client_info.set(caller.and_then(|caller| caller.client_info.as_str()));
-        meta.set(caller.and_then(|caller| caller.meta.as_ref()).map(|meta| meta.raw()));
-    }
-
-    /// It is a read of this URI.
-    pub(crate) fn of(&mut self, uri: &str) {
-        let [own, ..] = &mut self.texts;
-        own.set(Some(uri));
-    }
-
-    /// It is a further round of a request: with the client's answers and the author's state.
-    pub(crate) fn round(&mut self, inputs: Option<&str>, state: Option<&[u8]>) {
-        let [_, _, _, _, own_inputs, own_state] = &mut self.texts;
-        own_inputs.set(inputs);
-        own_state.set(state.map(String::from_utf8_lossy).as_deref());
+        self.revision = who.revision();
+        let [uri, principal, client_info, meta, inputs, state] = &mut self.texts;
+        uri.set(request.uri());
+        principal.set(Some(who.principal()));
+        client_info.set(who.client_info());
+        meta.set(who.meta());
+        inputs.set(who.inputs());
+        state.set(who.state().map(String::from_utf8_lossy).as_deref());
     }
 
     /// The request is over.

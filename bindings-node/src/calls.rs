@@ -2,9 +2,10 @@
 
 use crate::function::Arguments;
 use crate::peer::{Need, Peer};
-use crate::request::{Request, Work};
+use crate::request::fill;
 use mcp_resources::connection::{Answer, Contents, Events, RequestToken};
 use mcp_resources::error::ReadError;
+use mcp_resources::transport::{Request, Work};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType};
 use std::borrow::Cow;
@@ -48,7 +49,7 @@ pub(crate) fn respond(peer: &Rc<dyn Peer>, token: RequestToken, answer: Answer<'
 
 fn do_one(peer: &Rc<dyn Peer>, work: Work<'_>) -> Result<()> {
     match work {
-        Work::Ask(request) => ask(peer, request),
+        Work::Ask(request) => ask(peer, &request),
         Work::Cancel(token) => {
             let request = peer.number(token);
             request.map_or(Ok(()), |request| peer.shared().drive(Need::Cancelled, request, None))
@@ -62,18 +63,18 @@ fn do_one(peer: &Rc<dyn Peer>, work: Work<'_>) -> Result<()> {
 }
 
 /// Calls a function and, if it returns a text, answers with that.
-fn ask(peer: &Rc<dyn Peer>, mut request: Request<'_>) -> Result<()> {
+fn ask(peer: &Rc<dyn Peer>, request: &Request<'_>) -> Result<()> {
     let (shared, token) = (peer.shared(), request.token);
     let functions = shared.host.registry.get(request.handler);
-    let Some(callee) = functions.as_ref().and_then(|functions| request.callee(functions)) else {
+    let Some(callee) = functions.as_deref().and_then(|functions| functions.called(&request.asked)) else {
         // What was to be called has been removed in the meantime.
         return respond(peer, token, Answer::Failed(ReadError::NotFound));
     };
-    let number = peer.begin(token, &callee, &mut |about| request.tell(about));
+    let number = peer.begin(request, callee);
     let env = &shared.env;
     let answered = env.run_in_scope(|| {
         let mut arguments = Arguments::new(env, shared.driver, number)?;
-        request.fill(env, &mut arguments)?;
+        fill(env, request, &mut arguments)?;
         let value = callee.call(shared, arguments)?;
         if value.get_type()? != ValueType::String {
             return Ok(());

@@ -5,7 +5,6 @@ use mcp_resources::transport::Number;
 use napi::bindgen_prelude::*;
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,11 +18,7 @@ pub(crate) struct Callee {
 }
 
 /// The functions behind one number.
-pub(crate) struct Functions {
-    pub(crate) reader: Arc<Callee>,
-    pub(crate) completers: HashMap<String, Arc<Callee>>,
-    pub(crate) lister: Option<Arc<Callee>>,
-}
+pub(crate) type Functions = mcp_resources::transport::Functions<Arc<Callee>>;
 
 /// See the module.
 #[napi(js_name = "NativeFunction")]
@@ -47,12 +42,6 @@ impl Function {
         call: FunctionRef<Arguments, Unknown<'static>>,
     ) -> Self {
         Self { callee: Arc::new(Callee { name, call }), number: Arc::default() }
-    }
-}
-
-impl Functions {
-    pub(crate) fn of(reader: Arc<Callee>) -> Self {
-        Self { reader, completers: HashMap::new(), lister: None }
     }
 }
 

@@ -3,14 +3,14 @@
 
 use crate::answer::Answers;
 use crate::error::unusable;
-use crate::inbox::{Inbox, Item};
 use crate::peer::Drive;
 use crate::rules::{self, HttpFields};
 use crate::server::{Server, number};
-use crate::web::{ResponseHead, Turned, Way, Web, WebPeer};
+use crate::web::{ResponseHead, Ring, Turned, Way, Web, WebPeer};
 use mcp_resources::http as core;
 use mcp_resources::http::{Denied, Head, Verified};
 use mcp_resources::principal::Principal;
+use mcp_resources::transport::http::{Inbox, Item, session_ids};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::RefCell;
@@ -54,9 +54,9 @@ impl Endpoint {
         fields: HttpFields,
     ) -> Result<Self> {
         let host = server.host.clone();
-        let made = core::Endpoint::new(host.engine()?, fields.read()?, Box::new(session_id));
+        let made = core::Endpoint::new(host.engine()?, fields.read()?, session_ids());
         let made = made.map_err(|error| rules::refused(&host.env, &error))?;
-        let web = Web::new(host, (driver, drive), Inbox::default());
+        let web = Web::new(host, (driver, drive), None);
         web.settle(Way::Endpoint(made));
         Ok(Self(web))
     }
@@ -181,7 +181,7 @@ impl Exchange {
     pub fn register(&self, response: f64) {
         if let Some(exchange) = &self.0.exchange {
             let inbox = Arc::downgrade(&self.0.web.inbox);
-            exchange.register(&Waker::from(Arc::new(Ring { inbox, response })));
+            exchange.register(&Waker::from(Arc::new(Rings { inbox, response })));
         }
     }
 
@@ -213,15 +213,15 @@ impl Exchange {
 }
 
 /// A waker of one response. What wakes it is on the thread of the loop, which looks before it rests.
-struct Ring {
-    inbox: Weak<Inbox>,
+struct Rings {
+    inbox: Weak<Inbox<Ring>>,
     response: f64,
 }
 
-impl Wake for Ring {
+impl Wake for Rings {
     fn wake(self: Arc<Self>) {
         if let Some(inbox) = self.inbox.upgrade() {
-            inbox.leave_quietly(Item::Ring(self.response));
+            inbox.leave_quietly(Item::Own(Ring(self.response)));
         }
     }
 }
@@ -235,13 +235,4 @@ impl Refusal {
 /// The bytes of a header's value: JavaScript has each as a character.
 fn latin(value: &str) -> Vec<u8> {
     value.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap_or(b'?')).collect()
-}
-
-/// What nobody can guess. Without randomness there are no sessions: ids that collide are refused.
-fn session_id() -> [u8; core::SESSION_ID_BYTES] {
-    let mut id = [0; core::SESSION_ID_BYTES];
-    match getrandom::fill(&mut id) {
-        Ok(()) => id,
-        Err(_) => [0; core::SESSION_ID_BYTES],
-    }
 }

@@ -7,7 +7,6 @@ mod channel;
 mod error;
 mod function;
 mod http;
-mod inbox;
 mod link;
 mod options;
 mod peer;

@@ -11,7 +11,7 @@ use mcp_resources::connection::{Answer, AskError, AskId, Events, Gather, Outcome
 use mcp_resources::hub::ConnectionId;
 use mcp_resources::jsonrpc::Lines;
 use mcp_resources::now::Millis;
-use mcp_resources::transport::{Flushed, Pipe, Stdio};
+use mcp_resources::transport::{Flushed, Pipe, Request, Stdio};
 use napi::bindgen_prelude::*;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -267,16 +267,16 @@ impl Peer for Link {
         self.pipe.id()
     }
 
-    fn begin(&self, token: RequestToken, callee: &Arc<Callee>, tell: &mut dyn FnMut(&mut About)) -> f64 {
+    fn begin(&self, request: &Request<'_>, callee: &Arc<Callee>) -> f64 {
         let mut abouts = self.abouts.borrow_mut();
-        let (number, place) = (token_number(token), place(token));
+        let (number, place) = (token_number(request.token), place(request.token));
         if abouts.len() <= place {
             abouts.resize_with(place + 1, Default::default);
         }
         if let Some((own, about, own_callee)) = abouts.get_mut(place) {
             *own = number;
             *own_callee = Some(callee.clone());
-            tell(about);
+            about.begin(request);
         }
         number
     }

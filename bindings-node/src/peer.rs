@@ -2,12 +2,13 @@
 //!
 //! Law: nothing is borrowed while JavaScript runs: a handler may call anything here.
 
-use crate::about::{About, RequestFields};
+use crate::about::RequestFields;
 use crate::function::Callee;
 use crate::server::{Host, number};
 use mcp_resources::connection::{Answer, AskError, AskId, Event, Events, Gather, Reply, RequestToken};
 use mcp_resources::hub::ConnectionId;
 use mcp_resources::now::Now;
+use mcp_resources::transport::Request;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use std::cell::{Cell, RefCell};
@@ -61,9 +62,8 @@ pub(crate) trait Peer {
     fn shared(&self) -> &Shared;
     /// Whose tokens it speaks of.
     fn connection(&self) -> ConnectionId;
-    /// Takes up a request, which `callee` is to answer, and keeps what `tell` says of it. The number that JavaScript names
-    /// it by.
-    fn begin(&self, token: RequestToken, callee: &Arc<Callee>, tell: &mut dyn FnMut(&mut About)) -> f64;
+    /// Takes up a request, which `callee` is to answer. The number that JavaScript names it by.
+    fn begin(&self, request: &Request<'_>, callee: &Arc<Callee>) -> f64;
     /// The number of a request that was taken up.
     fn number(&self, token: RequestToken) -> Option<f64>;
     /// Answers a request. The events that come of it.

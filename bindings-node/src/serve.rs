@@ -4,27 +4,21 @@
 
 use crate::answer::Answers;
 use crate::error::raise;
-use crate::inbox::{Inbox, Item};
 use crate::peer::Drive;
-use crate::request::Work;
 use crate::rules::{self, HttpFields};
 use crate::server::Server;
 use crate::web::{Way, Web};
-use mcp_resources::connection::Events;
-use mcp_resources::http::{Denied, Exchange, Verified};
-use mcp_resources::hub::ConnectionId;
-use mcp_resources::principal::Principal;
 use mcp_resources::transport::http as core;
-use mcp_resources::transport::http::{Host, HttpOptions, Running, TokenCheck, Verifier, Verifying};
+use mcp_resources::transport::http::{HttpOptions, Running};
 use napi::Env;
 use napi::bindgen_prelude::*;
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use std::cell::RefCell;
 use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
-use std::sync::{Arc, Weak};
-use tokio::sync::oneshot;
+use std::sync::Arc;
 
 /// See the module.
 #[napi]
@@ -32,9 +26,6 @@ pub struct HttpServer {
     web: Rc<Web>,
     running: RefCell<Option<Running>>,
 }
-
-/// The author's functions, as the server's threads reach them.
-struct Functions(Weak<Inbox>);
 
 #[napi]
 impl HttpServer {
@@ -50,14 +41,17 @@ impl HttpServer {
         let host = server.host.clone();
         let rules = fields.read()?;
         let (engine, clock) = (host.engine()?, host.clock.clone());
+        // It keeps the process alive until the inbox is closed.
         let bell = bell.build_threadsafe_function::<()>().build()?;
-        let web = Web::new(host, (driver, drive), Inbox::new(Some(bell)));
-        let functions = || Arc::new(Functions(Arc::downgrade(&web.inbox)));
+        let ring = move || {
+            let _ = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        };
+        let web = Web::new(host, (driver, drive), Some(Arc::new(ring)));
         let mut given = HttpOptions::new(rules);
         if given.rules.auth.is_some() {
-            given.verifier = Some(functions());
+            given.verifier = Some(web.inbox.reach());
         }
-        let made = core::HttpServer::new(&engine, clock, given, functions());
+        let made = core::HttpServer::new(&engine, clock, given, web.inbox.reach());
         let made = made.map_err(|error| rules::refused(&web.shared.env, &error))?;
         web.settle(Way::Native(made));
         Ok(Self { web, running: RefCell::default() })
@@ -73,14 +67,9 @@ impl HttpServer {
     #[napi(catch_unwind)]
     pub fn listen(&self, env: &Env, host: String, port: u16) -> Result<u16> {
         let listened = || -> io::Result<Option<Running>> {
-            let inbox = Arc::downgrade(&self.web.inbox);
-            let ended = move || {
-                if let Some(inbox) = inbox.upgrade() {
-                    inbox.leave([Item::Ended]);
-                }
-            };
+            let reach = self.web.inbox.reach();
             let listener = TcpListener::bind((&*host, port))?;
-            self.web.native().map(|server| server.run(listener, 1, ended)).transpose()
+            self.web.native().map(|server| server.run(listener, 1, move || reach.ended())).transpose()
         };
         let running = listened().map_err(|error| system(env, &error))?;
         let bound = running.as_ref().map_or(port, |running| running.address().port());
@@ -98,15 +87,18 @@ impl HttpServer {
     /// on.
     #[napi(catch_unwind)]
     pub fn accept(&self, asked: f64, subject: String, scopes: Vec<String>, expires: Option<i64>) {
-        let verified = Verified { principal: Principal::new(subject), scopes };
         let expires = expires.map(|expires| expires.try_into().unwrap_or_default());
-        self.judge(asked, Ok(TokenCheck { verified, expires }));
+        if let Some(verdict) = self.web.verdict(asked) {
+            verdict.accept(subject, scopes, expires);
+        }
     }
 
     /// The token is not good, or that cannot be found out now.
     #[napi(catch_unwind)]
     pub fn refuse(&self, asked: f64, unavailable: bool) {
-        self.judge(asked, Err(if unavailable { Denied::Unavailable } else { Denied::Invalid }));
+        if let Some(verdict) = self.web.verdict(asked) {
+            verdict.refuse(unavailable);
+        }
     }
 
     /// No new request comes in; what is in flight has its grace. The driver hears of the end.
@@ -123,50 +115,6 @@ impl HttpServer {
         self.running.take();
         self.web.inbox.close();
         self.web.shared.release();
-    }
-
-    fn judge(&self, asked: f64, found: std::result::Result<TokenCheck, Denied>) {
-        if let Some(verdict) = self.web.verdict(asked) {
-            // The client may be gone.
-            let _ = verdict.send(found);
-        }
-    }
-}
-
-impl Functions {
-    fn leave(&self, items: impl IntoIterator<Item = Item>) {
-        if let Some(inbox) = self.0.upgrade() {
-            inbox.leave(items);
-        }
-    }
-}
-
-impl Host for Functions {
-    fn handle(&self, connection: ConnectionId, exchange: Option<&Exchange>, events: Events<'_>) {
-        let work = events.into_iter().filter_map(|event| Work::of(event).into_owned());
-        let items: Vec<_> =
-            work.map(|work| Item::Work(connection, exchange.cloned(), Box::new(work))).collect();
-        if !items.is_empty() {
-            self.leave(items);
-        }
-    }
-
-    fn woken(&self, connections: &[ConnectionId]) {
-        self.leave([Item::Woken(connections.to_vec())]);
-    }
-
-    fn misuse(&self, what: &str) {
-        self.leave([Item::Misuse(what.to_owned())]);
-    }
-}
-
-impl Verifier for Functions {
-    fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
-        Box::pin(async move {
-            let (verdict, found) = oneshot::channel();
-            self.leave([Item::Verify(token.to_owned(), verdict)]);
-            found.await.unwrap_or(Err(Denied::Unavailable))
-        })
     }
 }
 

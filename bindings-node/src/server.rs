@@ -57,7 +57,7 @@ impl Server {
         let late = format!("the method {method:?} must be declared before the first resource is registered");
         let foreign =
             Foreign { method, name_param: about.name_param, capability: about.capability, list_kind };
-        if self.host.registry.extend(foreign, Arc::new(Functions::of(callee.callee.clone()))) {
+        if self.host.registry.extend(foreign, Arc::new(callee.callee.clone().into())) {
             return Ok(());
         }
         Err(raise(&self.host.env, "RegistrationError", late, &[]))
@@ -149,7 +149,7 @@ impl Edit {
         Ok(Self(match source {
             Either3::A(text) => Change::AddConstant(resource, Source::Text(text.into())),
             Either3::B(function) => {
-                let functions = Arc::new(Functions::of(function.callee.clone()));
+                let functions = Arc::new(function.callee.clone().into());
                 Change::AddResource(resource, functions, function.number.clone())
             }
             Either3::C(bytes) => Change::AddConstant(resource, Source::Bytes((&*bytes).into())),

@@ -3,7 +3,6 @@
 use crate::about::{About, RequestFields};
 use crate::calls;
 use crate::function::Callee;
-use crate::inbox::{Inbox, Item, Verdict};
 use crate::peer::{Drive, Need, Peer, Report, Requests, Shared};
 use crate::server::{Host, number};
 use mcp_resources::connection::{Answer, AskError, AskId, Events, Gather, RequestToken};
@@ -11,7 +10,8 @@ use mcp_resources::http as core;
 use mcp_resources::http::Turn;
 use mcp_resources::hub::ConnectionId;
 use mcp_resources::now::{Millis, Now};
-use mcp_resources::transport::http::HttpServer;
+use mcp_resources::transport::Request;
+use mcp_resources::transport::http::{Bell, HttpServer, Inbox, Item, Verdict};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// See the module. Lives on the thread of its JavaScript.
 pub(crate) struct Web {
     pub(crate) shared: Shared,
-    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) inbox: Arc<Inbox<Ring>>,
     way: OnceCell<Way>,
     /// The requests that handlers work on, by their numbers.
     waiting: RefCell<HashMap<u64, Waiting>>,
@@ -40,6 +40,9 @@ pub(crate) enum Way {
     /// Threads of the core's own.
     Native(Arc<HttpServer>),
 }
+
+/// There is something to deliver on the response with this number.
+pub(crate) struct Ring(pub(crate) f64);
 
 struct Waiting {
     of: (ConnectionId, RequestToken),
@@ -79,10 +82,10 @@ pub struct Turned {
 }
 
 impl Web {
-    pub(crate) fn new(host: Rc<Host>, (driver, drive): (u32, Drive), inbox: Inbox) -> Rc<Self> {
+    pub(crate) fn new(host: Rc<Host>, (driver, drive): (u32, Drive), bell: Option<Bell>) -> Rc<Self> {
         Rc::new(Self {
             shared: Shared::new(host, driver, drive),
-            inbox: Arc::new(inbox),
+            inbox: Inbox::new(bell),
             way: OnceCell::new(),
             waiting: RefCell::default(),
             numbers: RefCell::default(),
@@ -142,7 +145,7 @@ impl Web {
         result.and(self.rest())
     }
 
-    fn do_one(self: &Rc<Self>, item: Item) -> Result<()> {
+    fn do_one(self: &Rc<Self>, item: Item<Ring>) -> Result<()> {
         match item {
             Item::Work(connection, exchange, work) => {
                 let own: Rc<dyn Peer> = Rc::new(WebPeer { web: self.clone(), connection, exchange });
@@ -155,7 +158,7 @@ impl Web {
                 self.shared.drive(Need::Verify, number(asked), Some(token))
             }
             Item::Misuse(what) => self.shared.log_misuse(None, Some(what)),
-            Item::Ring(response) => self.shared.drive(Need::Ring, response, None),
+            Item::Own(Ring(response)) => self.shared.drive(Need::Ring, response, None),
             Item::Ended => self.shared.drive(Need::Ended, 0.0, None),
         }
     }
@@ -229,15 +232,15 @@ impl Peer for WebPeer {
         self.connection
     }
 
-    fn begin(&self, token: RequestToken, callee: &Arc<Callee>, tell: &mut dyn FnMut(&mut About)) -> f64 {
-        let request = self.web.next();
+    fn begin(&self, request: &Request<'_>, callee: &Arc<Callee>) -> f64 {
+        let own = self.web.next();
         let mut about = About::default();
-        tell(&mut about);
-        let of = (self.connection, token);
+        about.begin(request);
+        let of = (self.connection, request.token);
         let waiting = Waiting { of, exchange: self.exchange.clone(), about, callee: callee.clone() };
-        self.web.waiting.borrow_mut().insert(request, waiting);
-        self.web.numbers.borrow_mut().insert(of, request);
-        number(request)
+        self.web.waiting.borrow_mut().insert(own, waiting);
+        self.web.numbers.borrow_mut().insert(of, own);
+        number(own)
     }
 
     fn number(&self, token: RequestToken) -> Option<f64> {

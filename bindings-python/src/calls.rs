@@ -7,9 +7,10 @@ use crate::function::{Arguments, BindError, Function, Mode, Supply};
 use crate::peer::Peer;
 use crate::pending::{Pending, Slot};
 use crate::queue::Job;
-use crate::request::{Request, Work};
+use crate::request::{sort, value};
 use mcp_resources::connection::{Answer, Event, Events, RequestToken};
 use mcp_resources::error::ReadError;
+use mcp_resources::transport::{Request, Work};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -80,17 +81,19 @@ fn one(py: Python<'_>, peer: &Arc<dyn Peer>, work: &Work<'_>) -> PyResult<Events
 
 /// Calls one of the author's functions.
 fn ask(py: Python<'_>, peer: &Arc<dyn Peer>, request: &Request<'_>) -> PyResult<Events<'static>> {
-    let handler = peer.runtime().host.handler(request.handler);
-    let Some(function) = handler.as_deref().and_then(|handler| request.function(handler)) else {
+    let functions = peer.runtime().host.functions(request.handler);
+    let Some(function) = functions.as_deref().and_then(|functions| functions.called(&request.asked)) else {
         // What was to be called has been removed in the meantime.
         return Ok(peer.respond(request.token, Answer::Failed(ReadError::NotFound)).events);
     };
-    let (token, sort, what) = (request.token, request.sort(), request.what());
-    Call { peer, token, sort, function, what }.run(py, &|name| request.value(py, name), &|| request.about())
+    let (token, sort, what) = (request.token, sort(request), request.what());
+    let call = Call { peer, token, sort, function, what };
+    call.run(py, &|name| value(py, request, name), &|| About::new(request))
 }
 
 /// Cancels a task. A function on a worker thread sees it in its context; one that has not started never does.
 fn cancel(py: Python<'_>, peer: &Arc<dyn Peer>, token: RequestToken) -> PyResult<Events<'static>> {
+    peer.cancelled(token);
     if let Some(task) = peer.runtime().take_task((peer.connection(), token)) {
         task.call_method0(py, intern!(py, "cancel"))?;
     }

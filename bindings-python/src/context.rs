@@ -3,7 +3,8 @@
 use crate::error::{self, Import};
 use crate::peer::Peer;
 use crate::pending::Slot;
-use mcp_resources::connection::{Caller, LogLevel, RequestToken};
+use mcp_resources::connection::{LogLevel, RequestToken};
+use mcp_resources::transport::Request;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -28,7 +29,6 @@ pub struct Context {
 }
 
 /// What the request says, owned.
-#[derive(Clone, Default)]
 pub(crate) struct About {
     uri: Option<String>,
     principal: String,
@@ -40,25 +40,18 @@ pub(crate) struct About {
 }
 
 impl About {
-    pub(crate) fn new(caller: &Caller<'_>) -> Self {
+    pub(crate) fn new(request: &Request<'_>) -> Self {
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        let who = &request.who;
         Self {
-            principal: caller.principal.id().to_owned(),
-            revision: caller.revision.as_str(),
-            client_info: caller.client_info.as_str().map(str::to_owned),
-            meta: caller.meta.map(|meta| meta.raw().to_owned()),
-            ..Self::default()
+            uri: own(request.uri()),
+            principal: who.principal().to_owned(),
+            revision: who.revision(),
+            client_info: own(who.client_info()),
+            meta: own(who.meta()),
+            inputs: own(who.inputs()),
+            state: who.state().map(<[u8]>::to_vec),
         }
-    }
-
-    pub(crate) fn of(mut self, uri: &str) -> Self {
-        self.uri = Some(uri.to_owned());
-        self
-    }
-
-    pub(crate) fn round(mut self, inputs: Option<&str>, state: Option<Vec<u8>>) -> Self {
-        self.inputs = inputs.map(str::to_owned);
-        self.state = state;
-        self
     }
 }
 

@@ -7,6 +7,7 @@ use crate::web::{HeadParts, TurnParts, Way, Web, WebPeer, head_parts, seconds};
 use mcp_resources::http as core;
 use mcp_resources::http::{Denied, Head, Verified};
 use mcp_resources::principal::Principal;
+use mcp_resources::transport::http::session_ids;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -50,11 +51,14 @@ impl Endpoint {
     #[new]
     fn new(server: &Server, driver: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let host = server.host.clone();
-        let random = driver.getattr("random")?.unbind();
-        let session_ids = Box::new(move || session_id(&random));
-        let endpoint = core::Endpoint::new(host.engine()?, rules::read(options)?, session_ids);
+        let endpoint = core::Endpoint::new(host.engine()?, rules::read(options)?, session_ids());
         let endpoint = endpoint.map_err(|error| rules::refused(driver.py(), &error))?;
-        let web = Web::new(Runtime::new(host.clone(), driver, true)?);
+        let awake = driver.clone().unbind();
+        let ring = move || {
+            // The loop is closed: nobody waits.
+            Python::attach(|py| drop(awake.call_method0(py, "wake")));
+        };
+        let web = Web::new(Runtime::new(host.clone(), driver, true)?, Arc::new(ring));
         web.settle(Way::Asgi(endpoint));
         host.serve(&web);
         Ok(Self(web))
@@ -63,8 +67,7 @@ impl Endpoint {
     /// Raises if an option has a value that is not allowed.
     #[staticmethod]
     fn check(server: &Server, options: &Bound<'_, PyDict>) -> PyResult<()> {
-        let no_ids = Box::new(|| [0; core::SESSION_ID_BYTES]);
-        let made = core::Endpoint::new(server.host.engine()?, rules::read(options)?, no_ids);
+        let made = core::Endpoint::new(server.host.engine()?, rules::read(options)?, session_ids());
         made.map(drop).map_err(|error| rules::refused(options.py(), &error))
     }
 
@@ -212,13 +215,6 @@ impl Wake for Calls {
             let _ = self.0.call0(py);
         });
     }
-}
-
-/// What nobody can guess. Without randomness there are no sessions: ids that collide are refused.
-fn session_id(random: &Py<PyAny>) -> [u8; core::SESSION_ID_BYTES] {
-    let drawn = |py: Python<'_>| random.call1(py, (core::SESSION_ID_BYTES,))?.extract::<Vec<u8>>(py);
-    let bytes = Python::attach(drawn).unwrap_or_default();
-    bytes.try_into().unwrap_or([0; core::SESSION_ID_BYTES])
 }
 
 fn response_parts(py: Python<'_>, response: core::Response) -> ResponseParts<'_> {

@@ -2,6 +2,7 @@
 
 use crate::server::Host;
 use mcp_resources::connection::{Answer, AskError, AskId, Encoded, Event, Events, Outcome, RequestToken};
+use mcp_resources::http::Turn;
 use mcp_resources::hub::ConnectionId;
 use mcp_resources::transport::{Cancelled, Detached};
 use pyo3::prelude::*;
@@ -27,6 +28,8 @@ pub(crate) trait Peer: Send + Sync {
     fn abandon(&self, token: RequestToken);
     /// Sends what a handler reports before its answer, unless nobody waits for it.
     fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]);
+    /// The loop hears that nobody waits for the answer: tells those on other threads who work on it.
+    fn cancelled(&self, _token: RequestToken) {}
     /// Whether its client is so far behind that no handler should start for it.
     fn is_full(&self) -> bool;
     /// An answer or a report was given: sees to it that it is written.
@@ -144,6 +147,12 @@ impl Effects {
 impl From<Outcome<'static>> for Effects {
     fn from(outcome: Outcome<'static>) -> Self {
         Self { events: outcome.events, misuse: outcome.misuse }
+    }
+}
+
+impl From<Turn<'static>> for Effects {
+    fn from(turn: Turn<'static>) -> Self {
+        Self { events: turn.events, misuse: turn.misuse }
     }
 }
 

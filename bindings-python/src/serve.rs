@@ -3,24 +3,18 @@
 //! Law: a thread of the server never waits for the interpreter. It leaves what it has in the loop's inbox and rings a
 //! bell that the loop waits for, once for a batch.
 
-use crate::peer::{Peer, Runtime};
-use crate::request::Work;
+use crate::peer::Runtime;
 use crate::rules;
 use crate::server::Server;
-use crate::web::{Item, Way, Web, WebPeer};
-use mcp_resources::connection::Events;
-use mcp_resources::http::{Denied, Exchange, Verified};
-use mcp_resources::hub::ConnectionId;
-use mcp_resources::principal::Principal;
+use crate::web::{Way, Web};
 use mcp_resources::transport::http as core;
-use mcp_resources::transport::http::{Host, HttpOptions, Running, TokenCheck, Verifier, Verifying};
+use mcp_resources::transport::http::{HttpOptions, Running, Verdict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use tokio::sync::oneshot;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// See the module.
 #[pyclass(frozen, module = "mcp_resources._core")]
@@ -30,15 +24,9 @@ pub struct HttpServer {
     running: Mutex<Option<Running>>,
 }
 
-/// What wakes the loop from any thread.
-pub(crate) struct Bell(PipeWriter);
-
 /// A token that waits for its verifier.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct Verification(Mutex<Option<oneshot::Sender<Result<TokenCheck, Denied>>>>);
-
-/// The author's functions, as the server's threads reach them.
-struct Functions(Weak<Web>);
+pub struct Verification(Mutex<Option<Verdict>>);
 
 #[pymethods]
 impl HttpServer {
@@ -46,16 +34,17 @@ impl HttpServer {
     #[new]
     fn new(server: &Server, driver: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let host = server.host.clone();
-        let web = Web::new(Runtime::new(host.clone(), driver, true)?);
+        let (ear, bell) = io::pipe()?;
+        // Fails only when nobody listens any longer.
+        let ring = move || drop((&bell).write_all(&[0]));
+        let web = Web::new(Runtime::new(host.clone(), driver, true)?, Arc::new(ring));
         let mut given = HttpOptions::new(rules::read(options)?);
         if given.rules.auth.is_some() {
-            given.verifier = Some(Arc::new(Functions(Arc::downgrade(&web))));
+            given.verifier = Some(web.inbox.reach());
         }
-        let functions = Arc::new(Functions(Arc::downgrade(&web)));
-        let made = core::HttpServer::new(&host.engine()?, host.clock.clone(), given, functions);
+        let made = core::HttpServer::new(&host.engine()?, host.clock.clone(), given, web.inbox.reach());
         let made = made.map_err(|error| rules::refused(driver.py(), &error))?;
-        let (ear, bell) = io::pipe()?;
-        web.settle(Way::Native(made, Bell(bell)));
+        web.settle(Way::Native(made));
         host.serve(&web);
         Ok(Self { web, ear: Mutex::new(ear), running: Mutex::default() })
     }
@@ -63,14 +52,9 @@ impl HttpServer {
     /// Starts to listen, on threads of its own. Returns the port.
     fn listen(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<u16> {
         let listener = py.detach(|| TcpListener::bind((host, port)))?;
-        let web = Arc::downgrade(&self.web);
-        let ended = move || {
-            if let Some(web) = web.upgrade() {
-                leave(&web, [Item::Ended]);
-            }
-        };
-        let Some((server, _)) = self.web.native() else { return Ok(port) };
-        let running = server.run(listener, 1, ended)?;
+        let reach = self.web.inbox.reach();
+        let Some(server) = self.web.native() else { return Ok(port) };
+        let running = server.run(listener, 1, move || reach.ended())?;
         let port = running.address().port();
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         Ok(port)
@@ -113,78 +97,25 @@ impl HttpServer {
 impl Verification {
     /// It stands for `subject`, with these scopes; until `expires` (milliseconds since 1970), if that may be relied on.
     fn accept(&self, subject: String, scopes: Vec<String>, expires: Option<u64>) {
-        let verified = Verified { principal: Principal::new(subject), scopes };
-        self.answer(Ok(TokenCheck { verified, expires }));
+        if let Some(verdict) = self.take() {
+            verdict.accept(subject, scopes, expires);
+        }
     }
 
     /// It is not good, or that cannot be found out now.
     fn refuse(&self, unavailable: bool) {
-        self.answer(Err(if unavailable { Denied::Unavailable } else { Denied::Invalid }));
+        if let Some(verdict) = self.take() {
+            verdict.refuse(unavailable);
+        }
     }
 }
 
 impl Verification {
-    fn answer(&self, found: Result<TokenCheck, Denied>) {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(sender) = sender {
-            // The client may be gone.
-            let _ = sender.send(found);
-        }
-    }
-}
-
-impl Bell {
-    pub(crate) fn ring(&self) {
-        // Fails only when nobody listens any longer.
-        let _ = (&self.0).write_all(&[0]);
-    }
-}
-
-impl Host for Functions {
-    fn handle(&self, connection: ConnectionId, exchange: Option<&Exchange>, events: Events<'_>) {
-        let Some(web) = self.0.upgrade() else { return };
-        web.mark(connection, &events);
-        let own = WebPeer { web: web.clone(), connection, exchange: exchange.cloned() };
-        let peer: Arc<dyn Peer> = Arc::new(own);
-        let items: Vec<_> = events
-            .into_iter()
-            .filter_map(|event| Some(Item::Work(peer.clone(), Box::new(Work::of(event).into_owned()?))))
-            .collect();
-        if !items.is_empty() {
-            leave(&web, items);
-        }
+    pub(crate) fn new(verdict: Verdict) -> Self {
+        Self(Mutex::new(Some(verdict)))
     }
 
-    fn woken(&self, connections: &[ConnectionId]) {
-        if let Some(web) = self.0.upgrade() {
-            leave(&web, [Item::Woken(connections.to_vec())]);
-        }
-    }
-
-    fn misuse(&self, what: &str) {
-        if let Some(web) = self.0.upgrade() {
-            leave(&web, [Item::Misuse(what.to_owned())]);
-        }
-    }
-}
-
-impl Verifier for Functions {
-    fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
-        Box::pin(async move {
-            let (sender, answer) = oneshot::channel();
-            let web = self.0.upgrade().ok_or(Denied::Unavailable)?;
-            leave(&web, [Item::Verify(token.to_owned(), Verification(Mutex::new(Some(sender))))]);
-            drop(web);
-            answer.await.unwrap_or(Err(Denied::Unavailable))
-        })
-    }
-}
-
-/// Leaves something for the loop, and rings.
-fn leave(web: &Arc<Web>, items: impl IntoIterator<Item = Item>) {
-    if web.leave(items)
-        && let Some((_, bell)) = web.native()
-    {
-        bell.ring();
+    fn take(&self) -> Option<Verdict> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -25,17 +25,13 @@ pub(crate) struct Host {
     pub(crate) queue: Py<Queue>,
     /// Starts a worker thread.
     pub(crate) spawn: Py<PyAny>,
-    registry: Registry<Handler>,
+    registry: Registry<Functions>,
     links: Mutex<HashMap<ConnectionId, Weak<Link>>>,
     webs: Mutex<Vec<Weak<Web>>>,
 }
 
 /// The functions behind one number.
-pub(crate) struct Handler {
-    pub(crate) function: Py<Function>,
-    pub(crate) completers: HashMap<String, Py<Function>>,
-    pub(crate) lister: Option<Py<Function>>,
-}
+pub(crate) type Functions = mcp_resources::transport::Functions<Py<Function>>;
 
 /// See the module.
 #[pyclass(frozen, module = "mcp_resources._core")]
@@ -45,7 +41,7 @@ pub struct Server {
 
 /// One change of what is registered.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct Edit(Change<Handler>);
+pub struct Edit(Change<Functions>);
 
 /// A reader, completers by variable, and a lister.
 type HandlerParts = (Py<Function>, HashMap<String, Py<Function>>, Option<Py<Function>>);
@@ -85,7 +81,7 @@ impl Server {
         let list_kind = lists.map(|word| list_kinds(&word)).transpose()?;
         let late = format!("the method {method:?} must be declared before the first resource is registered");
         let foreign = Foreign { method, name_param, capability, list_kind };
-        if self.host.registry.extend(foreign, Arc::new(Handler::of(function))) {
+        if self.host.registry.extend(foreign, Arc::new(function.into())) {
             return Ok(());
         }
         Err(error::raise(py, "RegistrationError", (late,)))
@@ -151,8 +147,8 @@ impl Edit {
     fn add_resource(resource: &Resource, source: &Bound<'_, PyAny>) -> PyResult<Self> {
         let resource = resource.resource.clone();
         if let Ok(function) = source.cast::<Function>() {
-            let handler = Arc::new(Handler::of(function.clone().unbind()));
-            return Ok(Self(Change::AddResource(resource, handler, function.get().number.clone())));
+            let functions = Arc::new(function.clone().unbind().into());
+            return Ok(Self(Change::AddResource(resource, functions, function.get().number.clone())));
         }
         let source = if let Ok(text) = source.cast::<PyString>() {
             Source::Text(text.to_str()?.into())
@@ -174,20 +170,14 @@ impl Edit {
         fields: &Bound<'_, PyDict>,
         functions: HandlerParts,
     ) -> PyResult<Self> {
-        let (function, completers, lister) = functions;
-        let handler = Arc::new(Handler { function, completers, lister });
-        Ok(Self(Change::AddTemplate(template(uri_template, fields)?, handler)))
+        let (reader, completers, lister) = functions;
+        let functions = Arc::new(Functions { reader, completers, lister });
+        Ok(Self(Change::AddTemplate(template(uri_template, fields)?, functions)))
     }
 
     #[staticmethod]
     fn remove_template(uri_template: String) -> Self {
         Self(Change::RemoveTemplate(uri_template))
-    }
-}
-
-impl Handler {
-    fn of(function: Py<Function>) -> Self {
-        Self { function, completers: HashMap::new(), lister: None }
     }
 }
 
@@ -198,7 +188,7 @@ impl Host {
     }
 
     /// The functions behind a number, unless they were removed in the meantime.
-    pub(crate) fn handler(&self, id: HandlerId) -> Option<Arc<Handler>> {
+    pub(crate) fn functions(&self, id: HandlerId) -> Option<Arc<Functions>> {
         self.registry.get(id)
     }
 

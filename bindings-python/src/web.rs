@@ -3,19 +3,19 @@
 use crate::calls;
 use crate::peer::{self, Effects, Peer, Runtime};
 use crate::queue::Queue;
-use crate::request::Work;
-use crate::serve::{Bell, Verification};
-use mcp_resources::connection::{Answer, AskError, AskId, Encoded, Event, Events, RequestToken};
+use crate::serve::Verification;
+use mcp_resources::connection::{Answer, AskError, AskId, Encoded, Events, RequestToken};
 use mcp_resources::http as core;
 use mcp_resources::http::Turn;
 use mcp_resources::hub::ConnectionId;
-use mcp_resources::transport::http::HttpServer;
-use mcp_resources::transport::{Cancelled, Detached};
+use mcp_resources::transport::http::{Bell, HttpServer, Inbox, Item};
+use mcp_resources::transport::{Cancelled, Detached, Work};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// See the module.
@@ -25,8 +25,7 @@ pub(crate) struct Web {
     /// The requests whose reply was detached.
     detached: Mutex<HashMap<(ConnectionId, RequestToken), Cancelled>>,
     /// What other threads have for the loop.
-    inbox: Mutex<Vec<Item>>,
-    wake_is_due: AtomicBool,
+    pub(crate) inbox: Arc<Inbox<Infallible>>,
     alarm: AtomicU64,
 }
 
@@ -35,20 +34,7 @@ pub(crate) enum Way {
     /// An ASGI server, on the event loop.
     Asgi(Arc<core::Endpoint>),
     /// Threads of the core's own.
-    Native(Arc<HttpServer>, Bell),
-}
-
-/// Something for the event loop.
-pub(crate) enum Item {
-    Work(Arc<dyn Peer>, Box<Work<'static>>),
-    /// The hub has something for these.
-    Woken(Vec<ConnectionId>),
-    /// A token is to be verified.
-    Verify(String, Verification),
-    /// For the author's log.
-    Misuse(String),
-    /// The server has stopped.
-    Ended,
+    Native(Arc<HttpServer>),
 }
 
 /// One request of one client.
@@ -65,13 +51,13 @@ pub(crate) type HeadParts = (u16, Vec<(Vec<u8>, Vec<u8>)>);
 pub(crate) type TurnParts<'py> = (Option<HeadParts>, Bound<'py, PyBytes>, bool, bool);
 
 impl Web {
-    pub(crate) fn new(runtime: Runtime) -> Arc<Self> {
+    /// `bell` wakes the loop.
+    pub(crate) fn new(runtime: Runtime, bell: Bell) -> Arc<Self> {
         Arc::new(Self {
             runtime,
             way: OnceLock::new(),
             detached: Mutex::default(),
-            inbox: Mutex::default(),
-            wake_is_due: AtomicBool::new(false),
+            inbox: Inbox::new(Some(bell)),
             alarm: AtomicU64::new(u64::MAX),
         })
     }
@@ -81,9 +67,9 @@ impl Web {
         let _ = self.way.set(way);
     }
 
-    pub(crate) fn native(&self) -> Option<(&Arc<HttpServer>, &Bell)> {
+    pub(crate) fn native(&self) -> Option<&Arc<HttpServer>> {
         match self.way.get() {
-            Some(Way::Native(server, bell)) => Some((server, bell)),
+            Some(Way::Native(server)) => Some(server),
             _ => None,
         }
     }
@@ -91,7 +77,7 @@ impl Web {
     pub(crate) fn endpoint(&self) -> PyResult<&Arc<core::Endpoint>> {
         match self.way.get() {
             Some(Way::Asgi(endpoint)) => Ok(endpoint),
-            Some(Way::Native(server, _)) => Ok(server.endpoint()),
+            Some(Way::Native(server)) => Ok(server.endpoint()),
             None => Err(PyRuntimeError::new_err("the endpoint is not open")),
         }
     }
@@ -100,41 +86,41 @@ impl Web {
     pub(crate) fn tell(&self, py: Python<'_>, woken: &[ConnectionId]) -> PyResult<()> {
         match self.way.get() {
             Some(Way::Asgi(endpoint)) => endpoint.wake(woken),
-            Some(Way::Native(server, _)) => server.wake(woken),
+            Some(Way::Native(server)) => server.wake(woken),
             None => {}
         }
         self.rearm(py)
     }
 
-    /// Leaves something for the loop. Any thread; needs no interpreter. Returns whether the loop must be woken.
-    pub(crate) fn leave(&self, items: impl IntoIterator<Item = Item>) -> bool {
-        lock(&self.inbox).extend(items);
-        !self.wake_is_due.swap(true, Ordering::AcqRel)
-    }
-
     /// Does what other threads have left for the loop.
     pub(crate) fn work(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
-        self.wake_is_due.store(false, Ordering::Release);
-        let items = std::mem::take(&mut *lock(&self.inbox));
         let mut result = Ok(());
-        for item in items {
-            let done = match item {
-                Item::Work(peer, work) => calls::do_all(py, &peer, [*work]),
-                Item::Woken(woken) => self.runtime.host.tell_pipes(py, &woken),
-                Item::Verify(token, verification) => {
-                    self.runtime.driver.call_method1(py, "verify", (token, verification)).map(drop)
-                }
-                Item::Misuse(what) => {
-                    peer::logged(py, "", Some(&what));
-                    Ok(())
-                }
-                Item::Ended => self.runtime.driver.call_method0(py, "ended").map(drop),
-            };
-            result = result.and(done);
+        for item in self.inbox.take() {
+            result = result.and(self.do_one(py, item));
         }
         self.kick(py)?;
         self.rearm(py)?;
         result
+    }
+
+    fn do_one(self: &Arc<Self>, py: Python<'_>, item: Item<Infallible>) -> PyResult<()> {
+        match item {
+            Item::Work(connection, exchange, work) => {
+                let peer: Arc<dyn Peer> = Arc::new(WebPeer { web: self.clone(), connection, exchange });
+                calls::do_all(py, &peer, [*work])
+            }
+            Item::Woken(woken) => self.runtime.host.tell_pipes(py, &woken),
+            Item::Verify(token, verdict) => {
+                let verification = Verification::new(verdict);
+                self.runtime.driver.call_method1(py, "verify", (token, verification)).map(drop)
+            }
+            Item::Misuse(what) => {
+                peer::logged(py, "", Some(&what));
+                Ok(())
+            }
+            Item::Ended => self.runtime.driver.call_method0(py, "ended").map(drop),
+            Item::Own(never) => match never {},
+        }
     }
 
     /// Does what a turn asks for, and gives the rest to the writer.
@@ -145,7 +131,6 @@ impl Web {
         own: &Arc<WebPeer>,
     ) -> PyResult<TurnParts<'py>> {
         let Turn { head, events, end, more, misuse, .. } = turn;
-        self.mark(own.connection, &events);
         peer::logged(py, "", misuse.as_deref());
         if !events.is_empty() {
             let peer: Arc<dyn Peer> = own.clone();
@@ -162,17 +147,6 @@ impl Web {
             let own = WebPeer { web: self.clone(), connection: turn.connection, exchange: None };
             self.turn(py, (turn, Vec::new()), &Arc::new(own)).map(drop)
         })
-    }
-
-    /// Those who work on what was cancelled may know.
-    pub(crate) fn mark(&self, connection: ConnectionId, events: &[Event<'_>]) {
-        for event in events {
-            if let Event::Cancelled(token) = event
-                && let Some(cancelled) = lock(&self.detached).get(&(connection, *token))
-            {
-                cancelled.set();
-            }
-        }
     }
 
     fn kick(&self, py: Python<'_>) -> PyResult<()> {
@@ -193,32 +167,16 @@ impl Web {
             return Ok(());
         }
         if !self.runtime.on_loop() {
-            return self.wake_loop(py);
+            self.inbox.leave([]);
+            return Ok(());
         }
         self.alarm.store(deadline, Ordering::Release);
         let delay = deadline.saturating_sub(self.runtime.host.clock.now().tick);
         self.runtime.driver.call_method1(py, "alarm", (seconds(delay),)).map(drop)
     }
-
-    fn wake_loop(&self, py: Python<'_>) -> PyResult<()> {
-        if self.wake_is_due.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        match self.native() {
-            Some((_, bell)) => bell.ring(),
-            None => self.runtime.driver.call_method0(py, "wake").map(drop)?,
-        }
-        Ok(())
-    }
 }
 
 impl WebPeer {
-    /// What the host must do after a turn that is not the writer's.
-    fn effects(&self, turn: Turn<'static>) -> Effects {
-        self.web.mark(self.connection, &turn.events);
-        Effects { events: turn.events, misuse: turn.misuse }
-    }
-
     fn settled(&self, token: RequestToken) {
         lock(&self.web.detached).remove(&(self.connection, token));
     }
@@ -235,9 +193,7 @@ impl Peer for WebPeer {
 
     fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Effects {
         match &self.exchange {
-            Some(exchange) => {
-                self.effects(exchange.respond(token, answer, self.web.runtime.host.clock.now()))
-            }
+            Some(exchange) => exchange.respond(token, answer, self.web.runtime.host.clock.now()).into(),
             None => Effects { events: Events::new(), misuse: None },
         }
     }
@@ -251,7 +207,7 @@ impl Peer for WebPeer {
     fn finish(&self, token: RequestToken, encoded: Encoded) -> Effects {
         self.settled(token);
         match &self.exchange {
-            Some(exchange) => self.effects(exchange.finish(encoded, self.web.runtime.host.clock.now())),
+            Some(exchange) => exchange.finish(encoded, self.web.runtime.host.clock.now()).into(),
             None => Effects { events: Events::new(), misuse: None },
         }
     }
@@ -274,6 +230,12 @@ impl Peer for WebPeer {
         }
     }
 
+    fn cancelled(&self, token: RequestToken) {
+        if let Some(cancelled) = lock(&self.web.detached).get(&(self.connection, token)) {
+            cancelled.set();
+        }
+    }
+
     fn is_full(&self) -> bool {
         false
     }
@@ -287,17 +249,17 @@ impl Peer for WebPeer {
         false
     }
 
-    fn wake_loop(&self, py: Python<'_>) -> PyResult<()> {
-        self.web.wake_loop(py)
+    fn wake_loop(&self, _py: Python<'_>) -> PyResult<()> {
+        self.web.inbox.leave([]);
+        Ok(())
     }
 
-    fn hand_over(self: Arc<Self>, py: Python<'_>, events: Events<'static>) -> PyResult<()> {
-        if events.is_empty() {
-            return Ok(());
+    fn hand_over(self: Arc<Self>, _py: Python<'_>, events: Events<'static>) -> PyResult<()> {
+        let own = |event| Item::Work(self.connection, self.exchange.clone(), Box::new(Work::of(event)));
+        if !events.is_empty() {
+            self.web.inbox.leave(events.into_iter().map(own));
         }
-        let own = |event| Item::Work(self.clone() as Arc<dyn Peer>, Box::new(Work::of(event)));
-        lock(&self.web.inbox).extend(events.into_iter().map(own));
-        self.web.wake_loop(py)
+        Ok(())
     }
 }
 

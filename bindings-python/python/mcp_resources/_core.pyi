@@ -388,16 +388,11 @@ class Channel:
 
 _Turn: TypeAlias = tuple[_Head | None, bytes, bool, bool]
 
-class _WebDriver(_Driver, Protocol):
-    """What an endpoint asks of its event loop."""
-
-    random: Callable[[int], bytes]
-
 @final
 class Endpoint:
     """HTTP without a socket, on the event loop of its driver."""
 
-    def __new__(cls, server: Server, driver: _WebDriver, options: Mapping[str, Any]) -> Endpoint: ...
+    def __new__(cls, server: Server, driver: _Driver, options: Mapping[str, Any]) -> Endpoint: ...
     @staticmethod
     def check(server: Server, options: Mapping[str, Any]) -> None:
         """Raises if an option has a value that is not allowed."""

@@ -4,7 +4,6 @@ The core decides every status, header and byte; here they are moved, and the tok
 """
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
@@ -89,7 +88,6 @@ class _Web(Driver):
 
     def __init__(self, server: Server, options: dict[str, Any], loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self.random = os.urandom
         self.endpoint = self.channel = Endpoint(server, self, options)
 
 

@@ -61,8 +61,8 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-/// Random bytes for a session id, from the host.
-pub type SessionIds = Box<dyn Fn() -> [u8; SESSION_ID_BYTES] + Send + Sync>;
+/// Random bytes for a session id, from the host; `None` if there is no randomness: then there is no session.
+pub type SessionIds = Box<dyn Fn() -> Option<[u8; SESSION_ID_BYTES]> + Send + Sync>;
 
 /// One MCP endpoint of a server: its rules and its sessions. `Send + Sync`.
 pub struct Endpoint {

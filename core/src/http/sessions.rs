@@ -117,11 +117,11 @@ impl Endpoint {
         let id = {
             let mut sessions = self.sessions();
             let has_room = sessions.len() < self.engine.limits().sessions;
-            if has_room { sessions.insert(random, &channel) } else { None }
+            random.filter(|_| has_room).and_then(|random| sessions.insert(random, &channel))
         };
         let Some(id) = id else {
             let _ = channel.with(|state| state.end(now));
-            let refused = Response::error(503, INTERNAL_ERROR, "Too many sessions");
+            let refused = Response::error(503, INTERNAL_ERROR, "No session can be begun");
             return refuse(turn.connection, refused, request, out);
         };
         self.channels().insert(channel.id(), Arc::downgrade(&channel));

@@ -34,10 +34,10 @@ impl Endpoint {
         let id = {
             let mut older = self.older();
             let has_room = older.len() < self.engine.limits().sessions;
-            if has_room { older.insert(random, &channel) } else { None }
+            random.filter(|_| has_room).and_then(|random| older.insert(random, &channel))
         };
         let (Some(id), Some(paths)) = (id, &self.rules().sse24) else {
-            let refused = Response::error(503, INTERNAL_ERROR, "Too many sessions");
+            let refused = Response::error(503, INTERNAL_ERROR, "No session can be begun");
             return Opened::whole(refuse(channel.id(), refused, request, out));
         };
         self.channels().insert(channel.id(), Arc::downgrade(&channel));

@@ -25,7 +25,7 @@ pub(super) fn endpoint(limits: Limits, rules: Rules) -> Arc<Endpoint> {
     let ids = move || {
         let mut id = [0; SESSION_ID_BYTES];
         id[..8].copy_from_slice(&next.fetch_add(1, Ordering::Relaxed).to_be_bytes());
-        id
+        Some(id)
     };
     Endpoint::new(engine, rules, Box::new(ids)).unwrap()
 }
@@ -269,7 +269,8 @@ fn strangers_are_not_woken() {
 #[test]
 fn rules_are_checked() {
     let engine = Arc::clone(endpoint(Limits::default(), Rules::default()).engine());
-    let make = |rules| Endpoint::new(Arc::clone(&engine), rules, Box::new(|| [0; SESSION_ID_BYTES])).err();
+    let make =
+        |rules| Endpoint::new(Arc::clone(&engine), rules, Box::new(|| Some([0; SESSION_ID_BYTES]))).err();
     for path in ["", "mcp", "/mcp?x", "/#"] {
         assert!(make(Rules { path: path.into(), ..Rules::default() }).is_some(), "{path}");
     }

@@ -11,6 +11,8 @@ mod registry;
 mod stdio;
 #[cfg(all(feature = "pipe", unix))]
 mod wait;
+#[cfg(feature = "pipe")]
+mod work;
 
 pub use clock::Clock;
 #[cfg(feature = "pipe")]
@@ -21,3 +23,5 @@ pub use registry::{Change, Foreign, Number, Registry};
 pub use stdio::{Received, Stdio};
 #[cfg(all(feature = "pipe", unix))]
 pub use wait::{Interest, Ready, Waiter, Wake};
+#[cfg(feature = "pipe")]
+pub use work::{Asked, Functions, Request, Who, Work};

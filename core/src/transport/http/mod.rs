@@ -14,6 +14,8 @@ mod collect;
 #[cfg(feature = "auth-fetch")]
 mod fetch;
 mod host;
+#[cfg(feature = "pipe")]
+mod inbox;
 #[cfg(feature = "auth")]
 mod jwt;
 mod keeper;
@@ -29,6 +31,8 @@ mod tokens;
 
 pub use body::ResponseBody;
 pub use host::Host;
+#[cfg(feature = "pipe")]
+pub use inbox::{Bell, Inbox, Item, Reach, Verdict};
 #[cfg(feature = "auth")]
 pub use jwt::{JwksError, JwtVerifier};
 pub use options::{HttpOptions, TokenCheck, Verified, Verifier, Verifying};
@@ -38,7 +42,7 @@ pub use thread::Running;
 pub use tls::Tls;
 
 use crate::engine::Engine;
-use crate::http::{Endpoint, RulesError, SESSION_ID_BYTES};
+use crate::http::{Endpoint, RulesError, SESSION_ID_BYTES, SessionIds};
 use crate::hub::ConnectionId;
 use crate::now::Now;
 use crate::transport::Clock;
@@ -72,7 +76,7 @@ impl HttpServer {
         options: HttpOptions,
         host: Arc<dyn Host>,
     ) -> Result<Arc<Self>, RulesError> {
-        let endpoint = Endpoint::new(engine.clone(), options.rules, Box::new(session_id))?;
+        let endpoint = Endpoint::new(engine.clone(), options.rules, session_ids())?;
         let tokens = options.verifier.map(|verifier| Tokens::new(verifier, engine.limits()));
         Ok(Arc::new(Self {
             endpoint,
@@ -126,12 +130,10 @@ impl fmt::Debug for HttpServer {
     }
 }
 
-/// Without randomness no session can be named safely: a name that everybody knows is no name, so the table refuses the
-/// second of them.
-fn session_id() -> [u8; SESSION_ID_BYTES] {
-    let mut id = [0; SESSION_ID_BYTES];
-    match getrandom::fill(&mut id) {
-        Ok(()) => id,
-        Err(_) => [0; SESSION_ID_BYTES],
-    }
+/// Names for sessions, from the system's randomness.
+pub fn session_ids() -> SessionIds {
+    Box::new(|| {
+        let mut id = [0; SESSION_ID_BYTES];
+        getrandom::fill(&mut id).is_ok().then_some(id)
+    })
 }

@@ -80,7 +80,7 @@ impl<'c> Host<'c> {
         let catalog = case.catalog();
         let (engine, handlers) = catalog::engine(&catalog).map_err(|error| error.to_string())?;
         let next = AtomicU8::new(0);
-        let ids = move || [next.fetch_add(1, Ordering::Relaxed); SESSION_ID_BYTES];
+        let ids = move || Some([next.fetch_add(1, Ordering::Relaxed); SESSION_ID_BYTES]);
         let endpoint = Endpoint::new(Arc::clone(&engine), rules(case.member("rules")), Box::new(ids))
             .map_err(|error| error.to_string())?;
         let steps = write(&Value::from(case.steps()));
