@@ -25,7 +25,7 @@ step = @printf '\n== %s\n' "$(1)"
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup demo test test-rust test-python test-node same-bytes conformance soak \
-	check check-rust check-python check-node bench clean
+	check check-rust check-python check-node check-perf bench clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -67,7 +67,7 @@ demo: setup ## serve this repository's documents to the official Python client, 
 	$(call step,A Python and a Node server and the official client over stdio)
 	@$(BIN)/python examples/demo/drive.py
 
-test: test-rust test-python test-node same-bytes conformance check ## every test of all languages, and every check
+test: test-rust test-python test-node same-bytes conformance check check-perf ## every test of all languages, and every check
 
 test-rust: setup
 	$(call step,Rust tests)
@@ -120,6 +120,10 @@ check-node: setup
 soak: ## up to 10,000 idle HTTP listeners and 1,000 busy connections; memory stays where it is
 	$(call step,Many listeners and busy connections)
 	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=1 cargo test -p mcp-resources-tests many_listeners -- --nocapture
+
+check-perf: setup ## the instructions of the hot paths against their budget (needs valgrind)
+	$(call step,Instructions of the hot paths)
+	@$(BIN)/python tests/checks/instructions.py
 
 bench: ## measure our servers beside the official SDKs
 	tests/bench/run

@@ -1,8 +1,11 @@
 """Each check finds the breach that it exists for, and leaves the lawful neighbour alone."""
 
+import contextlib
+import io
 import unittest
 
 import hygiene
+import instructions
 import layering
 import links
 import purity
@@ -174,3 +177,15 @@ class RustText(unittest.TestCase):
         text = 'a "b\nc" // d\ne'
         assert len(rust_text.code(text)) == len(text)
         assert rust_text.code(text).count("\n") == 2
+
+
+class Instructions(unittest.TestCase):
+    def test_what_costs_more_than_its_budget_fails(self) -> None:
+        for counted, failed in ((109, False), (111, True), (50, False)):
+            with self.subTest(counted=counted), contextlib.redirect_stdout(io.StringIO()):
+                assert instructions.compare({"read": counted}, {"read": 100}) == failed
+
+    def test_what_has_no_budget_or_is_gone_fails(self) -> None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            assert instructions.compare({"read": 1, "new": 1}, {"read": 1}) == 1
+            assert instructions.compare({"read": 1}, {"read": 1, "gone": 1}) == 1
