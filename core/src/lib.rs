@@ -7,6 +7,7 @@ pub mod client;
 pub mod connection;
 pub mod engine;
 pub mod error;
+pub mod guard;
 pub mod http;
 pub mod hub;
 pub mod json_text;

@@ -1,4 +1,4 @@
-//! Who asks.
+//! Who asks, and what a verified token lets them do.
 
 use std::sync::Arc;
 
@@ -6,6 +6,13 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     id: Arc<str>,
+    grant: Arc<Grant>,
+}
+
+/// What a principal brings with it: the scopes of its token, with those that they include.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    scopes: Vec<String>,
 }
 
 impl Principal {
@@ -14,13 +21,25 @@ impl Principal {
         Self::new("")
     }
 
-    /// A principal with a verified identity. `id` is what cursors and request states are bound to.
+    /// A principal with a verified identity and no scopes. `id` is what cursors and request states are bound to.
     pub fn new(id: impl Into<Arc<str>>) -> Arc<Self> {
-        Arc::new(Self { id: id.into() })
+        Arc::new(Self { id: id.into(), grant: Arc::default() })
+    }
+
+    /// The same identity with these scopes instead of its own.
+    #[must_use]
+    pub fn with_scopes(&self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Arc<Self> {
+        let scopes = scopes.into_iter().map(Into::into).collect();
+        Arc::new(Self { id: self.id.clone(), grant: Arc::new(Grant { scopes }) })
     }
 
     /// The identity; empty for the local process.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The scopes of its token.
+    pub fn scopes(&self) -> &[String] {
+        &self.grant.scopes
     }
 }

@@ -1,6 +1,7 @@
 //! What can be wrong with the server's own description and switches: told when the engine is built.
 
 use super::{Options, ServerInfo};
+use crate::guard::Guard;
 use crate::meta;
 use crate::resource::RegistrationError;
 use crate::version::{COMPLETE, Method};
@@ -39,6 +40,12 @@ pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
         object(id, settings)?;
     }
     Ok(())
+}
+
+/// The guard that the policy makes.
+pub(super) fn guard(options: &Options) -> Result<Guard, RegistrationError> {
+    Guard::new(&options.guard, options.explicit_denials)
+        .map_err(|error| RegistrationError::InvalidPolicy { field: error.field, reason: error.reason })
 }
 
 fn object(name: &str, settings: &str) -> Result<(), RegistrationError> {

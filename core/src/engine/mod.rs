@@ -9,6 +9,7 @@ pub use options::{Extension, Options, ServerInfo};
 
 use crate::catalog::{Catalog, Cursor, CursorScope, Edit, HandlerId, ListKind};
 use crate::connection::{Connection, Listed, Peer};
+use crate::guard::Guard;
 use crate::hub::{ConnectionId, Counts, Hub, ListKinds};
 use crate::jsonrpc::ObjectWriter;
 use crate::limits::Limits;
@@ -18,7 +19,7 @@ use crate::resource::RegistrationError;
 use crate::seal::Seal;
 use crate::uri;
 use crate::version::{COMPLETE, Method, Revision};
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::ArcSwap;
 use lists::KeptLists;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -33,6 +34,7 @@ pub struct Engine {
     /// Held while a new catalogue is made from the old one.
     edits: Mutex<()>,
     hub: Hub,
+    guard: Guard,
     state_seal: Option<Seal>,
     cursor_seal: Seal,
     handlers: AtomicU32,
@@ -49,11 +51,13 @@ impl Engine {
     pub fn new(info: ServerInfo, options: Options) -> Result<Arc<Self>, RegistrationError> {
         check::options(&options)?;
         let words = Words::new(info)?;
+        let guard = check::guard(&options)?;
         let limits = &options.limits;
         Ok(Arc::new(Self {
             catalog: ArcSwap::from_pointee(Catalog::new(limits)),
             edits: Mutex::new(()),
             hub: Hub::new(limits),
+            guard,
             state_seal: state_seal(&options),
             cursor_seal: cursor_seal(&options, &words),
             handlers: AtomicU32::new(0),
@@ -114,7 +118,7 @@ impl Engine {
     }
 
     /// The catalogue as it stands.
-    pub fn catalog(&self) -> Guard<Arc<Catalog>> {
+    pub fn catalog(&self) -> arc_swap::Guard<Arc<Catalog>> {
         self.catalog.load()
     }
 
@@ -157,6 +161,11 @@ impl Engine {
     /// Ends every listen with its result. Deliver to the woken connections, then close them.
     pub fn shutdown(&self, woken: &mut Vec<ConnectionId>) {
         self.hub.shutdown(woken);
+    }
+
+    /// Who may see what.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
     }
 
     /// The sizes of the subscription table: for metrics and leak tests.

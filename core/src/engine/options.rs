@@ -1,6 +1,7 @@
 //! What an engine is built with.
 
 use crate::catalog::HandlerId;
+use crate::guard::Policy;
 use crate::hub::ListKinds;
 use crate::limits::Limits;
 use crate::resource::{CacheHint, Icon};
@@ -46,6 +47,8 @@ pub struct Options {
     pub server_info_in_results: bool,
     /// Whether a principal is told that it may not see a resource, rather than that there is none (DEC-20). Default `false`.
     pub explicit_denials: bool,
+    /// Who may see what, and how much of it. Default: everybody everything.
+    pub guard: Policy,
     /// Caching hint of the two lists.
     pub list_cache: CacheHint,
     /// Caching hint of `server/discover`.
@@ -71,6 +74,7 @@ impl Default for Options {
             logging: false,
             server_info_in_results: true,
             explicit_denials: false,
+            guard: Policy::default(),
             list_cache: CacheHint::default(),
             discover_cache: CacheHint::default(),
             keys: Vec::new(),

@@ -45,6 +45,13 @@ pub enum RegistrationError {
         /// What is allowed: a short phrase.
         expected: String,
     },
+    /// The guard's policy has an unknown member, or one with a value that means nothing.
+    InvalidPolicy {
+        /// The member, with the path to it: `principals.alice.allow[2]`; empty for the whole.
+        field: String,
+        /// What is wrong with it, as one short sentence.
+        reason: String,
+    },
     /// A `_meta` key belongs to the protocol or to this library.
     ReservedMetaKey {
         /// The URI or template being registered.
@@ -77,6 +84,8 @@ impl fmt::Display for RegistrationError {
             Self::InvalidField { of, field, value, expected } => {
                 write!(f, "{}: {field} is {}, expected {expected}", Quoted(of), Quoted(value))
             }
+            Self::InvalidPolicy { field, reason } if field.is_empty() => write!(f, "guard: {reason}"),
+            Self::InvalidPolicy { field, reason } => write!(f, "guard: {field}: {reason}"),
             Self::ReservedMetaKey { of, key } => write!(
                 f,
                 "{}: the _meta key {} is reserved, use a prefix of your own in reverse DNS, as com.example/{}",

@@ -1,0 +1,17 @@
+//! Who may see what, and how much of it: the one place that is asked by lists, reads, completion, subscriptions and
+//! every notification (R-075, S-12, S-19).
+//!
+//! Law: a [`Policy`] is plain data, a [`Guard`] is what is compiled from it: immutable, without a lock, and never
+//! waiting. What needs a clock gets it as an argument. Whoever may not see a URI is told what is told of an absent one.
+
+mod decide;
+mod glob;
+mod policy;
+mod set;
+mod subject;
+#[cfg(test)]
+mod tests;
+
+pub use decide::{Action, Decision, Guard};
+pub use glob::{Glob, InvalidGlob};
+pub use policy::{Globs, Policy, PolicyError, PrincipalPolicy, Words};

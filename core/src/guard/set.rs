@@ -1,0 +1,156 @@
+//! Many globs at once: found by what they begin with, and where many begin alike, by what they end with.
+//!
+//! Law: the answer depends on the globs alone, not on their order. A lookup costs two binary searches and the globs
+//! that are left, which for the usual ones (`a://b/**`, `a://b/*.c`, `**/.c`) are those that match.
+
+use super::glob::{Glob, Tail};
+use std::ops::ControlFlow;
+
+/// A set of globs, each with a number: its place in what the set was built from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GlobSet {
+    globs: Box<[Glob]>,
+    prefixes: Table,
+    /// By prefix.
+    buckets: Box<[Bucket]>,
+}
+
+/// The globs of one prefix.
+#[derive(Clone, Debug, Default)]
+struct Bucket {
+    /// Those that are looked at one by one.
+    each: Vec<u32>,
+    /// Those that end with a literal, by it.
+    suffixes: Table,
+    by_suffix: Box<[Vec<u32>]>,
+}
+
+/// Fewer globs of one prefix are looked at one by one.
+const FEW: usize = 8;
+
+impl GlobSet {
+    pub(super) fn new(globs: Vec<Glob>) -> Self {
+        let (prefixes, members) = Table::new(globs.iter().map(|glob| glob.prefix.to_vec()));
+        let buckets = members.into_iter().map(|members| Bucket::new(&globs, members)).collect();
+        Self { globs: globs.into(), prefixes, buckets }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.globs.is_empty()
+    }
+
+    pub(super) fn globs(&self) -> &[Glob] {
+        &self.globs
+    }
+
+    /// Whether any glob matches.
+    pub(super) fn any(&self, subject: &str) -> bool {
+        self.each(subject, &mut |_| ControlFlow::Break(())).is_break()
+    }
+
+    /// Calls `found` with the number of each glob that matches, until it breaks.
+    pub(super) fn each(
+        &self,
+        subject: &str,
+        found: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let subject = subject.as_bytes();
+        self.prefixes.each(subject, |at| self.buckets[at].each(&self.globs, subject, found))
+    }
+}
+
+impl Bucket {
+    fn new(globs: &[Glob], members: Vec<u32>) -> Self {
+        let suffix = |number: &u32| match &globs[*number as usize].tail {
+            Tail::Program { suffix, .. } if !suffix.is_empty() => Some(suffix),
+            _ => None,
+        };
+        let (ended, each): (Vec<u32>, Vec<u32>) = members.iter().partition(|number| suffix(number).is_some());
+        if ended.len() <= FEW {
+            return Self { each: members, ..Self::default() };
+        }
+        let reversed = |number: &u32| -> Vec<u8> {
+            suffix(number).map(|suffix| suffix.iter().rev().copied().collect()).unwrap_or_default()
+        };
+        let (suffixes, by_suffix) = Table::new(ended.iter().map(reversed));
+        let own = |places: Vec<u32>| places.iter().map(|place| ended[*place as usize]).collect();
+        Self { each, suffixes, by_suffix: by_suffix.into_iter().map(own).collect() }
+    }
+
+    fn each(
+        &self,
+        globs: &[Glob],
+        subject: &[u8],
+        found: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut try_each = |numbers: &[u32]| {
+            for &number in numbers {
+                let glob = &globs[number as usize];
+                if glob.tail.matches(&subject[glob.prefix.len()..]) {
+                    found(number as usize)?;
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        try_each(&self.each)?;
+        if self.by_suffix.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let longest = subject.len().min(self.suffixes.longest);
+        let reversed: smallvec::SmallVec<[u8; 64]> = subject.iter().rev().take(longest).copied().collect();
+        self.suffixes.each(&reversed, |at| try_each(&self.by_suffix[at]))
+    }
+}
+
+/// Texts in order, each once, with the longest of the others that it begins with.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    keys: Box<[Box<[u8]>]>,
+    /// The place of that other, or `NONE`.
+    parents: Box<[u32]>,
+    longest: usize,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Table {
+    /// The table, and for each of its keys the places of `texts` where it stands.
+    fn new(texts: impl Iterator<Item = Vec<u8>>) -> (Self, Vec<Vec<u32>>) {
+        let mut sorted: Vec<(Vec<u8>, u32)> = texts.zip(0..).collect();
+        sorted.sort();
+        let (mut keys, mut members): (Vec<Box<[u8]>>, Vec<Vec<u32>>) = (Vec::new(), Vec::new());
+        for (text, place) in sorted {
+            match members.last_mut() {
+                Some(last) if keys.last().is_some_and(|key| **key == *text) => last.push(place),
+                _ => {
+                    keys.push(text.into());
+                    members.push(vec![place]);
+                }
+            }
+        }
+        let mut open: Vec<u32> = Vec::new();
+        let mut parents = Vec::with_capacity(keys.len());
+        for (key, place) in keys.iter().zip(0..) {
+            while open.last().is_some_and(|top| !key.starts_with(&keys[*top as usize])) {
+                open.pop();
+            }
+            parents.push(open.last().copied().unwrap_or(NONE));
+            open.push(place);
+        }
+        let longest = keys.iter().map(|key| key.len()).max().unwrap_or_default();
+        (Self { keys: keys.into(), parents: parents.into(), longest }, members)
+    }
+
+    /// Calls `found` with the place of each key that `text` begins with, the longest first.
+    fn each(&self, text: &[u8], mut found: impl FnMut(usize) -> ControlFlow<()>) -> ControlFlow<()> {
+        let after = self.keys.partition_point(|key| **key <= *text);
+        let mut place = u32::try_from(after).ok().and_then(|after| after.checked_sub(1)).unwrap_or(NONE);
+        while let Some(key) = self.keys.get(place as usize) {
+            if text.starts_with(key) {
+                found(place as usize)?;
+            }
+            place = self.parents[place as usize];
+        }
+        ControlFlow::Continue(())
+    }
+}
