@@ -194,6 +194,22 @@ impl Answers {
 
 #[napi]
 impl Gather {
+    /// Takes the whole of the chunks out.
+    #[napi(catch_unwind)]
+    pub fn whole(&self) -> Whole {
+        let body = match self.0.take().map(core::Gather::into_answer) {
+            Some(Answer::Contents(result)) => {
+                result.contents.into_iter().next().map(|contents| contents.body)
+            }
+            _ => None,
+        };
+        match body {
+            Some(Body::Text(text)) => Whole { text: Some(text.into_owned()), bytes: None },
+            Some(Body::Blob(bytes)) => Whole { text: None, bytes: Some(bytes.into_owned().into()) },
+            None => Whole { text: None, bytes: None },
+        }
+    }
+
     /// Takes a chunk of text or bytes.
     #[napi(catch_unwind)]
     pub fn push(&self, chunk: Either<String, &[u8]>) -> Result<()> {
@@ -209,6 +225,15 @@ impl Gather {
             _ => unusable("a stream of contents yields either text or bytes, not both".into()),
         })
     }
+}
+
+/// Chunks as a whole, for who looks at them before they are encoded.
+#[napi(object, object_from_js = false)]
+pub struct Whole {
+    /// The text.
+    pub text: Option<String>,
+    /// The bytes, where there is no text.
+    pub bytes: Option<Buffer>,
 }
 
 impl Entry {

@@ -42,6 +42,10 @@ pub struct ServerFields {
     pub server_info_in_results: Option<bool>,
     /// Whether a client is told that it may not see a resource.
     pub explicit_denials: Option<bool>,
+    /// Whether the contents of reads are kept.
+    pub cache: Option<bool>,
+    /// Whether contents are looked at before they are encoded.
+    pub transforms: Option<bool>,
     /// How long lists may be kept.
     pub list_cache: Option<CacheHint>,
     /// How long the server's description may be kept.
@@ -79,6 +83,8 @@ impl ServerFields {
         options.server_info_in_results =
             self.server_info_in_results.unwrap_or(options.server_info_in_results);
         options.explicit_denials = self.explicit_denials.unwrap_or(options.explicit_denials);
+        options.cache = self.cache.unwrap_or(options.cache);
+        options.transforms = self.transforms.unwrap_or(options.transforms);
         options.list_cache = self.list_cache.map(CacheHint::read).transpose()?.unwrap_or_default();
         options.discover_cache = self.discover_cache.map(CacheHint::read).transpose()?.unwrap_or_default();
         options.keys = self.keys.into_iter().flatten().map(|secret| key(&secret)).collect::<Result<_>>()?;
@@ -109,7 +115,7 @@ fn limits(limits: &mut Limits, given: HashMap<String, i64>) -> Result<()> {
     }
     for (name, value) in &given {
         set!(name, *value,
-            message nesting batch uri resources templates in_flight page list_scan list_source list_ttl list_cache
+            message nesting batch uri resources templates in_flight page list_scan list_source list_ttl list_cache cache_entries cache_bytes principals
             subscriptions filter_uris watched_uris contents contents_total output read_timeout completion_timeout completion_values
             coalesce progress_interval log_messages state state_ttl asks grace head headers sessions session_idle streams replay keep_alive sse_after
             connections head_timeout body_timeout write_timeout token_cache token_ttl);

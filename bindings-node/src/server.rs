@@ -70,7 +70,7 @@ impl Server {
         let mut woken = Vec::new();
         let published = self.host.registry.publish(&changes, self.host.clock.now(), &mut woken);
         let warnings = published.map_err(|error| registration(&self.host.env, &error))?;
-        self.host.tell(woken)?;
+        self.host.tell(&woken)?;
         Ok(warnings)
     }
 
@@ -80,7 +80,7 @@ impl Server {
         let mut woken = Vec::new();
         let told = self.host.engine()?.updated(&uri, self.host.clock.now(), &mut woken);
         told.map_err(|error| registration(&self.host.env, &error))?;
-        self.host.tell(woken)
+        self.host.tell(&woken)
     }
 
     /// Tells clients that a list has changed.
@@ -88,7 +88,7 @@ impl Server {
     pub fn notify_list_changed(&self, lists: String) -> Result<()> {
         let mut woken = Vec::new();
         self.host.engine()?.list_changed(list_kinds(&lists)?, self.host.clock.now(), &mut woken);
-        self.host.tell(woken)
+        self.host.tell(&woken)
     }
 
     /// Ends every listen with its result.
@@ -96,7 +96,7 @@ impl Server {
     pub fn shutdown(&self) -> Result<()> {
         let mut woken = Vec::new();
         self.host.engine()?.shutdown(&mut woken);
-        self.host.tell(woken)
+        self.host.tell(&woken)
     }
 
     /// How long what is in flight may still finish after the end of input, in milliseconds.
@@ -212,7 +212,7 @@ impl Host {
     pub(crate) fn tick(&self) -> Result<()> {
         let mut woken = Vec::new();
         self.engine()?.tick(self.clock.now(), &mut woken);
-        self.tell(woken)
+        self.tell(&woken)
     }
 
     /// Tells an endpoint too what its clients have to hear.
@@ -223,10 +223,10 @@ impl Host {
     }
 
     /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
-    fn tell(&self, woken: Vec<ConnectionId>) -> Result<()> {
-        self.tell_pipes(&woken)?;
+    pub(crate) fn tell(&self, woken: &[ConnectionId]) -> Result<()> {
+        self.tell_pipes(woken)?;
         let webs: Vec<_> = self.webs.borrow().iter().filter_map(Weak::upgrade).collect();
-        webs.iter().try_for_each(|web| web.tell(&woken))?;
+        webs.iter().try_for_each(|web| web.tell(woken))?;
         if self.deadline().is_some() {
             let links: Vec<_> = self.links.borrow().values().filter_map(Weak::upgrade).collect();
             links.iter().try_for_each(|link| link.rearm())?;

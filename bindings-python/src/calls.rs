@@ -75,6 +75,7 @@ fn one(py: Python<'_>, peer: &Arc<dyn Peer>, work: &Work<'_>) -> PyResult<Events
             waiting.map_or(Ok(()), |future| context::replied(py, &future, answer.as_ref()))?;
             Ok(Events::new())
         }
+        Work::Woken(woken) => peer.runtime().host.tell(py, woken).map(|()| Events::new()),
         Work::Nothing => Ok(Events::new()),
     }
 }
@@ -240,6 +241,8 @@ impl Call<'_> {
             Some(slot) => Some(slot),
             None => {
                 let given = Given::new(self.sort, function, self.what, result, py);
+                let redact = self.peer.runtime().host.redact.as_ref();
+                let given = given.redacted(redact, (function, self.what), py);
                 let effects = given.answer(|answer| self.peer.respond(self.token, answer));
                 let events = effects.logged(py, &function.name);
                 return ending.map_or(Ok(events), Err);

@@ -46,10 +46,10 @@ pub(crate) enum Given {
 
 /// One of the contents.
 pub(crate) struct Entry {
-    uri: Option<PyBackedStr>,
-    mime_type: Option<PyBackedStr>,
-    data: Data,
-    meta: Option<String>,
+    pub(crate) uri: Option<PyBackedStr>,
+    pub(crate) mime_type: Option<PyBackedStr>,
+    pub(crate) data: Data,
+    pub(crate) meta: Option<String>,
 }
 
 /// Text and `bytes` are read where they lie. Other buffers are copied: they may change while they are read.
@@ -57,6 +57,8 @@ pub(crate) enum Data {
     Text(PyBackedStr),
     Bytes(PyBackedBytes),
     Copied(Vec<u8>),
+    /// What the core has gathered.
+    Own(String),
 }
 
 /// A question to the client.
@@ -88,7 +90,7 @@ impl Given {
         given.unwrap_or_else(|error| Self::raised(function, what, error, py))
     }
 
-    fn raised(function: &Function, what: &str, error: PyErr, py: Python<'_>) -> Self {
+    pub(crate) fn raised(function: &Function, what: &str, error: PyErr, py: Python<'_>) -> Self {
         let known = |error: &PyErr| -> PyResult<Option<Self>> {
             let value = error.value(py);
             if value.is_instance(&INPUT_REQUIRED.get(py)?)? {
@@ -162,6 +164,7 @@ impl Entry {
             Data::Text(text) => Body::Text(Cow::Borrowed(&**text)),
             Data::Bytes(bytes) => Body::Blob(Cow::Borrowed(&**bytes)),
             Data::Copied(bytes) => Body::Blob(Cow::Borrowed(bytes)),
+            Data::Own(text) => Body::Text(Cow::Borrowed(text)),
         };
         Contents {
             uri: lend(&self.uri),
@@ -199,6 +202,7 @@ impl Data {
             Self::Text(text) => text.len(),
             Self::Bytes(bytes) => bytes.len(),
             Self::Copied(bytes) => bytes.len(),
+            Self::Own(text) => text.len(),
         }
     }
 }
@@ -225,15 +229,24 @@ fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>) -> PyResult<Given> {
     if value.is_instance(&INPUT_REQUIRED.get(py)?)? {
         return input(value);
     }
+    let (entries, cache) = parts(value, json_type)?;
+    Ok(Given::Contents { entries, cache })
+}
+
+/// The contents that are not a text or bytes alone.
+pub(crate) fn parts(
+    value: &Bound<'_, PyAny>,
+    json_type: Option<&str>,
+) -> PyResult<(Vec<Entry>, Option<CacheHint>)> {
     let (parts, hint): (Vec<EntryParts<'_>>, Option<HintParts>) =
-        READ.get(py)?.call1((value, json_type))?.extract()?;
+        READ.get(value.py())?.call1((value, json_type))?.extract()?;
     let entry = |(uri, mime_type, body, meta): EntryParts<'_>| {
         let data = Data::read(&body)?
             .ok_or_else(|| PyTypeError::new_err("the body of Contents is not text or bytes"))?;
         Ok(Entry { uri, mime_type, data, meta })
     };
     let entries = parts.into_iter().map(entry).collect::<PyResult<_>>()?;
-    Ok(Given::Contents { entries, cache: hint.map(cache_hint).transpose()? })
+    Ok((entries, hint.map(cache_hint).transpose()?))
 }
 
 fn input(value: &Bound<'_, PyAny>) -> PyResult<Given> {
@@ -304,6 +317,7 @@ impl Gather {
                 (Some(gather), Data::Text(text)) => gather.text(text),
                 (Some(gather), Data::Bytes(bytes)) => gather.blob(bytes),
                 (Some(gather), Data::Copied(bytes)) => gather.blob(bytes),
+                (Some(gather), Data::Own(text)) => gather.text(text),
             }
         };
         match pushed {

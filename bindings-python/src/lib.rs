@@ -11,6 +11,7 @@ mod options;
 mod peer;
 mod pending;
 mod queue;
+mod redact;
 mod request;
 mod resource;
 mod rules;

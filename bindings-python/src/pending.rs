@@ -76,6 +76,8 @@ impl Pending {
     ) -> PyResult<()> {
         let function = self.function.get();
         let given = Given::new(self.sort, function, &self.what, result, py);
+        let redact = self.peer.runtime().host.redact.as_ref();
+        let given = given.redacted(redact, (function, &self.what), py);
         let now = self.peer.runtime().host.clock.now();
         if let Some(reply) = self.slot.take() {
             let is_large = given.size() > LARGE;

@@ -25,6 +25,8 @@ pub(crate) struct Host {
     pub(crate) queue: Py<Queue>,
     /// Starts a worker thread.
     pub(crate) spawn: Py<PyAny>,
+    /// Looks at contents before they are encoded.
+    pub(crate) redact: Option<Py<PyAny>>,
     registry: Registry<Functions>,
     links: Mutex<HashMap<ConnectionId, Weak<Link>>>,
     webs: Mutex<Vec<Weak<Web>>>,
@@ -62,6 +64,7 @@ impl Server {
             clock: Arc::new(Clock::new()),
             queue,
             spawn,
+            redact: fields.get_item("redact")?.filter(|redact| !redact.is_none()).map(Bound::unbind),
             registry: Registry::new(info, options),
             links: Mutex::default(),
             webs: Mutex::default(),
@@ -93,7 +96,7 @@ impl Server {
         let mut woken = Vec::new();
         let published = self.host.registry.publish(&changes, self.host.clock.now(), &mut woken);
         let warnings = published.map_err(|error| error::registration(py, &error))?;
-        self.host.tell(py, woken)?;
+        self.host.tell(py, &woken)?;
         Ok(warnings)
     }
 
@@ -101,20 +104,20 @@ impl Server {
         let mut woken = Vec::new();
         let told = self.host.engine()?.updated(uri, self.host.clock.now(), &mut woken);
         told.map_err(|error| error::registration(py, &error))?;
-        self.host.tell(py, woken)
+        self.host.tell(py, &woken)
     }
 
     fn notify_list_changed(&self, py: Python<'_>, lists: &str) -> PyResult<()> {
         let mut woken = Vec::new();
         self.host.engine()?.list_changed(list_kinds(lists)?, self.host.clock.now(), &mut woken);
-        self.host.tell(py, woken)
+        self.host.tell(py, &woken)
     }
 
     /// Ends every listen with its result.
     fn shutdown(&self, py: Python<'_>) -> PyResult<()> {
         let mut woken = Vec::new();
         self.host.engine()?.shutdown(&mut woken);
-        self.host.tell(py, woken)
+        self.host.tell(py, &woken)
     }
 
     /// How long what is in flight may still finish after the end of input, in milliseconds.
@@ -215,14 +218,14 @@ impl Host {
     pub(crate) fn tick(&self, py: Python<'_>) -> PyResult<()> {
         let mut woken = Vec::new();
         self.engine()?.tick(self.clock.now(), &mut woken);
-        self.tell(py, woken)
+        self.tell(py, &woken)
     }
 
     /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
-    fn tell(&self, py: Python<'_>, woken: Vec<ConnectionId>) -> PyResult<()> {
-        self.tell_pipes(py, &woken)?;
+    pub(crate) fn tell(&self, py: Python<'_>, woken: &[ConnectionId]) -> PyResult<()> {
+        self.tell_pipes(py, woken)?;
         let webs: Vec<_> = lock(&self.webs).iter().filter_map(Weak::upgrade).collect();
-        webs.iter().try_for_each(|web| web.tell(py, &woken))?;
+        webs.iter().try_for_each(|web| web.tell(py, woken))?;
         if self.deadline().is_some() {
             let links: Vec<_> = lock(&self.links).values().filter_map(Weak::upgrade).collect();
             links.iter().try_for_each(|link| link.rearm(py))?;

@@ -34,6 +34,12 @@ pub struct Limits {
     pub list_ttl: Millis,
     /// Kept answers of `.list` callbacks, over all principals. Default 256.
     pub list_cache: usize,
+    /// Results that the read cache keeps, over all principals. Default 10,000.
+    pub cache_entries: usize,
+    /// Bytes that they take, encoded. Default 64 MiB.
+    pub cache_bytes: usize,
+    /// Principals whose rates and requests in flight are counted apart; further ones share a count. Default 10,000.
+    pub principals: usize,
     /// Subscriptions of one connection: `resources/subscribe` and open listens together (DEC-18). Default 10,000.
     pub subscriptions: usize,
     /// URIs in the filter of one `subscriptions/listen` (DEC-18). Default 10,000.
@@ -115,6 +121,9 @@ impl Default for Limits {
             list_source: 100_000,
             list_ttl: 60_000,
             list_cache: 256,
+            cache_entries: 10_000,
+            cache_bytes: 64 << 20,
+            principals: 10_000,
             subscriptions: 10_000,
             filter_uris: 10_000,
             watched_uris: 100_000,

@@ -1,5 +1,6 @@
 //! Who asks, and what a verified token lets them do.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Who asks: the subject of a verified token, or the local process on stdio.
@@ -31,6 +32,20 @@ impl Principal {
     pub fn with_scopes(&self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Arc<Self> {
         let scopes = scopes.into_iter().map(Into::into).collect();
         Arc::new(Self { id: self.id.clone(), grant: Arc::new(Grant { scopes }) })
+    }
+
+    /// What sets apart those who may be given different contents, identity and scopes as one text: what is kept for one
+    /// is not given to another.
+    pub(crate) fn authority(&self) -> Cow<'_, str> {
+        // Not found at the beginning of the short form.
+        const LONG: char = '\0';
+        let scopes = &self.grant.scopes;
+        if scopes.is_empty() && !self.id.starts_with(LONG) {
+            return Cow::Borrowed(&self.id);
+        }
+        let mut scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        scopes.sort_unstable();
+        Cow::Owned(format!("{LONG}{}:{}{}", self.id.len(), self.id, scopes.join(" ")))
     }
 
     /// The identity; empty for the local process.

@@ -1,11 +1,11 @@
 """The keyword arguments of a server and of its resources."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from ._core import Icon, Variable
 from .parameters import Param
-from .results import CacheHint, CacheScope
+from .results import CacheHint, CacheScope, Contents
 
 __all__ = ["Details", "HttpOptions", "Limits", "ResourceDetails", "ServerOptions"]
 
@@ -37,6 +37,12 @@ class Limits(TypedDict, total=False):
     """How long its answer is kept. Default 60,000."""
     list_cache: int
     """How many such answers are kept. Default 256."""
+    cache_entries: int
+    """Results that the read cache keeps. Default 10,000."""
+    cache_bytes: int
+    """Bytes that they take, encoded. Default 64 MiB."""
+    principals: int
+    """Principals whose rates and requests in flight are counted apart. Default 10,000."""
     subscriptions: int
     """Subscriptions of one connection. Default 10,000."""
     filter_uris: int
@@ -128,6 +134,14 @@ class ServerOptions(TypedDict, total=False):
     """Whether each result names the server. Default `True`."""
     explicit_denials: bool
     """Whether a client is told that it may not see a resource, rather than that there is none. Default `False`."""
+    cache: bool
+    """Whether the contents of reads are kept for their `ttl_ms` and given again, and concurrent reads make one call.
+
+    What is private is given to the principal that read it alone. `notify_updated` ends what is kept. Default `False`."""
+    redact: Callable[[str, Contents], Contents] | None
+    """Called with the URI and the contents of each read before they are sent, constants included: returns what may be.
+
+    A `def`, called on the thread that ran the handler. Its exception fails the read, and nothing is sent."""
     list_cache: CacheHint
     """How long lists may be kept. Default: not at all."""
     discover_cache: CacheHint

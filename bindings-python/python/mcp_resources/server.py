@@ -44,6 +44,7 @@ class ResourceServer:
         self.name = name
         self._core = _core.Server(name, version, fields, (_core.Queue(pool.size()), pool.spawn))
         self._readers: dict[tuple[Callable[..., object], bool, bool], Reader] = {}
+        self._redacts = options.get("redact") is not None
         self._batch: list[Edit] | None = None
         self._warned: set[str] = set()
 
@@ -89,7 +90,11 @@ class ResourceServer:
         given = [source for source in (text, bytes, read) if source is not None]
         if len(given) != 1:
             raise TypeError("give one of text, bytes and read")
-        source: Any = given[0] if read is None else self._reader(read, resource.mime_type is None, inline).function
+        source: Any = given[0]
+        if read is not None:
+            source = self._reader(read, resource.mime_type is None, inline).function
+        elif self._redacts:
+            source = reader(lambda: given[0], None, {}, (True, False)).function
         self._publish([Edit.add_resource(resource, source)])
 
     def remove_resource(self, uri: str) -> None:

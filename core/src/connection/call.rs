@@ -5,6 +5,7 @@ use super::inputs::Retry;
 use super::reply::{CallTask, Task};
 use super::request::{Request, unknown_method};
 use super::{Connection, Outcome};
+use crate::guard::RateClass;
 use crate::version::INVALID_PARAMS;
 use std::borrow::Cow;
 
@@ -20,6 +21,9 @@ impl Connection {
         };
         let (handler, named) = (extension.handler, extension.name_param.as_deref());
         let name = named.and_then(|named| request.optional_text(named).ok().flatten()).unwrap_or_default();
+        if let Some(refused) = self.refuse_rate(&request, RateClass::Call, None, out) {
+            return refused;
+        }
         let retry = match self.retry(&request, (&method, &name)) {
             Ok(retry) => retry,
             Err(message) => return self.refuse(&request, (INVALID_PARAMS, &message), out),

@@ -7,6 +7,7 @@ use super::request::Request;
 use super::words::Wording;
 use super::{Connection, Outcome};
 use crate::catalog::{Catalog, Completer, Route, TemplateEntry};
+use crate::guard::RateClass;
 use crate::jsonrpc::{Json, Members};
 use crate::limits::Limits;
 use crate::rank;
@@ -27,6 +28,9 @@ impl Connection {
             Ok(asked) => asked,
             Err(message) => return self.refuse(&request, (INVALID_PARAMS, message), out),
         };
+        if let Some(refused) = self.refuse_rate(&request, RateClass::Completion, None, out) {
+            return refused;
+        }
         let catalog = self.engine.catalog();
         let Some(entry) = asked.template(&catalog, self.engine.limits()) else {
             return self.refuse(&request, (INVALID_PARAMS, "Invalid params: unknown ref"), out);

@@ -4,23 +4,32 @@ use super::answer::{Body, Contents, ReadResult};
 use super::gather::Gather;
 use super::words::{self, Wording};
 use crate::error::ReadError;
+use crate::guard::Redactor;
 use crate::jsonrpc::ObjectWriter;
-use crate::limits::Limits;
 use crate::resource::CacheHint;
 
-const TEXT: &str = "text/plain";
-const BYTES: &str = "application/octet-stream";
+pub(super) const TEXT: &str = "text/plain";
+pub(super) const BYTES: &str = "application/octet-stream";
 
 /// Refuses what is empty or larger than a reply may be.
-pub(super) fn check(result: &ReadResult<'_>, limits: &Limits) -> Result<(), ReadError> {
+pub(super) fn check(result: &ReadResult<'_>, most: usize) -> Result<(), ReadError> {
     if result.contents.is_empty() {
         return Err(ReadError::NotFound);
     }
     let size: usize = result.contents.iter().map(|contents| contents.body.len()).sum();
-    if size > limits.contents {
-        return Err(ReadError::SizeExceeded { limit: limits.contents as u64, size: Some(size as u64) });
+    if size > most {
+        return Err(ReadError::SizeExceeded { limit: most as u64, size: Some(size as u64) });
     }
     Ok(())
+}
+
+/// Takes out of the texts what the detectors find.
+pub(super) fn redact(result: &mut ReadResult<'_>, redactor: &Redactor) {
+    for contents in &mut result.contents {
+        if let Body::Text(text) = &mut contents.body {
+            *text = redactor.redact(std::mem::take(text));
+        }
+    }
 }
 
 /// A whole result. `uri` is the URI as the client spelled it, `mime_type` the resource's own.

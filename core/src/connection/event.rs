@@ -3,6 +3,7 @@
 //! An event borrows the message it came from, never the connection.
 
 use crate::catalog::HandlerId;
+use crate::hub::ConnectionId;
 use crate::jsonrpc::Json;
 use crate::principal::Principal;
 use crate::template::Params;
@@ -42,6 +43,12 @@ pub enum Event<'m> {
         /// Its params, if it had an object.
         params: Option<Json<'m>>,
     },
+    /// This read waits for another one of the same that is under way, and is answered when that one is: there is nothing
+    /// to do (`Options::cache`).
+    Shared(RequestToken),
+    /// Reads of these connections wait no longer: wake them, as for what [`Connection::deliver`](super::Connection::deliver)
+    /// has for them.
+    Woken(Vec<ConnectionId>),
     /// The request was cancelled or ran out of time: stop working on it. It still has to be answered; the answer is
     /// dropped.
     Cancelled(RequestToken),
@@ -58,13 +65,14 @@ pub enum Event<'m> {
 }
 
 impl Event<'_> {
-    /// The request that the host has to answer; `None` for an event that has no answer.
+    /// The request that will be answered later; `None` for an event that has no answer.
     pub fn asks(&self) -> Option<RequestToken> {
         match self {
             Self::Read(request) => Some(request.token),
             Self::Complete(request) => Some(request.token),
             Self::List(request) => Some(request.token),
             Self::Call(request) => Some(request.token),
+            Self::Shared(token) => Some(*token),
             _ => None,
         }
     }

@@ -1,7 +1,8 @@
 //! Contents that come in chunks: encoded as they come, into a buffer of bounded size. Nothing of it reaches the wire
 //! before the last chunk, so a late failure is still a proper error.
 
-use crate::base64::Encoder;
+use super::answer::{Answer, Body, Contents, ReadResult};
+use crate::base64::{self, Encoder};
 use crate::engine::Engine;
 use crate::error::ReadError;
 use crate::json_text;
@@ -14,9 +15,12 @@ use std::sync::Arc;
 /// [`Answer::Gathered`](super::Answer::Gathered).
 pub struct Gather {
     engine: Arc<Engine>,
+    most: usize,
     mime_type: Option<String>,
     pub(super) cache: Option<CacheHint>,
     chunks: Chunks,
+    /// Whether the chunks are kept as they are, because somebody looks at the whole before it is encoded.
+    is_raw: bool,
     /// Encoded: text with its quotes, a blob without.
     encoded: Vec<u8>,
     /// Bytes before encoding.
@@ -27,11 +31,23 @@ enum Chunks {
     None,
     Text,
     Blob(Encoder),
+    RawText(String),
+    RawBlob(Vec<u8>),
 }
 
 impl Gather {
-    pub(super) fn new(engine: Arc<Engine>) -> Self {
-        Self { engine, mime_type: None, cache: None, chunks: Chunks::None, encoded: Vec::new(), size: 0 }
+    pub(super) fn new(engine: Arc<Engine>, most: usize) -> Self {
+        let is_raw = engine.looks_at_contents();
+        Self {
+            engine,
+            most,
+            mime_type: None,
+            cache: None,
+            chunks: Chunks::None,
+            is_raw,
+            encoded: Vec::new(),
+            size: 0,
+        }
     }
 
     /// Sets the media type; else it is the resource's own.
@@ -47,19 +63,20 @@ impl Gather {
     /// More text.
     ///
     /// # Errors
-    /// [`ReadError::SizeExceeded`] above [`Limits::contents`](crate::limits::Limits::contents), or when all replies
+    /// [`ReadError::SizeExceeded`] above [`Limits::contents`](crate::limits::Limits::contents) or what the policy allows
+    /// for this URI, or when all replies
     /// together hold more than `contents_total`; [`ReadError::Failed`] if a chunk of bytes came before.
     pub fn text(&mut self, chunk: &str) -> Result<(), ReadError> {
-        match self.chunks {
-            Chunks::None => {
-                self.chunks = Chunks::Text;
-                self.encoded.extend_from_slice(b"\"\"");
-            }
-            Chunks::Text => {}
-            Chunks::Blob(_) => return Err(ReadError::Failed),
+        if matches!(self.chunks, Chunks::None) {
+            self.chunks = if self.is_raw { Chunks::RawText(String::new()) } else { Chunks::Text };
+            self.encoded.extend_from_slice(b"\"\"");
         }
         self.reserve(chunk.len())?;
-        json_text::continue_into(chunk, &mut self.encoded);
+        match &mut self.chunks {
+            Chunks::Text => json_text::continue_into(chunk, &mut self.encoded),
+            Chunks::RawText(text) => text.push_str(chunk),
+            Chunks::None | Chunks::Blob(_) | Chunks::RawBlob(_) => return Err(ReadError::Failed),
+        }
         Ok(())
     }
 
@@ -70,19 +87,35 @@ impl Gather {
     pub fn blob(&mut self, chunk: &[u8]) -> Result<(), ReadError> {
         self.reserve(chunk.len())?;
         if matches!(self.chunks, Chunks::None) {
-            self.chunks = Chunks::Blob(Encoder::default());
+            self.chunks =
+                if self.is_raw { Chunks::RawBlob(Vec::new()) } else { Chunks::Blob(Encoder::default()) };
         }
         match &mut self.chunks {
-            Chunks::Blob(encoder) => {
-                encoder.push(chunk, &mut self.encoded);
-                Ok(())
-            }
-            _ => Err(ReadError::Failed),
+            Chunks::Blob(encoder) => encoder.push(chunk, &mut self.encoded),
+            Chunks::RawBlob(bytes) => bytes.extend_from_slice(chunk),
+            Chunks::None | Chunks::Text | Chunks::RawText(_) => return Err(ReadError::Failed),
         }
+        Ok(())
+    }
+
+    /// The answer: as contents, if the chunks were kept as they are for somebody who looks at them.
+    pub fn into_answer(mut self) -> Answer<'static> {
+        let body = match std::mem::replace(&mut self.chunks, Chunks::None) {
+            Chunks::RawText(text) => Body::Text(text.into()),
+            Chunks::RawBlob(bytes) => Body::Blob(bytes.into()),
+            Chunks::None if self.is_raw => Body::Text("".into()),
+            encoded => {
+                self.chunks = encoded;
+                return Answer::Gathered(self);
+            }
+        };
+        let mime_type = self.mime_type.take().map(Into::into);
+        let contents = vec![Contents { uri: None, mime_type, body, meta: None }];
+        Answer::Contents(ReadResult { contents, cache: self.cache })
     }
 
     pub(super) fn is_text(&self) -> bool {
-        !matches!(self.chunks, Chunks::Blob(_))
+        !matches!(self.chunks, Chunks::Blob(_) | Chunks::RawBlob(_))
     }
 
     pub(super) fn own_mime_type(&self) -> Option<&str> {
@@ -90,15 +123,32 @@ impl Gather {
     }
 
     pub(super) fn write(&self, entry: &mut ObjectWriter<'_>) {
+        let name = if self.is_text() { "text" } else { "blob" };
+        self.write_body(entry.value(name));
+    }
+
+    /// The body with its quotes.
+    pub(super) fn encoded(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(self.encoded.len() + 8);
+        self.write_body(&mut body);
+        body
+    }
+
+    fn write_body(&self, out: &mut Vec<u8>) {
         match &self.chunks {
             // A generator that yields nothing is an empty text.
-            Chunks::None => entry.str("text", ""),
-            Chunks::Text => entry.value("text").extend_from_slice(&self.encoded),
+            Chunks::None => out.extend_from_slice(b"\"\""),
+            Chunks::Text => out.extend_from_slice(&self.encoded),
             Chunks::Blob(encoder) => {
-                let out = entry.value("blob");
                 out.push(b'"');
                 out.extend_from_slice(&self.encoded);
                 encoder.clone().finish(out);
+                out.push(b'"');
+            }
+            Chunks::RawText(text) => json_text::escape_into(text, out),
+            Chunks::RawBlob(bytes) => {
+                out.push(b'"');
+                base64::encode_into(bytes, out);
                 out.push(b'"');
             }
         }
@@ -107,8 +157,8 @@ impl Gather {
     fn reserve(&mut self, more: usize) -> Result<(), ReadError> {
         let limits = self.engine.limits();
         let exceeded = |limit: usize| ReadError::SizeExceeded { limit: limit as u64, size: None };
-        if self.size + more > limits.contents {
-            return Err(exceeded(limits.contents));
+        if self.size + more > self.most {
+            return Err(exceeded(self.most));
         }
         if !self.engine.hold(more) {
             return Err(exceeded(limits.contents_total));

@@ -14,11 +14,13 @@ use super::batch::BatchId;
 use super::event::RequestToken;
 use super::reply::Reply;
 use super::words::Wording;
+use crate::engine::Flight;
 use crate::error::ReadError;
+use crate::guard::Permit;
 use crate::jsonrpc::{Envelope, Id, OwnedId};
 use crate::now::Millis;
 use crate::version::{self, Revision};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// See the module.
 #[derive(Default)]
@@ -51,6 +53,10 @@ pub(super) struct Ticket {
     pub(super) deadline: Millis,
     /// The array that its answer belongs to.
     pub(super) batch: Option<BatchId>,
+    /// Held while it waits.
+    pub(super) _permit: Option<Permit>,
+    /// The flight that its answer lands, if others may wait for the same.
+    pub(super) flight: OnceLock<Arc<Flight>>,
 }
 
 impl InFlight {
@@ -131,19 +137,33 @@ impl InFlight {
         self.release(token);
     }
 
-    /// Drops the request with this id.
-    pub(super) fn cancel(&mut self, id: Id<'_>) -> Option<(RequestToken, Arc<Ticket>)> {
-        self.drop_where(|ticket| ticket.id.as_id() == id).pop()
+    /// Drops the request with this id, unless `stays` says that it goes on for others.
+    pub(super) fn cancel(
+        &mut self,
+        id: Id<'_>,
+        stays: impl Fn(&Ticket) -> bool,
+    ) -> Option<(RequestToken, Arc<Ticket>)> {
+        self.drop_where(|ticket| ticket.id.as_id() == id && !stays(ticket)).pop()
     }
 
-    /// Drops everything.
-    pub(super) fn cancel_all(&mut self) -> Vec<(RequestToken, Arc<Ticket>)> {
-        self.drop_where(|_| true)
+    /// Drops everything, but what `stays`.
+    pub(super) fn cancel_all(&mut self, stays: impl Fn(&Ticket) -> bool) -> Vec<(RequestToken, Arc<Ticket>)> {
+        self.drop_where(|ticket| !stays(ticket))
     }
 
-    /// Drops what has run out of time.
-    pub(super) fn expire(&mut self, now: Millis) -> Vec<(RequestToken, Arc<Ticket>)> {
-        self.drop_where(|ticket| ticket.deadline <= now)
+    /// Drops what has run out of time, after `expired` has seen it.
+    pub(super) fn expire(
+        &mut self,
+        now: Millis,
+        expired: impl Fn(&Ticket),
+    ) -> Vec<(RequestToken, Arc<Ticket>)> {
+        self.drop_where(|ticket| {
+            let is_over = ticket.deadline <= now;
+            if is_over {
+                expired(ticket);
+            }
+            is_over
+        })
     }
 
     /// When the first of them runs out of time.

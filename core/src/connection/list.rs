@@ -6,7 +6,8 @@ use super::reply::Task;
 use super::request::Request;
 use super::{Connection, Outcome, Status};
 use crate::catalog::{Cursor, ListKind, Position};
-use crate::version::{INTERNAL_ERROR, INVALID_PARAMS};
+use crate::guard::RateClass;
+use crate::version::INVALID_PARAMS;
 
 impl Connection {
     pub(super) fn list<'m>(
@@ -18,6 +19,9 @@ impl Connection {
         let Ok(cursor) = request.optional_text("cursor") else {
             return self.refuse(&request, (INVALID_PARAMS, "Invalid params: cursor must be a string"), out);
         };
+        if let Some(refused) = self.refuse_rate(&request, RateClass::List, None, out) {
+            return refused;
+        }
         let rest = match cursor {
             None => Cursor { list: kind, position: Position::Catalog, after: String::new() },
             Some(text) => match self.engine.open_cursor(kind, &text) {
@@ -30,8 +34,10 @@ impl Connection {
         let fields = request.terms.revision.field_set();
         let walk = ListWalk::new(rest, fields, request.principal.clone());
         let timeout = self.engine.limits().read_timeout;
-        let Some((token, caller)) = self.enter(&request, Task::List(Box::new(walk)), timeout, None) else {
-            return self.refuse(&request, (INTERNAL_ERROR, "Too many requests in flight"), out);
+        let entered = self.enter(&request, (Task::List(Box::new(walk)), timeout, None), out);
+        let (token, caller) = match entered {
+            Ok(entered) => entered,
+            Err(refused) => return refused,
         };
         let Some(reply) = self.inflight.take(token) else { return Outcome::new(Status::Accepted) };
         let worded = reply.walk(request.now, out);

@@ -5,6 +5,7 @@ use super::request::Request;
 use super::words;
 use super::{Connection, Outcome, Status};
 use crate::catalog::Route;
+use crate::guard::RateClass;
 use crate::hub::{Filter, ListKinds, ListenError};
 use crate::jsonrpc::{Json, OwnedId};
 use crate::uri;
@@ -24,6 +25,9 @@ impl Connection {
             Ok(asked) => asked,
             Err(message) => return self.refuse(request, (INVALID_PARAMS, message), out),
         };
+        if let Some(refused) = self.refuse_rate(request, RateClass::Subscribe, None, out) {
+            return refused;
+        }
         if asked.uris.len() > self.engine.limits().filter_uris {
             return self.refuse(request, (INTERNAL_ERROR, "Subscription limit reached"), out);
         }

@@ -5,6 +5,7 @@
 mod answer;
 mod ask;
 mod batch;
+mod cached;
 mod call;
 mod complete;
 mod contents;
@@ -14,6 +15,7 @@ mod gather;
 mod inflight;
 mod initialize;
 mod inputs;
+mod kept;
 mod ladder;
 mod list;
 mod listen;
@@ -36,6 +38,7 @@ pub use gather::Gather;
 pub use mirror::{Field, Mirror, Standing};
 pub use reply::{Encoded, Reply};
 
+pub(crate) use kept::Kept;
 pub(crate) use listwalk::Listed;
 pub(crate) use words::SERVER_INFO;
 
@@ -47,6 +50,7 @@ use crate::principal::Principal;
 use crate::version::Revision;
 use ask::Asks;
 use batch::Batches;
+use cached::Waiting;
 use inflight::InFlight;
 use reply::Worded;
 use std::collections::HashSet;
@@ -149,14 +153,15 @@ pub struct Connection {
     listens: HashSet<OwnedId>,
     asks: Asks,
     batches: Batches,
+    waiting: Waiting,
 }
 
 impl Connection {
     pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: Peer) -> Self {
         let limits = engine.limits();
         let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch, ..DecodeLimits::default() };
-        let (session, inflight, listens, asks, batches) = Default::default();
-        Self { engine, peer, id, decode, session, inflight, listens, asks, batches }
+        let (session, inflight, listens, asks, batches, waiting) = Default::default();
+        Self { engine, peer, id, decode, session, inflight, listens, asks, batches, waiting }
     }
 
     /// Takes one message. Appends what can be answered to `out`, each message ended by a newline, and returns what
@@ -221,12 +226,13 @@ impl Connection {
             self.batches.settle(batch, b"", out);
         }
         self.inflight.settle(token);
-        Outcome::new(Status::Accepted)
+        Outcome::new(Status::Accepted).with(self.woken())
     }
 
-    /// Words what the hub has marked for this connection, up to about `room` bytes. Call it when woken, and again when
-    /// the stream can take more while it says `More`.
+    /// Answers the reads that waited for another one, and words what the hub has marked for this connection, up to about
+    /// `room` bytes. Call it when woken, and again when the stream can take more while it says `More`.
     pub fn deliver(&mut self, room: usize, _now: Now, out: &mut Vec<u8>) -> Delivered {
+        self.landed(&mut |_, line| out.append(line));
         let ending = if self.peer == Peer::Stdio { Ending::ResultThenCancelled } else { Ending::ResultOnly };
         let delivery = Delivery { room, server_info: self.engine.server_info(), ending };
         self.engine.hub().deliver(self.id, delivery, out, &mut |_, _| true)
@@ -260,7 +266,9 @@ impl Connection {
         write: &mut dyn FnMut(RequestToken, &mut Vec<u8>),
     ) -> Outcome<'static> {
         let mut expired = Vec::new();
-        for (token, ticket) in self.inflight.expire(now.tick) {
+        let engine = &self.engine;
+        for (token, ticket) in self.inflight.expire(now.tick, |ticket| cached::time_out(engine, ticket, now))
+        {
             let (mut line, mut out) = (Vec::new(), Vec::new());
             ticket.say_expired(&mut line);
             match ticket.batch {
@@ -272,7 +280,8 @@ impl Connection {
         }
         let unanswered =
             self.asks.expire(now.tick).into_iter().map(|ask| Event::Replied { ask, answer: None });
-        Outcome::new(Status::Accepted).with(expired.into_iter().chain(unanswered).collect::<Vec<_>>())
+        Outcome::new(Status::Accepted)
+            .with(expired.into_iter().chain(unanswered).chain(self.woken()).collect::<Vec<_>>())
     }
 
     /// How many requests wait for an answer of the host's, cancelled ones included.
@@ -282,7 +291,7 @@ impl Connection {
 
     /// Cancels what is in flight, without an answer: at the end of input, after the grace.
     pub fn cancel_all(&mut self) -> Events<'static> {
-        self.inflight.cancel_all().into_iter().map(|(token, _)| Event::Cancelled(token)).collect()
+        self.drop_all()
     }
 
     /// Appends an answer to a request that was cancelled, where the transport must send one (DEC-21). Nothing if it was
@@ -341,7 +350,7 @@ impl Connection {
     /// The answer is worded: frees the slot, or puts back a reply that needs another event and hands the event out.
     fn go_on<'o>(&mut self, token: RequestToken, worded: Worded) -> Outcome<'o> {
         let Worded { next, misuse, missing_capability } = worded;
-        let mut outcome = Outcome { misuse, ..Outcome::new(Status::Answered) };
+        let mut outcome = Outcome { misuse, ..Outcome::new(Status::Answered) }.with(self.woken());
         match next {
             Some((reply, list)) if self.inflight.wanted(token).is_some() => {
                 self.inflight.put_back(token, reply);

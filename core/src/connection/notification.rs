@@ -1,5 +1,6 @@
 //! Notifications from the client: never answered.
 
+use super::cached;
 use super::event::Event;
 use super::{Connection, Outcome, Peer, Status};
 use crate::jsonrpc::{Id, OwnedId, Params};
@@ -36,7 +37,8 @@ impl Connection {
         let Some(id) = id.filter(|_| !matches!(self.peer, Peer::Request | Peer::Stateless)) else {
             return Vec::new();
         };
-        if let Some((token, ticket)) = self.inflight.cancel(id) {
+        let (engine, inflight) = (&self.engine, &mut self.inflight);
+        if let Some((token, ticket)) = inflight.cancel(id, |ticket| cached::goes_on(engine, ticket, None)) {
             if let Some(batch) = ticket.batch {
                 self.batches.settle(batch, b"", out);
             }

@@ -6,9 +6,10 @@ use super::event::{Event, ReadRequest};
 use super::inputs::{self, About, Retry};
 use super::reply::{ReadTask, Served, Task};
 use super::request::Request;
-use super::{Connection, Outcome};
+use super::{Connection, Outcome, Status};
 use crate::catalog::{HandlerId, ResourceEntry, Route, Source};
 use crate::error::ReadError;
+use crate::guard::RateClass;
 use crate::resource::CacheHint;
 use crate::template::Params;
 use crate::uri::{self, InvalidUri};
@@ -19,8 +20,22 @@ use std::sync::Arc;
 /// Where a read has led.
 enum Found<'u> {
     Constant(Arc<ResourceEntry>),
-    Handler { served: Served, handler: HandlerId, params: Option<Params<'u>> },
+    Handler(Handled<'u>),
     Failed(ReadError),
+}
+
+/// A function of the author's, and what it is called with.
+struct Handled<'u> {
+    served: Served,
+    handler: HandlerId,
+    params: Option<Params<'u>>,
+}
+
+/// What is read: as the client spelled it, in normal form, and what a further round brings.
+struct Asked<'m> {
+    uri: Cow<'m, str>,
+    normal: Cow<'m, str>,
+    retry: Retry<'m>,
 }
 
 impl Connection {
@@ -31,22 +46,55 @@ impl Connection {
         let Ok(normal) = normal(&uri, self.engine.limits().uri) else {
             return self.fail(&request, &ReadError::InvalidUri, self.echo(&uri), out);
         };
+        if let Some(refused) = self.refuse_rate(&request, RateClass::Read, Some(&uri), out) {
+            return refused;
+        }
         let retry = match self.retry(&request, (READ, &normal)) {
             Ok(retry) => retry,
             Err(message) => return self.refuse(&request, (INVALID_PARAMS, &message), out),
         };
         match self.find(&normal) {
             Found::Constant(entry) => self.constant(&request, &uri, (&entry, retry.retried), out),
-            Found::Handler { served, handler, params } => {
-                let task = Task::Read(ReadTask { served, asker: request.asker(), retried: retry.retried });
-                let (timeout, sent) = (self.engine.limits().read_timeout, uri.clone().into_owned());
-                self.wait(request, (task, timeout, Some(sent)), out, |token, caller| {
-                    let Retry { inputs, state, .. } = retry;
-                    Event::Read(ReadRequest { token, handler, uri, params, inputs, state, caller })
-                })
+            Found::Handler(found) => {
+                let asked = Asked { uri, normal, retry };
+                self.handled(request, asked, found, out)
             }
             Found::Failed(error) => self.fail(&request, &error, Some(&uri), out),
         }
+    }
+
+    /// Answers from the cache, or has the author's function called, unless that is known to give too much.
+    fn handled<'m>(
+        &mut self,
+        request: Request<'m>,
+        Asked { uri, normal, retry }: Asked<'m>,
+        Handled { served, handler, params }: Handled<'m>,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let most = self.engine.most_bytes(&normal);
+        if let Some(size) = served.size().filter(|size| *size > most as u64) {
+            let error = ReadError::SizeExceeded { limit: most as u64, size: Some(size) };
+            return self.fail(&request, &error, Some(&uri), out);
+        }
+        let is_first = !retry.retried;
+        let kept = is_first.then(|| self.answer_kept(&request, (&uri, &normal), out)).flatten();
+        if let Some(answered) = kept {
+            return answered;
+        }
+        let asker = request.asker();
+        let task = Task::Read(ReadTask { served, asker, retried: retry.retried, most, lead: None });
+        let (timeout, sent) = (self.engine.limits().read_timeout, uri.clone().into_owned());
+        let (token, caller) = match self.enter(&request, (task, timeout, Some(sent)), out) {
+            Ok(entered) => entered,
+            Err(refused) => return refused,
+        };
+        let shared = is_first.then(|| self.fly(token, (&request, &normal), out)).flatten();
+        if let Some(waits) = shared {
+            return waits;
+        }
+        let Retry { inputs, state, .. } = retry;
+        let read = ReadRequest { token, handler, uri, params, inputs, state, caller };
+        Outcome::new(Status::Pending).with([Event::Read(read)])
     }
 
     fn find<'m>(&self, normal: &Cow<'m, str>) -> Found<'m> {
@@ -73,6 +121,10 @@ impl Connection {
         let details = &entry.resource.details;
         let cache = if retried { CacheHint::default() } else { details.cache };
         let result = ReadResult::from(contents);
+        let most = self.engine.most_bytes(&entry.canonical);
+        if let Err(error) = contents::check(&result, most) {
+            return self.fail(request, &error, Some(uri), out);
+        }
         contents::write(&self.wording(request), out, (uri, details.mime_type.as_deref()), (&result, cache));
         Outcome::answered()
     }
@@ -109,17 +161,19 @@ impl<'u> Found<'u> {
     fn of(route: Route<'_, 'u>) -> Self {
         match route {
             Route::Resource(entry) => match &entry.source {
-                Source::Handler(handler) => {
-                    Self::Handler { served: Served::Resource(entry.clone()), handler: *handler, params: None }
-                }
+                Source::Handler(handler) => Self::Handler(Handled {
+                    served: Served::Resource(entry.clone()),
+                    handler: *handler,
+                    params: None,
+                }),
                 Source::Text(_) | Source::Bytes(_) => Self::Constant(entry.clone()),
             },
             Route::Template(entry, params) => match entry.check(&params) {
-                Ok(()) => Self::Handler {
+                Ok(()) => Self::Handler(Handled {
                     served: Served::Template(entry.clone()),
                     handler: entry.handler,
                     params: Some(params),
-                },
+                }),
                 Err(error) => Self::Failed(error),
             },
             // A value that the policy refuses is told like no match.
@@ -130,8 +184,8 @@ impl<'u> Found<'u> {
     fn into_owned<'o>(self) -> Found<'o> {
         match self {
             Self::Constant(entry) => Found::Constant(entry),
-            Self::Handler { served, handler, params } => {
-                Found::Handler { served, handler, params: params.map(Params::into_owned) }
+            Self::Handler(Handled { served, handler, params }) => {
+                Found::Handler(Handled { served, handler, params: params.map(Params::into_owned) })
             }
             Self::Failed(error) => Found::Failed(error),
         }

@@ -10,7 +10,7 @@ use super::listwalk::{ListWalk, Step};
 use super::logs;
 use super::words::{self, Wording};
 use crate::catalog::{ResourceEntry, TemplateEntry};
-use crate::engine::Engine;
+use crate::engine::{Engine, Lead};
 use crate::error::ReadError;
 use crate::now::{Millis, Now};
 use crate::resource::{CacheHint, CacheScope};
@@ -44,6 +44,10 @@ pub(super) struct ReadTask {
     pub(super) asker: Asker,
     /// The request carried input responses or a state: its result is not to be cached.
     pub(super) retried: bool,
+    /// The most bytes of contents.
+    pub(super) most: usize,
+    /// The right to answer for all who read the same.
+    pub(super) lead: Option<Lead>,
 }
 
 #[derive(Debug)]
@@ -159,14 +163,28 @@ impl Reply {
 
     /// Starts to gather contents that come in chunks.
     pub fn gather(&self) -> Gather {
-        Gather::new(self.engine.clone())
+        Gather::new(self.engine.clone(), self.most())
     }
 
-    fn wording(&self) -> Wording<'_> {
+    /// The most bytes of contents.
+    fn most(&self) -> usize {
+        match &self.task {
+            Task::Read(task) => task.most,
+            _ => self.engine.limits().contents,
+        }
+    }
+
+    pub(super) fn wording(&self) -> Wording<'_> {
         self.ticket.wording(self.engine.server_info_member())
     }
 
     pub(super) fn word(mut self, answer: Answer<'_>, now: Now, out: &mut Vec<u8>) -> Worded {
+        let answer = self.prepared(answer);
+        if let Task::Read(ReadTask { lead, .. }) = &mut self.task
+            && let Some(lead) = lead.take()
+        {
+            return self.lead(lead, answer, now, out);
+        }
         match (&mut self.task, answer) {
             (_, Answer::Failed(error)) => self.fail(error, out),
             (Task::Read(_), Answer::Contents(result)) => self.read(&result, out),
@@ -209,7 +227,7 @@ impl Reply {
         }
     }
 
-    fn fail(&self, error: ReadError, out: &mut Vec<u8>) -> Worded {
+    pub(super) fn fail(&self, error: ReadError, out: &mut Vec<u8>) -> Worded {
         let (error, misuse) = match error {
             ReadError::AccessDenied if !self.engine.options().explicit_denials => (ReadError::NotFound, None),
             ReadError::Custom { code, .. } if !version::is_custom_code(code) => {
@@ -227,7 +245,7 @@ impl Reply {
 
     fn read(&self, result: &ReadResult<'_>, out: &mut Vec<u8>) -> Worded {
         let Task::Read(task) = &self.task else { return Worded::default() };
-        if let Err(error) = contents::check(result, self.engine.limits()) {
+        if let Err(error) = self.checked(result) {
             return self.fail(error, out);
         }
         let uri = self.ticket.uri.as_deref().unwrap_or_default();
@@ -238,6 +256,26 @@ impl Reply {
             (result, task.cache(result.cache)),
         );
         Worded::default()
+    }
+
+    /// Refuses what is not to be sent.
+    pub(super) fn checked(&self, result: &ReadResult<'_>) -> Result<(), ReadError> {
+        contents::check(result, self.most())
+    }
+
+    /// The contents of a read without what the detectors find (S-19); chunks that were kept as they are become contents.
+    fn prepared<'a>(&self, answer: Answer<'a>) -> Answer<'a> {
+        let answer = match answer {
+            Answer::Gathered(gather) => gather.into_answer(),
+            other => other,
+        };
+        match (answer, self.engine.amounts().redactor()) {
+            (Answer::Contents(mut result), Some(redactor)) if matches!(self.task, Task::Read(_)) => {
+                contents::redact(&mut result, redactor);
+                Answer::Contents(result)
+            }
+            (answer, _) => answer,
+        }
     }
 
     fn gathered(&self, gather: &Gather, out: &mut Vec<u8>) -> Worded {
@@ -252,7 +290,7 @@ impl Reply {
         Worded::default()
     }
 
-    fn input(&self, ask: &InputRequired<'_>, now: Now, out: &mut Vec<u8>) -> Worded {
+    pub(super) fn input(&self, ask: &InputRequired<'_>, now: Now, out: &mut Vec<u8>) -> Worded {
         if !self.ticket.revision.is_modern() {
             return self.fail(ReadError::InputRequired, out);
         }
@@ -309,6 +347,14 @@ impl Reply {
 }
 
 impl Served {
+    /// The size that was registered.
+    pub(super) fn size(&self) -> Option<u64> {
+        match self {
+            Self::Resource(entry) => entry.resource.size,
+            Self::Template(_) => None,
+        }
+    }
+
     pub(super) fn mime_type(&self) -> Option<&str> {
         match self {
             Self::Resource(entry) => entry.resource.details.mime_type.as_deref(),
@@ -327,7 +373,7 @@ impl Served {
 impl ReadTask {
     /// The hint of one result: its own, else the resource's; none after a round of input. What is private
     /// stays so.
-    fn cache(&self, own: Option<CacheHint>) -> CacheHint {
+    pub(super) fn cache(&self, own: Option<CacheHint>) -> CacheHint {
         if self.retried {
             return CacheHint::default();
         }

@@ -9,11 +9,12 @@ use super::terms::Terms;
 use super::words::Wording;
 use super::{Connection, Events, Outcome, Refusal, Status};
 use crate::error::ReadError;
+use crate::guard::RateClass;
 use crate::jsonrpc::{Id, Json, OwnedId, Params};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::version::{self, INTERNAL_ERROR};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A request that is served under known terms.
 #[derive(Debug)]
@@ -82,23 +83,26 @@ impl Connection {
         out: &mut Vec<u8>,
         event: impl FnOnce(RequestToken, Caller<'m>) -> Event<'m>,
     ) -> Outcome<'m> {
-        let Some((token, caller)) = self.enter(&request, task, timeout, uri) else {
-            return self.refuse(&request, (INTERNAL_ERROR, "Too many requests in flight"), out);
-        };
-        Outcome::new(Status::Pending).with([event(token, caller)])
+        match self.enter(&request, (task, timeout, uri), out) {
+            Ok((token, caller)) => Outcome::new(Status::Pending).with([event(token, caller)]),
+            Err(refused) => refused,
+        }
     }
 
-    /// The same without an event yet. `None` when the table is full.
+    /// The same without an event yet. `Err` when the table is full, or the principal has too much in flight already.
     pub(super) fn enter<'m>(
         &mut self,
         request: &Request<'m>,
-        task: Task,
-        timeout: Millis,
-        uri: Option<String>,
-    ) -> Option<(RequestToken, Caller<'m>)> {
+        (task, timeout, uri): (Task, Millis, Option<String>),
+        out: &mut Vec<u8>,
+    ) -> Result<(RequestToken, Caller<'m>), Outcome<'m>> {
         if self.inflight.len() >= self.engine.limits().in_flight {
-            return None;
+            return Err(self.refuse(request, (INTERNAL_ERROR, "Too many requests in flight"), out));
         }
+        let permit = match self.engine.amounts().limiter().enter(request.principal, request.now) {
+            Ok(permit) => permit,
+            Err(error) => return Err(self.fail(request, &error, uri.as_deref(), out)),
+        };
         let terms = &request.terms;
         let ticket = Arc::new(Ticket {
             id: OwnedId::from(request.id),
@@ -108,6 +112,8 @@ impl Connection {
             timeout,
             deadline: request.now.tick.saturating_add(timeout),
             batch: request.batch,
+            _permit: permit,
+            flight: OnceLock::new(),
         });
         let reports = Reports {
             token: terms.progress_token.map(|token| token.raw().to_owned()),
@@ -116,7 +122,19 @@ impl Connection {
         };
         let engine = self.engine.clone();
         let token = self.inflight.insert(|token| Reply { token, ticket, engine, task, reports });
-        Some((token, request.caller()))
+        Ok((token, request.caller()))
+    }
+
+    /// Counts the request against the rate of its principal. The refusal, if there were too many.
+    pub(super) fn refuse_rate<'m>(
+        &self,
+        request: &Request<'_>,
+        class: RateClass,
+        uri: Option<&str>,
+        out: &mut Vec<u8>,
+    ) -> Option<Outcome<'m>> {
+        let taken = self.engine.amounts().limiter().take(class, request.principal, request.now);
+        taken.err().map(|error| self.fail(request, &error, uri, out))
     }
 }
 

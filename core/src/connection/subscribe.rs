@@ -5,6 +5,7 @@ use super::request::Request;
 use super::{Connection, Outcome};
 use crate::catalog::Route;
 use crate::error::ReadError;
+use crate::guard::RateClass;
 use crate::uri;
 use crate::version::{INTERNAL_ERROR, INVALID_PARAMS};
 
@@ -16,6 +17,9 @@ impl Connection {
         let Ok(normal) = uri::normalize(&uri, self.engine.limits().uri) else {
             return self.fail(request, &ReadError::InvalidUri, self.echo(&uri), out);
         };
+        if let Some(refused) = self.refuse_rate(request, RateClass::Subscribe, Some(&uri), out) {
+            return refused;
+        }
         if !matches!(self.engine.catalog().route(&normal), Route::Resource(_) | Route::Template(..)) {
             return self.fail(request, &ReadError::NotFound, Some(&uri), out);
         }

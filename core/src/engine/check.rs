@@ -1,7 +1,7 @@
 //! What can be wrong with the server's own description and switches: told when the engine is built.
 
 use super::{Options, ServerInfo};
-use crate::guard::Guard;
+use crate::guard::{Amounts, Guard};
 use crate::meta;
 use crate::resource::RegistrationError;
 use crate::version::{COMPLETE, Method};
@@ -42,9 +42,11 @@ pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
     Ok(())
 }
 
-/// The guard that the policy makes.
-pub(super) fn guard(options: &Options) -> Result<Guard, RegistrationError> {
-    Guard::new(&options.guard, options.explicit_denials)
+/// The guard that the policy makes, and its bounds.
+pub(super) fn guard(options: &Options) -> Result<(Guard, Amounts), RegistrationError> {
+    let guard = Guard::new(&options.guard, options.explicit_denials);
+    guard
+        .and_then(|guard| Ok((guard, Amounts::new(&options.guard, options.limits.principals)?)))
         .map_err(|error| RegistrationError::InvalidPolicy { field: error.field, reason: error.reason })
 }
 

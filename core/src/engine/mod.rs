@@ -1,15 +1,19 @@
 //! One engine for one server: the catalogue, the hub, the seal and the limits, shared by all connections and threads.
 
+mod cache;
 mod check;
 mod lists;
 mod options;
 mod words;
 
+pub use cache::CacheCounts;
 pub use options::{Extension, Options, ServerInfo};
 
-use crate::catalog::{Catalog, Cursor, CursorScope, Edit, HandlerId, ListKind};
+pub(crate) use cache::{Flight, Landed, Landing, Lead};
+
+use crate::catalog::{Catalog, Cursor, CursorScope, Edit, HandlerId, ListKind, Source};
 use crate::connection::{Connection, Listed, Peer};
-use crate::guard::Guard;
+use crate::guard::{Amounts, Guard};
 use crate::hub::{ConnectionId, Counts, Hub, ListKinds};
 use crate::jsonrpc::ObjectWriter;
 use crate::limits::Limits;
@@ -20,7 +24,9 @@ use crate::seal::Seal;
 use crate::uri;
 use crate::version::{COMPLETE, Method, Revision};
 use arc_swap::ArcSwap;
+use cache::ReadCache;
 use lists::KeptLists;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +45,8 @@ pub struct Engine {
     cursor_seal: Seal,
     handlers: AtomicU32,
     lists: KeptLists,
+    cache: Option<Arc<ReadCache>>,
+    amounts: Amounts,
     /// Bytes held by contents that come in chunks.
     held: AtomicUsize,
 }
@@ -51,7 +59,7 @@ impl Engine {
     pub fn new(info: ServerInfo, options: Options) -> Result<Arc<Self>, RegistrationError> {
         check::options(&options)?;
         let words = Words::new(info)?;
-        let guard = check::guard(&options)?;
+        let (guard, amounts) = check::guard(&options)?;
         let limits = &options.limits;
         Ok(Arc::new(Self {
             catalog: ArcSwap::from_pointee(Catalog::new(limits)),
@@ -62,6 +70,8 @@ impl Engine {
             cursor_seal: cursor_seal(&options, &words),
             handlers: AtomicU32::new(0),
             lists: KeptLists::new(limits),
+            cache: options.cache.then(|| ReadCache::new(limits)),
+            amounts,
             held: AtomicUsize::new(0),
             words,
             options,
@@ -95,10 +105,13 @@ impl Engine {
     /// [`RegistrationError`], and nothing has changed.
     pub fn publish(
         &self,
-        edits: Vec<Edit>,
+        mut edits: Vec<Edit>,
         now: Now,
         woken: &mut Vec<ConnectionId>,
     ) -> Result<Vec<String>, RegistrationError> {
+        if let Some(redactor) = self.amounts.redactor() {
+            edits.iter_mut().for_each(|edit| redact_constant(edit, redactor));
+        }
         let applied = {
             let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
             let (catalog, applied) = self.catalog.load().apply(edits)?;
@@ -107,6 +120,10 @@ impl Engine {
         };
         if applied.templates_changed {
             self.lists.clear();
+        }
+        // What was served by a template may be served by something else now.
+        if let Some(cache) = &self.cache {
+            cache.purge_all();
         }
         for uri in &applied.removed {
             self.mark(uri, now, woken);
@@ -144,6 +161,9 @@ impl Engine {
     pub fn list_changed(&self, lists: ListKinds, now: Now, woken: &mut Vec<ConnectionId>) {
         if lists.contains(ListKinds::RESOURCES) {
             self.lists.clear();
+            if let Some(cache) = &self.cache {
+                cache.purge_all();
+            }
         }
         self.hub.list_changed(lists.intersection(self.announced_lists()), now.tick, woken);
     }
@@ -168,6 +188,11 @@ impl Engine {
         &self.guard
     }
 
+    /// How the read cache was used; `None` if it is switched off: for metrics.
+    pub fn cache_counts(&self) -> Option<CacheCounts> {
+        self.cache.as_ref().map(|cache| cache.counts())
+    }
+
     /// The sizes of the subscription table: for metrics and leak tests.
     pub fn subscriptions(&self) -> Counts {
         self.hub.counts()
@@ -176,12 +201,38 @@ impl Engine {
     fn mark(&self, normal: &str, now: Now, woken: &mut Vec<ConnectionId>) {
         let catalog = self.catalog.load();
         let parents: Vec<&str> = catalog.parents_of(normal).collect();
+        if let Some(cache) = &self.cache {
+            parents.iter().chain([&normal]).for_each(|uri| cache.purge(uri));
+        }
         self.hub.updated(normal, &parents, now.tick, woken);
     }
 }
 
 /// What connections ask of the engine.
 impl Engine {
+    pub(crate) fn cache(&self) -> Option<&Arc<ReadCache>> {
+        self.cache.as_ref()
+    }
+
+    /// How fast, how much and in what form things may be had.
+    pub(crate) fn amounts(&self) -> &Amounts {
+        &self.amounts
+    }
+
+    /// The most bytes that a read of `normal` may give.
+    pub(crate) fn most_bytes(&self, normal: &str) -> usize {
+        let own = self
+            .amounts
+            .max_size(normal)
+            .map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        self.limits().contents.min(own)
+    }
+
+    /// Whether contents are looked at as a whole before they are encoded.
+    pub(crate) fn looks_at_contents(&self) -> bool {
+        self.amounts.redactor().is_some() || self.options.transforms
+    }
+
     pub(crate) fn hub(&self) -> &Hub {
         &self.hub
     }
@@ -317,6 +368,15 @@ impl Engine {
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine").field("name", &self.words.name()).finish_non_exhaustive()
+    }
+}
+
+/// A constant is redacted once, when it is registered.
+fn redact_constant(edit: &mut Edit, redactor: &crate::guard::Redactor) {
+    if let Edit::AddResource { source: Source::Text(text), .. } = edit
+        && let Cow::Owned(redacted) = redactor.redact(Cow::Borrowed(&**text))
+    {
+        *text = redacted.into();
     }
 }
 

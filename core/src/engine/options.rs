@@ -49,6 +49,12 @@ pub struct Options {
     pub explicit_denials: bool,
     /// Who may see what, and how much of it. Default: everybody everything.
     pub guard: Policy,
+    /// Whether the contents of reads are kept for their `ttl_ms` and given again, and concurrent reads of the same make one
+    /// call. Default `false`.
+    pub cache: bool,
+    /// Whether the host looks at contents before they are encoded: then chunks are gathered as they are, and
+    /// [`Gather::into_answer`](crate::connection::Gather::into_answer) gives them whole. Default `false`.
+    pub transforms: bool,
     /// Caching hint of the two lists.
     pub list_cache: CacheHint,
     /// Caching hint of `server/discover`.
@@ -75,6 +81,8 @@ impl Default for Options {
             server_info_in_results: true,
             explicit_denials: false,
             guard: Policy::default(),
+            cache: false,
+            transforms: false,
             list_cache: CacheHint::default(),
             discover_cache: CacheHint::default(),
             keys: Vec::new(),

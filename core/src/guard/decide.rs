@@ -190,6 +190,6 @@ fn compiled(path: &str, globs: &Globs) -> Result<GlobSet, PolicyError> {
     globs.0.iter().enumerate().map(glob).collect::<Result<_, _>>().map(GlobSet::new)
 }
 
-fn parsed(path: &str, text: &str) -> Result<Glob, PolicyError> {
+pub(super) fn parsed(path: &str, text: &str) -> Result<Glob, PolicyError> {
     Glob::parse(text).map_err(|error| PolicyError::new(path, format!("{text:?} is no glob, {error}")))
 }

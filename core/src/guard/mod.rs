@@ -4,14 +4,20 @@
 //! Law: a [`Policy`] is plain data, a [`Guard`] is what is compiled from it: immutable, without a lock, and never
 //! waiting. What needs a clock gets it as an argument. Whoever may not see a URI is told what is told of an absent one.
 
+mod amounts;
 mod decide;
 mod glob;
 mod policy;
+mod rate;
+mod redact;
 mod set;
 mod subject;
 #[cfg(test)]
 mod tests;
 
+pub use amounts::Amounts;
 pub use decide::{Action, Decision, Guard};
 pub use glob::{Glob, InvalidGlob};
 pub use policy::{Globs, Policy, PolicyError, PrincipalPolicy, Words};
+pub use rate::{Limiter, Permit, Rate, RateClass, Rates};
+pub use redact::Redactor;

@@ -1,5 +1,6 @@
 //! The policy as an author writes it: the same keys in a YAML or JSON file, a mapping of another language and here.
 
+use super::rate::Rates;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,6 +28,17 @@ pub struct Policy {
     pub scopes: BTreeMap<String, Words>,
     /// By identity, what narrows the policy for one principal; the local process has the empty identity. Default: none.
     pub principals: BTreeMap<String, PrincipalPolicy>,
+    /// How fast one principal may ask. Default: completions as [`Rate::COMPLETION`](super::Rate::COMPLETION) says,
+    /// all else without a bound.
+    pub rate: Rates,
+    /// Most requests of one principal that wait for an answer, over all its connections. Default: no bound.
+    pub concurrency: Option<u32>,
+    /// By glob, the most bytes that one read may give; where several match, the least counts, and
+    /// [`Limits::contents`](crate::limits::Limits::contents) in any case. Default: none.
+    pub max_size: BTreeMap<String, u64>,
+    /// The detectors whose finds in texts are replaced by `[redacted:NAME]`: see
+    /// [`Redactor::names`](super::Redactor::names) (S-19). Default: none.
+    pub redact: Words,
     // Further members, each with a type and a file of its own, stand here.
 }
 

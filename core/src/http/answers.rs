@@ -65,7 +65,7 @@ impl State {
     ) -> Result<AskId, AskError> {
         let carries = |stream: &Stream| stream.takes_events() && !stream.is_over();
         let mut candidates = [Some(seat.stream), self.newest_notices()].into_iter().flatten();
-        let number = candidates.find(|number| self.streams.get(number).is_some_and(|stream| carries(stream)));
+        let number = candidates.find(|number| self.streams.get(number).is_some_and(carries));
         let number = number.ok_or(AskError::NotSupported)?;
         let mut message = Vec::new();
         let ask = self.connection.ask(method, params, now, &mut message)?;
@@ -97,13 +97,24 @@ impl State {
         let mut lines = Vec::new();
         let outcome =
             self.connection.tick_each(now, &mut |token, line| lines.push((token, std::mem::take(line))));
+        self.answer_all(lines);
+        Turn::after(self.connection.id(), outcome)
+    }
+
+    /// Answers the reads that waited for another one.
+    pub(super) fn landed(&mut self) {
+        let mut lines = Vec::new();
+        self.connection.landed(&mut |token, line| lines.push((token, std::mem::take(line))));
+        self.answer_all(lines);
+    }
+
+    fn answer_all(&mut self, lines: Vec<(RequestToken, Vec<u8>)>) {
         for (token, mut line) in lines {
             if let Some(number) = self.routes.remove(&token) {
                 line.truncate(line.trim_ascii_end().len());
                 self.close_request(number, line, 200);
             }
         }
-        Turn::after(self.connection.id(), outcome)
     }
 
     /// When [`State::tick`] is due.

@@ -40,9 +40,9 @@ impl Channel {
         result
     }
 
-    /// The hub has something for it.
+    /// The hub has something for it, or reads of it wait no longer.
     pub(super) fn wake(&self) {
-        self.with(State::wake_notices);
+        self.with(State::woken);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -206,6 +206,8 @@ impl Endpoint {
                 let channel = Arc::new(Channel::new(state, request.principal.id()));
                 if hears {
                     self.channels().insert(channel.id(), Arc::downgrade(&channel));
+                    // What was told before it could be found.
+                    channel.wake();
                 }
                 self.opened(taken, &channel, false)
             }

@@ -1,11 +1,12 @@
 //! How a server is put together.
 
-use super::answer::{Call, Complete, IntoAnswer, List, Read};
+use super::answer::{Call, Complete, HandlerError, IntoAnswer, List, Read};
 use super::changes::Changes;
 use super::handlers::{Handler, Handlers, erase_call};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
-use super::shared::{Diagnose, Diagnostic, Shared, Watch};
+use super::shared::{Diagnose, Diagnostic, Redact, Shared, Watch};
 use super::{Method, ResourceServer};
+use crate::connection::Contents;
 use crate::engine::{Engine, Extension, Options, ServerInfo};
 use crate::limits::Limits;
 use crate::resource::{CacheHint, Icon, RegistrationError, Resource, Template};
@@ -22,6 +23,7 @@ pub struct Builder {
     calls: Vec<Handler<CallRequest>>,
     diagnose: Diagnose,
     watch: Option<Watch>,
+    redact: Option<Redact>,
 }
 
 /// What it has.
@@ -34,6 +36,7 @@ impl Builder {
             calls: Vec::new(),
             diagnose: Box::new(to_stderr),
             watch: None,
+            redact: None,
         }
     }
 
@@ -229,6 +232,26 @@ impl Builder {
         self
     }
 
+    /// Whether the contents of reads are kept for their `ttl_ms` and given again without a call, to the principal who was
+    /// given them or, if they are public, to all; and whether concurrent reads of one URI by one principal make one call
+    /// . `notify_updated` and changes of the lists end what is kept. Default `false`.
+    pub fn cache(mut self, cache: bool) -> Self {
+        self.options.cache = cache;
+        self
+    }
+
+    /// Takes out of contents what is not to be sent, or changes them: called with the URI and the contents of each read,
+    /// one after the other, constants included, before they are encoded. Its error fails the read, and nothing is sent of
+    /// the contents (S-19). Called where the handler ran: it must not block. Default: none.
+    pub fn redact<F>(mut self, redact: F) -> Self
+    where
+        F: Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync + 'static,
+    {
+        self.options.transforms = true;
+        self.redact = Some(Box::new(redact));
+        self
+    }
+
     /// Who hears of what the author should know: failures of handlers, warnings. Default: one line each on standard
     /// error.
     pub fn diagnostics(mut self, hear: impl Fn(&Diagnostic<'_>) + Send + Sync + 'static) -> Self {
@@ -250,7 +273,7 @@ impl Builder {
     pub fn build(mut self) -> Result<ResourceServer, RegistrationError> {
         self.options.process_key = random_key();
         let engine = Engine::new(self.info, self.options)?;
-        let shared = Shared::new(engine, Handlers::new(self.calls), self.diagnose, self.watch);
+        let shared = Shared::new(engine, Handlers::new(self.calls), self.diagnose, (self.watch, self.redact));
         shared.apply(self.changes)?;
         Ok(ResourceServer::from(shared))
     }

@@ -48,6 +48,7 @@ pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>)
                 link.cancel();
             }
         }
+        Event::Woken(connections) => shared.woken(connections),
         Event::Watched { uri } => shared.watched(uri, true),
         Event::Unwatched { uri } => shared.watched(uri, false),
         _ => {}
@@ -60,8 +61,15 @@ fn handle(peer: &Arc<dyn Peer>, event: Event<'_>) -> Outcome<'static> {
         Event::Read(request) => {
             let link = Link::new(peer.clone(), request.token);
             let entry = functions.get(request.handler);
+            let uri = peer.shared().redacts().then(|| request.uri.clone().into_owned());
             let request = ReadRequest::new(request, link.clone());
-            start(&link, || entry.map(|entry| (entry.read)(request)))
+            start(&link, || {
+                let work = (entry?.read)(request);
+                Some(match uri {
+                    Some(uri) => redacted(peer.shared().clone(), uri, work),
+                    None => work,
+                })
+            })
         }
         Event::Complete(request) => {
             let link = Link::new(peer.clone(), request.token);
@@ -89,6 +97,11 @@ fn handle(peer: &Arc<dyn Peer>, event: Event<'_>) -> Outcome<'static> {
             nothing()
         }
     }
+}
+
+/// The same work, with what the author takes out of contents.
+fn redacted(shared: Arc<Shared>, uri: String, work: Work) -> Work {
+    Box::pin(async move { shared.redacted(&uri, work.await?) })
 }
 
 /// Calls a function and polls it once. `None` is a function that has been removed meanwhile.

@@ -152,7 +152,12 @@ impl Changes {
     }
 
     /// The edits of the catalogue, and the functions behind the numbers that `next` gives.
-    pub(super) fn prepare(self, mut next: impl FnMut() -> HandlerId) -> Result<Prepared, RegistrationError> {
+    /// Numbers the functions. Constants become functions too if they are `transformed` before they are sent.
+    pub(super) fn prepare(
+        self,
+        transformed: bool,
+        mut next: impl FnMut() -> HandlerId,
+    ) -> Result<Prepared, RegistrationError> {
         if let Some(error) = self.misplaced {
             return Err(error);
         }
@@ -160,6 +165,10 @@ impl Changes {
         for change in self.changes {
             let edit = match change {
                 Change::Resource(resource, entry) => {
+                    Edit::AddResource { resource, source: Source::Handler(prepared.number(entry, &mut next)) }
+                }
+                Change::Constant(resource, source) if transformed => {
+                    let entry = Entry::constant(source);
                     Edit::AddResource { resource, source: Source::Handler(prepared.number(entry, &mut next)) }
                 }
                 Change::Constant(resource, source) => Edit::AddResource { resource, source },
@@ -200,7 +209,7 @@ mod tests {
             .template(Template::new("a://{x}"), |_| async { "" })
             .text(Resource::new("a://y"), "y")
             .complete("x", |_| async { Vec::<String>::new() });
-        let error = changes.prepare(|| 0).err().unwrap();
+        let error = changes.prepare(false, || 0).err().unwrap();
         assert!(error.to_string().contains("a://y"), "{error}");
     }
 
@@ -212,7 +221,7 @@ mod tests {
             .text(Resource::new("a://y"), "y")
             .template(Template::new("b://{x}"), |_| async { "" });
         let prepared = changes
-            .prepare(|| {
+            .prepare(false, || {
                 last += 1;
                 last
             })

@@ -4,7 +4,9 @@
 
 use super::answer::{Call, Complete, Handled, IntoAnswer, List, Read};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
-use crate::catalog::HandlerId;
+use crate::catalog::{HandlerId, Source};
+use crate::connection::Contents;
+use crate::error::ReadError;
 use arc_swap::ArcSwap;
 use imbl::OrdMap;
 use std::pin::Pin;
@@ -43,6 +45,18 @@ impl Entry {
         Fut: Future<Output: IntoAnswer<Read>> + Send + 'static,
     {
         Self { read: erase(read), complete: Vec::new(), list: None }
+    }
+
+    /// Reads what never changes.
+    pub(super) fn constant(source: Source) -> Self {
+        Self::new(move |_| {
+            let contents = match &source {
+                Source::Text(text) => Ok(Contents::text(text.to_string())),
+                Source::Bytes(bytes) => Ok(Contents::blob(bytes.to_vec())),
+                Source::Handler(_) => Err(ReadError::Failed),
+            };
+            std::future::ready(contents)
+        })
     }
 
     pub(super) fn completes<F, Fut>(&mut self, variable: String, function: F)

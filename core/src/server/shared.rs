@@ -1,12 +1,13 @@
 //! What all peers of one server share, and every clone of it.
 
+use super::answer::{Handled, HandlerError};
 use super::ask::Asks;
 use super::changes::Changes;
 use super::handlers::Handlers;
 use super::link::Link;
 use super::pipe::word;
 use crate::catalog::{Catalog, HandlerId, Source};
-use crate::connection::RequestToken;
+use crate::connection::{Answer, Contents, ReadResult, RequestToken};
 use crate::engine::Engine;
 use crate::hub::{ConnectionId, ListKinds};
 use crate::now::{Millis, Now};
@@ -54,6 +55,8 @@ impl fmt::Display for Diagnostic<'_> {
 }
 
 pub(super) type Diagnose = Box<dyn Fn(&Diagnostic<'_>) + Send + Sync>;
+pub(super) type Redact =
+    Box<dyn Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync>;
 pub(super) type Watch = Box<dyn Fn(&str, bool) + Send + Sync>;
 
 /// See the module.
@@ -63,6 +66,7 @@ pub(super) struct Shared {
     pub(super) handlers: Handlers,
     diagnose: Diagnose,
     watch: Option<Watch>,
+    redact: Option<Redact>,
     /// Held while the catalogue and the table of functions change together.
     editing: Mutex<()>,
     peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
@@ -79,7 +83,7 @@ impl Shared {
         engine: Arc<Engine>,
         handlers: Handlers,
         diagnose: Diagnose,
-        watch: Option<Watch>,
+        (watch, redact): (Option<Watch>, Option<Redact>),
     ) -> Arc<Self> {
         Arc::new(Self {
             engine,
@@ -87,6 +91,7 @@ impl Shared {
             handlers,
             diagnose,
             watch,
+            redact,
             editing: Mutex::new(()),
             peers: Mutex::default(),
             tasks: Mutex::default(),
@@ -98,6 +103,26 @@ impl Shared {
 
     pub(super) fn diagnose(&self, diagnostic: &Diagnostic<'_>) {
         (self.diagnose)(diagnostic);
+    }
+
+    /// Whether contents are changed before they are encoded.
+    pub(super) fn redacts(&self) -> bool {
+        self.redact.is_some()
+    }
+
+    /// The contents of a read of `uri` as the author lets them go out.
+    pub(super) fn redacted(&self, uri: &str, answer: Answer<'static>) -> Handled {
+        let Some(redact) = &self.redact else { return Ok(answer) };
+        let answer = match answer {
+            Answer::Gathered(gather) => gather.into_answer(),
+            other => other,
+        };
+        let Answer::Contents(ReadResult { contents, cache }) = answer else { return Ok(answer) };
+        let each = contents.into_iter().map(|entry| {
+            let own = entry.uri.clone();
+            redact(own.as_deref().unwrap_or(uri), entry)
+        });
+        Ok(Answer::Contents(ReadResult { contents: each.collect::<Result<_, _>>()?, cache }))
     }
 
     pub(super) fn watched(&self, uri: &str, begins: bool) {
@@ -113,7 +138,7 @@ impl Shared {
 
     /// Applies all changes, or none, and announces them.
     pub(super) fn apply(&self, changes: Changes) -> Result<(), RegistrationError> {
-        let prepared = changes.prepare(|| self.engine.new_handler())?;
+        let prepared = changes.prepare(self.redact.is_some(), || self.engine.new_handler())?;
         let mut woken = Vec::new();
         let warnings = {
             let _editing = self.editing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,7 @@
 
 use crate::catalog::HandlerId;
 use crate::connection::{AskId, Caller, ClientInfo, Event, RequestToken};
+use crate::hub::ConnectionId;
 use crate::jsonrpc::Json;
 use crate::principal::Principal;
 use crate::template::Params;
@@ -21,6 +22,8 @@ pub enum Work<'m> {
     Cancel(RequestToken),
     /// A client has answered a question with a result or an error (JSON text), or it has not.
     Replied(AskId, Option<Result<Cow<'m, str>, Cow<'m, str>>>),
+    /// Reads of these connections wait no longer, or the hub has something for them.
+    Woken(Vec<ConnectionId>),
     /// No binding looks at who watches, or hears what is not ours.
     Nothing,
 }
@@ -120,7 +123,10 @@ impl<'m> Work<'m> {
                 let text = |json: Json<'m>| Cow::Borrowed(json.raw());
                 return Self::Replied(ask, answer.map(|answer| answer.map(text).map_err(text)));
             }
-            Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => return Self::Nothing,
+            Event::Woken(connections) => return Self::Woken(connections),
+            Event::Shared(_) | Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => {
+                return Self::Nothing;
+            }
         };
         Self::Ask(Request { token, handler, asked, who })
     }
@@ -133,6 +139,7 @@ impl<'m> Work<'m> {
             Self::Replied(ask, answer) => {
                 Some(Work::Replied(ask, answer.map(|answer| answer.map(owned).map_err(owned))))
             }
+            Self::Woken(connections) => Some(Work::Woken(connections)),
             Self::Nothing => None,
         }
     }

@@ -81,9 +81,12 @@ impl Connections {
         tokio::spawn(async move {
             let _place = place;
             #[cfg(feature = "tls")]
-            if server.tls.is_some() {
-                // On the heap: the state of a handshake must not cost every plain connection its memory.
-                return Box::pin(encrypted(builder, server, socket)).await;
+            if let Some(tls) = &server.tls {
+                let patience = Duration::from_millis(limits_of(&server).head_timeout);
+                if let Ok(Ok(socket)) = timeout(patience, tls.accept(socket)).await {
+                    connection(&builder, server.clone(), socket).await;
+                }
+                return;
             }
             connection(&builder, server, socket).await;
         });
@@ -91,12 +94,8 @@ impl Connections {
 }
 
 #[cfg(feature = "tls")]
-async fn encrypted(builder: http1::Builder, server: Arc<HttpServer>, socket: TcpStream) {
-    let Some(tls) = server.tls.clone() else { return };
-    let patience = Duration::from_millis(server.endpoint.engine().limits().head_timeout);
-    if let Ok(Ok(socket)) = timeout(patience, tls.accept(socket)).await {
-        connection(&builder, server, socket).await;
-    }
+fn limits_of(server: &HttpServer) -> &crate::limits::Limits {
+    server.endpoint.engine().limits()
 }
 
 /// Serves one connection until it ends, the server drains and it is idle, or everything is over.

@@ -52,6 +52,8 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
             cancelled = Some(token);
             Value::Null
         }
+        Event::Shared(_) => json!({ "shared": true }),
+        Event::Woken(_) => json!({ "woken": true }),
         Event::Watched { uri } => json!({ "watched": *uri }),
         Event::Unwatched { uri } => json!({ "unwatched": *uri }),
         Event::Replied { ask, .. } => json!({ "replied": ask.0 }),
@@ -93,7 +95,7 @@ fn completion(complete: &CompletionRequest<'_>, handlers: &Handlers) -> Value {
 
 /// Whether it is one of those that some languages cannot see.
 pub(crate) fn is_quiet(event: &Value) -> bool {
-    ["watched", "unwatched", "notified"].iter().any(|kind| event.get(kind).is_some())
+    ["watched", "unwatched", "notified", "shared", "woken"].iter().any(|kind| event.get(kind).is_some())
 }
 
 /// `meta` is compared only where it is given.

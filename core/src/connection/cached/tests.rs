@@ -1,0 +1,312 @@
+//! The cache as clients see it: over several connections, both eras, with cancellations, time-outs and purges.
+
+use super::*;
+use crate::catalog::{Edit, Source};
+use crate::connection::{Arrival, Contents, Peer, ReadResult};
+use crate::engine::{Options, ServerInfo};
+use crate::limits::Limits;
+use crate::principal::Principal;
+use crate::resource::{CacheHint, CacheScope, Resource};
+use serde_json::{Value, json};
+
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+const TTL: u64 = 60_000;
+
+/// Several clients of one engine. What a call gives is the number of the call, so that a second one shows.
+struct Host {
+    engine: Arc<Engine>,
+    clients: Vec<Client>,
+    now: Now,
+}
+
+struct Client {
+    connection: Connection,
+    principal: Arc<Principal>,
+    out: Vec<u8>,
+}
+
+impl Host {
+    fn new(principals: &[&str]) -> Self {
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        let options = Options { cache: true, limits: Limits::default(), ..Options::default() };
+        let engine = Engine::new(info, options).unwrap();
+        let handler = engine.new_handler();
+        let resource = |uri: &str, ttl_ms, scope| {
+            let mut resource = Resource::new(uri);
+            resource.details.cache = CacheHint { ttl_ms, scope };
+            Edit::AddResource { resource, source: Source::Handler(handler) }
+        };
+        let edits = vec![
+            resource("test://kept", TTL, CacheScope::Private),
+            resource("test://shared", TTL, CacheScope::Public),
+            resource("test://fresh", 0, CacheScope::Private),
+        ];
+        engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
+        let client = |id: &&str| Client {
+            connection: engine.connect(Peer::Stdio),
+            principal: Principal::new(*id),
+            out: Vec::new(),
+        };
+        let clients = principals.iter().map(client).collect();
+        Self { engine, clients, now: Now::default() }
+    }
+
+    /// Sends a message; the tokens of the calls that it makes.
+    fn send(&mut self, client: usize, message: &str) -> Vec<RequestToken> {
+        let Client { connection, principal, out } = &mut self.clients[client];
+        let arrival = Arrival { message: message.as_bytes(), principal, mirror: None };
+        let outcome = connection.message(arrival, self.now, out);
+        let token = |event| match event {
+            Event::Read(read) => Some(read.token),
+            _ => None,
+        };
+        outcome.events.into_iter().filter_map(token).collect()
+    }
+
+    fn read(&mut self, client: usize, id: u32, uri: &str) -> Option<RequestToken> {
+        let more = format!(r#""uri":"{uri}""#);
+        self.send(client, &request(id, &more)).pop()
+    }
+
+    /// Answers a call. The clients that are woken.
+    fn answer(&mut self, client: usize, token: RequestToken, answer: Answer<'_>) -> Vec<usize> {
+        let Client { connection, out, .. } = &mut self.clients[client];
+        let outcome = connection.respond(token, answer, self.now, out);
+        let ids: Vec<_> = self.clients.iter().map(|client| client.connection.id()).collect();
+        let woken = outcome.events.into_iter().filter_map(|event| match event {
+            Event::Woken(woken) => Some(woken),
+            _ => None,
+        });
+        woken.flatten().filter_map(|id| ids.iter().position(|other| *other == id)).collect()
+    }
+
+    fn deliver(&mut self, client: usize) {
+        let Client { connection, out, .. } = &mut self.clients[client];
+        connection.deliver(usize::MAX, self.now, out);
+    }
+
+    fn cancel(&mut self, client: usize, id: u32) {
+        let message = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        );
+        self.send(client, &message);
+    }
+
+    fn sent(&mut self, client: usize) -> Vec<Value> {
+        let out = std::mem::take(&mut self.clients[client].out);
+        let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+    }
+
+    /// The texts of the results that were sent, by id.
+    fn texts(&mut self, client: usize) -> Vec<(u64, String)> {
+        let text = |sent: &Value| {
+            let text = sent["result"]["contents"][0]["text"].as_str().unwrap_or("error");
+            (sent["id"].as_u64().unwrap(), text.to_owned())
+        };
+        self.sent(client).iter().map(text).collect()
+    }
+
+    fn updated(&self, uri: &str) {
+        self.engine.updated(uri, self.now, &mut Vec::new()).unwrap();
+    }
+}
+
+fn request(id: u32, members: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/read","params":{{{members},{META}}}}}"#)
+}
+
+fn text(text: &str) -> Answer<'_> {
+    Answer::Contents(Contents::text(text).into())
+}
+
+fn told(pairs: &[(u64, &str)]) -> Vec<(u64, String)> {
+    pairs.iter().map(|(id, text)| (*id, (*text).to_owned())).collect()
+}
+
+/// R-220: fresh while now < received + ttlMs, and what is left of the time is said.
+#[test]
+fn a_second_read_is_answered_from_the_cache_r_220() {
+    let mut host = Host::new(&["ada"]);
+    let token = host.read(0, 1, "test://kept").unwrap();
+    host.answer(0, token, text("one"));
+    host.now.tick = TTL - 1;
+    assert_eq!(host.read(0, 2, "TEST://kept"), None);
+    let sent = host.sent(0);
+    assert_eq!(sent[0]["result"]["ttlMs"], TTL);
+    assert_eq!(sent[1]["result"]["ttlMs"], 1);
+    assert_eq!(sent[1]["result"]["cacheScope"], "private");
+    assert_eq!(
+        sent[1]["result"]["contents"][0],
+        json!({"uri": "TEST://kept", "mimeType": "text/plain", "text": "one"})
+    );
+    host.now.tick = TTL;
+    assert!(host.read(0, 3, "test://kept").is_some());
+    assert_eq!(host.engine.cache_counts().unwrap().hits, 1);
+}
+
+/// R-219: what is private is not found by another; what is public is. Without a time nothing is kept.
+#[test]
+fn what_is_private_stays_so_r_219() {
+    let mut host = Host::new(&["ada", "bob"]);
+    for (uri, is_shared) in [("test://kept", false), ("test://shared", true), ("test://fresh", false)] {
+        let token = host.read(0, 1, uri).unwrap();
+        host.answer(0, token, text("ada's"));
+        assert_eq!(host.read(1, 1, uri).is_none(), is_shared, "{uri}");
+        host.cancel(1, 1);
+    }
+    assert!(host.read(0, 2, "test://fresh").is_some());
+}
+
+/// One call for all who read at once, each with its own spelling and id; whoever waits is woken.
+#[test]
+fn concurrent_reads_make_one_call() {
+    let mut host = Host::new(&["ada", "ada", "bob"]);
+    let token = host.read(0, 1, "test://kept").unwrap();
+    assert_eq!(host.read(0, 2, "test://kept"), None);
+    assert_eq!(host.read(1, 7, "TEST://kept"), None);
+    let other = host.read(2, 8, "test://kept");
+    assert!(other.is_some(), "another principal makes its own call");
+    assert_eq!(host.clients[1].connection.in_flight(), 1);
+    assert_eq!(host.answer(0, token, text("one")), [0, 1]);
+    host.deliver(0);
+    host.deliver(1);
+    assert_eq!(host.texts(0), told(&[(1, "one"), (2, "one")]));
+    let sent = host.sent(1);
+    assert_eq!(sent[0]["result"]["contents"][0]["uri"], "TEST://kept");
+    assert_eq!(host.clients[1].connection.in_flight(), 0);
+    assert!(host.sent(2).is_empty());
+    let fresh = ["test://fresh"; 2].map(|uri| host.read(0, 3 + u32::from(uri.is_empty()), uri).is_some());
+    assert_eq!(fresh, [true, false], "the second has the id of the first");
+}
+
+/// A failure is for those who waited for it, and for nobody after them (R-219: errors are not kept).
+#[test]
+fn a_failure_is_shared_and_not_kept() {
+    let mut host = Host::new(&["ada", "ada"]);
+    let token = host.read(0, 1, "test://kept").unwrap();
+    host.read(1, 1, "test://kept");
+    assert_eq!(host.answer(0, token, Answer::Failed(ReadError::NotFound)), [1]);
+    host.deliver(1);
+    assert_eq!(host.sent(1)[0]["error"]["data"]["kind"], "not_found");
+    assert!(host.read(1, 2, "test://kept").is_some());
+}
+
+/// R-117: a read after an update sees what is after it, also while one from before is under way.
+#[test]
+fn an_update_parts_before_from_after_r_117() {
+    let mut host = Host::new(&["ada", "ada"]);
+    let before = host.read(0, 1, "test://kept").unwrap();
+    host.read(1, 1, "test://kept");
+    host.updated("TEST://kept");
+    let after = host.read(0, 2, "test://kept").unwrap();
+    assert_eq!(host.answer(0, before, text("before")), [1]);
+    host.deliver(1);
+    assert_eq!(host.texts(1), told(&[(1, "before")]));
+    assert_eq!(host.read(1, 2, "test://kept"), None, "it waits for the later call");
+    host.answer(0, after, text("after"));
+    host.deliver(1);
+    assert_eq!(host.texts(1), told(&[(2, "after")]));
+    assert_eq!(host.read(1, 3, "test://kept"), None);
+    assert_eq!(host.texts(1), told(&[(3, "after")]));
+    host.updated("test://kept");
+    assert!(host.read(1, 4, "test://kept").is_some());
+}
+
+#[test]
+fn removals_and_changed_lists_purge() {
+    let mut host = Host::new(&["ada"]);
+    let kept = |host: &mut Host, id| {
+        let token = host.read(0, id, "test://kept");
+        let called = token.is_some();
+        token.map(|token| host.answer(0, token, text("one")));
+        called
+    };
+    assert!(kept(&mut host, 1));
+    assert!(!kept(&mut host, 2));
+    host.engine.list_changed(crate::hub::ListKinds::RESOURCES, host.now, &mut Vec::new());
+    assert!(kept(&mut host, 3));
+    let edit = Edit::RemoveResource { uri: "test://shared".into() };
+    host.engine.publish(vec![edit], host.now, &mut Vec::new()).unwrap();
+    assert!(kept(&mut host, 4));
+}
+
+/// R-128: a cancellation is a wish. Others wait for the call, so it goes on; without others it does not.
+#[test]
+fn a_call_goes_on_for_others_r_128() {
+    let mut host = Host::new(&["ada", "ada"]);
+    let token = host.read(0, 1, "test://kept").unwrap();
+    host.read(1, 1, "test://kept");
+    host.cancel(0, 1);
+    assert!(host.clients[0].connection.cancel_all().is_empty());
+    assert_eq!(host.answer(0, token, text("one")), [1]);
+    host.deliver(1);
+    assert_eq!(host.texts(1), told(&[(1, "one")]));
+
+    host.updated("test://kept");
+    let token = host.read(0, 2, "test://kept").unwrap();
+    host.cancel(0, 2);
+    let own = host.read(1, 2, "test://kept");
+    assert!(own.is_some(), "nobody waits for a call that was cancelled");
+    host.answer(0, token, text("late"));
+    assert!(host.texts(1).is_empty());
+}
+
+/// One that waits may be cancelled, or run out of time; its place is free when the call is over.
+#[test]
+fn those_who_wait_may_leave() {
+    let mut host = Host::new(&["ada", "ada"]);
+    let token = host.read(0, 1, "test://kept").unwrap();
+    host.read(1, 1, "test://kept");
+    host.cancel(1, 1);
+    assert_eq!(host.clients[1].connection.in_flight(), 1);
+    host.answer(0, token, text("one"));
+    host.deliver(1);
+    assert!(host.sent(1).is_empty());
+    assert_eq!(host.clients[1].connection.in_flight(), 0);
+}
+
+/// R-214: a call that runs out of time does so for all.
+#[test]
+fn a_time_out_is_for_all_r_214() {
+    let mut host = Host::new(&["ada", "ada"]);
+    host.read(0, 1, "test://kept").unwrap();
+    host.now.tick = 10;
+    host.read(1, 1, "test://kept");
+    host.now.tick = 30_000;
+    let Client { connection, out, .. } = &mut host.clients[0];
+    let outcome = connection.tick(host.now, out);
+    assert!(matches!(&outcome.events[..], [Event::Cancelled(_), Event::Woken(woken)] if woken.len() == 1));
+    host.deliver(1);
+    let expected = json!({"uri": "test://kept", "kind": "timeout", "timeoutMs": 30_000});
+    assert_eq!(host.sent(0)[0]["error"]["data"], expected);
+    assert_eq!(host.sent(1)[0]["error"]["data"], expected);
+    assert!(host.read(1, 2, "test://kept").is_some());
+}
+
+/// R-118, R-219: a round of input is neither answered from the cache nor kept.
+#[test]
+fn rounds_of_input_pass_by_r_219() {
+    let mut host = Host::new(&["ada"]);
+    let round = r#""uri":"test://kept","inputResponses":{}"#;
+    let token = host.send(0, &request(1, round)).pop().unwrap();
+    host.answer(0, token, text("round"));
+    let token = host.read(0, 2, "test://kept").unwrap();
+    assert_eq!(host.send(0, &request(3, round)).len(), 1, "it does not wait either");
+    host.answer(0, token, text("kept"));
+    assert_eq!(host.send(0, &request(4, round)).len(), 1);
+    assert_eq!(host.read(0, 5, "test://kept"), None);
+    assert_eq!(host.texts(0), told(&[(1, "round"), (2, "kept"), (5, "kept")]));
+}
+
+/// A result has its own time, where the resource has none.
+#[test]
+fn a_result_may_have_a_time_of_its_own() {
+    let mut host = Host::new(&["ada"]);
+    let token = host.read(0, 1, "test://fresh").unwrap();
+    let hint = CacheHint { ttl_ms: 5, scope: CacheScope::Public };
+    let result = ReadResult { cache: Some(hint), ..Contents::text("one").into() };
+    host.answer(0, token, Answer::Contents(result));
+    assert_eq!(host.read(0, 2, "test://fresh"), None);
+    assert_eq!(host.sent(0)[1]["result"]["cacheScope"], "private");
+}

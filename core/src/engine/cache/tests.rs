@@ -1,0 +1,198 @@
+//! The cache against a naive model over random histories, and its bounds.
+
+use super::*;
+use crate::connection::{Contents, ReadResult};
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Read {
+        uri: usize,
+        who: usize,
+    },
+    /// Of the flights under way, one lands.
+    Land {
+        which: usize,
+        ttl: Millis,
+        public: bool,
+        fails: bool,
+    },
+    Purge {
+        uri: usize,
+    },
+    PurgeAll,
+    Pass {
+        time: Millis,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..3_usize, 0..3_usize).prop_map(|(uri, who)| Step::Read { uri, who }),
+        5 => (any::<usize>(), 0..60_u64, any::<bool>(), prop::bool::weighted(0.2))
+            .prop_map(|(which, ttl, public, fails)| Step::Land { which, ttl, public, fails }),
+        1 => (0..3_usize).prop_map(|uri| Step::Purge { uri }),
+        1 => Just(Step::PurgeAll),
+        2 => (0..30_u64).prop_map(|time| Step::Pass { time }),
+    ]
+}
+
+fn name(what: &str, number: usize) -> String {
+    format!("{what}:{number}")
+}
+
+fn kept(ttl_ms: Millis, public: bool) -> Arc<Kept> {
+    let scope = if public { CacheScope::Public } else { CacheScope::Private };
+    Arc::new(Kept::of(&ReadResult::from(Contents::text("body")), None, CacheHint { ttl_ms, scope }))
+}
+
+/// What is under way, and how often its URI had been purged when it began.
+struct Flying {
+    lead: Lead,
+    uri: usize,
+    who: usize,
+    purges: usize,
+}
+
+#[derive(Default)]
+struct Model {
+    now: Millis,
+    kept: HashMap<(usize, Option<usize>), (Arc<Kept>, Millis)>,
+    flying: Vec<Flying>,
+    purges: [usize; 3],
+}
+
+impl Model {
+    fn found(&self, uri: usize, who: usize) -> Option<&(Arc<Kept>, Millis)> {
+        let own = [Some(who), None].map(|whose| self.kept.get(&(uri, whose)));
+        own.into_iter().flatten().find(|(_, until)| self.now < *until)
+    }
+
+    fn open(&self, uri: usize, who: usize) -> Option<&Flying> {
+        let same =
+            |flying: &&Flying| flying.uri == uri && flying.who == who && flying.purges == self.purges[uri];
+        self.flying.iter().find(same)
+    }
+
+    fn play(&mut self, cache: &Arc<ReadCache>, step: &Step) -> Result<(), TestCaseError> {
+        let now = Now { tick: self.now, unix: 0 };
+        match *step {
+            Step::Read { uri, who } => {
+                let (uri_name, whose) = (name("uri", uri), name("who", who));
+                let found = cache.look(&uri_name, &whose, now);
+                if let Some((expected, until)) = self.found(uri, who) {
+                    let (kept, hint) =
+                        found.ok_or_else(|| TestCaseError::fail("what is kept is not found"))?;
+                    prop_assert!(Arc::ptr_eq(&kept, expected));
+                    prop_assert_eq!(hint.ttl_ms, until - self.now);
+                    return Ok(());
+                }
+                prop_assert!(found.is_none());
+                match (cache.fly(&uri_name, &whose, true), self.open(uri, who)) {
+                    (Ok(lead), None) => {
+                        let purges = self.purges[uri];
+                        self.flying.push(Flying { lead, uri, who, purges });
+                    }
+                    (Err(flight), Some(open)) => prop_assert!(Arc::ptr_eq(&flight, open.lead.flight())),
+                    (Ok(_), Some(_)) => prop_assert!(false, "a second call of the same"),
+                    (Err(_), None) => prop_assert!(false, "nothing to wait for"),
+                }
+            }
+            Step::Land { which, ttl, public, fails } if !self.flying.is_empty() => {
+                let Flying { lead, uri, who, purges } = self.flying.remove(which % self.flying.len());
+                let flight = lead.flight().clone();
+                if fails {
+                    drop(lead);
+                } else {
+                    let kept = kept(ttl, public);
+                    if ttl > 0 && purges == self.purges[uri] {
+                        let whose = (!public).then_some(who);
+                        self.kept.insert((uri, whose), (kept.clone(), self.now + ttl));
+                    }
+                    lead.land(Landed::Contents(kept), now);
+                }
+                prop_assert!(flight.landing().is_some());
+            }
+            Step::Land { .. } => {}
+            Step::Purge { uri } => {
+                cache.purge(&name("uri", uri));
+                self.kept.retain(|(other, _), _| *other != uri);
+                self.purges[uri] += 1;
+            }
+            Step::PurgeAll => {
+                cache.purge_all();
+                self.kept.clear();
+                self.purges.iter_mut().for_each(|purges| *purges += 1);
+            }
+            Step::Pass { time } => self.now += time,
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    /// what is found is what a naive cache would find; nothing read before a purge is kept; what is private
+    /// is found by its principal alone; concurrent reads of the same make one call.
+    #[test]
+    fn agrees_with_a_naive_model_r_219_r_220(steps in prop::collection::vec(step(), 1..120)) {
+        let cache = ReadCache::new(&Limits::default());
+        let mut model = Model::default();
+        for step in &steps {
+            model.play(&cache, step)?;
+            prop_assert_eq!(cache.counts().entries, model.kept.len());
+            prop_assert_eq!(cache.counts().bytes == 0, model.kept.is_empty());
+        }
+        model.flying.clear();
+        cache.purge_all();
+        prop_assert_eq!((cache.counts().entries, cache.counts().bytes), (0, 0));
+        prop_assert!(cache.table().shelves.is_empty());
+    }
+}
+
+fn put(cache: &Arc<ReadCache>, uri: &str) {
+    let lead = cache.fly(uri, "", true).unwrap();
+    lead.land(Landed::Contents(kept(1_000, false)), Now::default());
+}
+
+#[test]
+fn the_bounds_hold_and_what_is_used_stays() {
+    let cache = ReadCache::new(&Limits { cache_entries: 3, ..Limits::default() });
+    let has = |uri: &str| cache.look(uri, "", Now::default()).is_some();
+    ["a", "b", "c"].iter().for_each(|uri| put(&cache, uri));
+    assert!(has("a"));
+    put(&cache, "d");
+    assert!(has("a") && !has("b") && has("c") && has("d"));
+    (0..1_000).for_each(|n| put(&cache, &format!("{n}")));
+    assert_eq!(cache.counts().entries, 3);
+    assert!(cache.table().queue.len() <= 3 * 2 + 65);
+
+    let one = kept(1, false).size() + 2 * 2;
+    let cache = ReadCache::new(&Limits { cache_bytes: one * 2, ..Limits::default() });
+    (0..9).for_each(|n| put(&cache, &format!("{n}")));
+    assert_eq!(cache.counts().entries, 2);
+    let cache = ReadCache::new(&Limits { cache_bytes: one / 2, ..Limits::default() });
+    put(&cache, "0");
+    assert_eq!((cache.counts().entries, cache.counts().bytes), (0, 0));
+}
+
+/// Whoever waits is named once; who comes after the landing is told so.
+#[test]
+fn those_who_wait_are_woken_once() {
+    let engine = crate::engine::Engine::new(
+        crate::engine::ServerInfo { name: "n".into(), version: "1".into(), ..Default::default() },
+        crate::engine::Options::default(),
+    )
+    .unwrap();
+    let ids = [(); 2].map(|()| engine.connect(crate::connection::Peer::Stdio).id());
+    let cache = ReadCache::new(&Limits::default());
+    let lead = cache.fly("a", "", true).unwrap();
+    let flight = cache.fly("a", "", true).err().unwrap();
+    assert!(flight.join(ids[0]) && flight.join(ids[0]) && flight.join(ids[1]));
+    assert!(cache.take_woken().is_empty());
+    assert!(cache.goes_on(&flight, Some(ids[0])));
+    lead.land(Landed::Failed(ReadError::NotFound), Now::default());
+    assert_eq!(cache.take_woken(), ids);
+    assert!(cache.take_woken().is_empty());
+    assert!(!flight.join(ids[0]));
+    assert!(!cache.goes_on(&flight, None));
+}

@@ -1,0 +1,103 @@
+//! What of a policy says how much: rates, sizes, and what is taken out of contents.
+
+use super::decide::parsed;
+use super::policy::{Policy, PolicyError};
+use super::rate::Limiter;
+use super::redact::Redactor;
+use super::set::GlobSet;
+use super::subject::subject;
+use std::ops::ControlFlow;
+
+/// The bounds of a [`Policy`], compiled. Any thread may ask; only what is bounded costs anything.
+#[derive(Debug)]
+pub struct Amounts {
+    limiter: Limiter,
+    redactor: Option<Redactor>,
+    sizes: GlobSet,
+    /// By glob.
+    most: Box<[u64]>,
+}
+
+impl Amounts {
+    /// Compiles the bounds of a policy. Of so many `principals` the requests are counted apart.
+    ///
+    /// # Errors
+    /// [`PolicyError`] naming the member that is no rate, no glob or no detector.
+    pub fn new(policy: &Policy, principals: usize) -> Result<Self, PolicyError> {
+        if let Some(field) = policy.rate.unsound() {
+            return Err(PolicyError::new(field, "per_second must be more than 0, and burst not 0"));
+        }
+        if policy.concurrency == Some(0) {
+            return Err(PolicyError::new("concurrency", "must not be 0"));
+        }
+        let redactor = Redactor::new(&policy.redact.0).map_err(|name| {
+            let known = Redactor::names().collect::<Vec<_>>().join(", ");
+            PolicyError::new("redact", format!("there is no detector {name:?}; there are {known}"))
+        })?;
+        let glob = |text: &String| parsed(&format!("max_size.{text}"), text);
+        let globs = policy.max_size.keys().map(glob).collect::<Result<_, _>>()?;
+        Ok(Self {
+            limiter: Limiter::new(&policy.rate, policy.concurrency, principals),
+            redactor: Some(redactor).filter(|_| !policy.redact.0.is_empty()),
+            sizes: GlobSet::new(globs),
+            most: policy.max_size.values().copied().collect(),
+        })
+    }
+
+    /// How fast, and how much at once.
+    pub fn limiter(&self) -> &Limiter {
+        &self.limiter
+    }
+
+    /// What is taken out of texts; `None` if that is nothing.
+    pub fn redactor(&self) -> Option<&Redactor> {
+        self.redactor.as_ref()
+    }
+
+    /// The most bytes that a read of `normal`, a URI in normal form, may give; `None` if no glob says so. A URI that no
+    /// glob may match has the least of all bounds.
+    pub fn max_size(&self, normal: &str) -> Option<u64> {
+        if self.sizes.is_empty() {
+            return None;
+        }
+        let Some(subject) = subject(normal) else { return self.most.iter().copied().min() };
+        let mut least = None;
+        // Never broken off: the least counts.
+        let _ = self.sizes.each(&subject, &mut |at| {
+            let own = self.most[at];
+            least = Some(least.map_or(own, |least: u64| least.min(own)));
+            ControlFlow::Continue(())
+        });
+        least
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(policy: &str) -> (String, String) {
+        let policy = Policy::from_json(policy).unwrap();
+        let error = Amounts::new(&policy, 1).unwrap_err();
+        (error.field, error.reason)
+    }
+
+    #[test]
+    fn the_least_size_counts() {
+        let policy = r#"{"max_size": {"a://**": 9, "a://b/*": 5, "c://*": 1}}"#;
+        let amounts = Amounts::new(&Policy::from_json(policy).unwrap(), 1).unwrap();
+        let sizes = ["a://b/c", "a://b", "c://d", "e://f"].map(|uri| amounts.max_size(uri));
+        assert_eq!(sizes, [Some(5), Some(9), Some(1), None]);
+        assert_eq!(amounts.max_size("a://b/%00"), Some(1));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert_eq!(refused(r#"{"rate": {"list": {"per_second": 0}}}"#).0, "rate.list");
+        assert_eq!(refused(r#"{"concurrency": 0}"#).0, "concurrency");
+        assert!(refused(r#"{"redact": ["jwt", "passport"]}"#).1.contains("\"passport\""));
+        assert_eq!(refused(r#"{"max_size": {"a://%": 1}}"#).0, "max_size.a://%");
+        let unknown = Policy::from_json(r#"{"rate": {"reads": {"per_second": 1}}}"#).unwrap_err();
+        assert_eq!(unknown.field, "rate.reads");
+    }
+}

@@ -1,0 +1,392 @@
+//! How fast one principal may ask, and how much of it at once (R-211, S-18): a bucket for each principal and class of
+//! methods.
+//!
+//! Law: time is passed in. The table of principals is bounded, and what is thrown out of it is as good as new: a
+//! principal whose bucket is not full keeps it, so nobody can win by making the server forget.
+
+use crate::error::ReadError;
+use crate::now::{Millis, Now};
+use crate::principal::Principal;
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What is counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateClass {
+    /// `resources/read`.
+    Read,
+    /// `completion/complete`.
+    Completion,
+    /// The two lists.
+    List,
+    /// `resources/subscribe` and `subscriptions/listen`.
+    Subscribe,
+    /// Methods behind the extension door.
+    Call,
+}
+
+const CLASSES: usize = 5;
+
+/// How many requests a principal may send: `burst` at once, `per_second` in the long run.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Requests per second; more than 0.
+    pub per_second: f64,
+    /// Requests that may come at once; 1 or more. Default: what one second allows. It is never less than what one
+    /// millisecond allows, because time is counted in those.
+    #[serde(default)]
+    pub burst: Option<u32>,
+}
+
+impl Rate {
+    /// The rate of completions where no other is set (R-211 asks for one): 200 per second, 400 at once.
+    pub const COMPLETION: Self = Self { per_second: 200.0, burst: Some(400) };
+
+    fn is_sound(&self) -> bool {
+        self.per_second.is_finite() && self.per_second > 0.0 && self.burst != Some(0)
+    }
+}
+
+/// The rates of one principal, by class. What is not set has no bound, but for completions.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rates {
+    /// Of `resources/read`. Default: none.
+    pub read: Option<Rate>,
+    /// Of `completion/complete`. Default: [`Rate::COMPLETION`].
+    pub completion: Option<Rate>,
+    /// Of the two lists. Default: none.
+    pub list: Option<Rate>,
+    /// Of `resources/subscribe` and `subscriptions/listen`. Default: none.
+    pub subscribe: Option<Rate>,
+    /// Of methods behind the extension door. Default: none.
+    pub call: Option<Rate>,
+}
+
+impl Rates {
+    fn in_order(&self) -> [(&'static str, Option<Rate>); CLASSES] {
+        [
+            ("rate.read", self.read),
+            ("rate.completion", Some(self.completion.unwrap_or(Rate::COMPLETION))),
+            ("rate.list", self.list),
+            ("rate.subscribe", self.subscribe),
+            ("rate.call", self.call),
+        ]
+    }
+
+    /// The first field whose value is no rate.
+    pub(super) fn unsound(&self) -> Option<&'static str> {
+        let wrong = |rate: &Option<Rate>| rate.is_some_and(|rate| !rate.is_sound());
+        self.in_order().into_iter().find(|(_, rate)| wrong(rate)).map(|(field, _)| field)
+    }
+}
+
+/// See the module. `Send + Sync`; a class without a rate is not even looked up.
+pub struct Limiter {
+    gates: [Option<Gate>; CLASSES],
+    concurrency: Option<u32>,
+    table: Mutex<Table>,
+    /// How many principals the table has room for.
+    most: usize,
+    /// Shared by those that came when the table was full of others.
+    overflow: Arc<Bucket>,
+}
+
+/// A request of a principal that waits for an answer: counts until it is dropped.
+pub struct Permit(Arc<Bucket>);
+
+/// The generic cell rate algorithm: a bucket is one point in time, when it will be full again.
+#[derive(Clone, Copy, Debug)]
+struct Gate {
+    /// What one request takes, in nanoseconds.
+    interval: u64,
+    /// How far the bucket may be emptied.
+    tolerance: u64,
+}
+
+#[derive(Default)]
+struct Bucket {
+    /// When it is full again, for each class, in nanoseconds of [`Now::tick`].
+    full: [AtomicU64; CLASSES],
+    running: AtomicU32,
+}
+
+#[derive(Default)]
+struct Table {
+    by_id: HashMap<Arc<str>, usize>,
+    slots: Vec<(Arc<str>, Arc<Bucket>)>,
+    /// Where the search for a full bucket goes on.
+    hand: usize,
+}
+
+/// How many principals are looked at to make room for one.
+const LOOKED_AT: usize = 16;
+
+/// Nobody knows when a handler returns: what is told to who has too many at once.
+const SOON: Millis = 1_000;
+
+impl Limiter {
+    /// Bounds of `rates`, and of `concurrency` requests that wait for an answer, for each of `most` principals.
+    pub fn new(rates: &Rates, concurrency: Option<u32>, most: usize) -> Self {
+        Self {
+            gates: rates.in_order().map(|(_, rate)| rate.map(Gate::new)),
+            concurrency,
+            table: Mutex::default(),
+            most: most.max(1),
+            overflow: Arc::default(),
+        }
+    }
+
+    /// Counts one request. O(1), whoever asks.
+    ///
+    /// # Errors
+    /// [`ReadError::RateLimited`], and when it would be taken.
+    pub fn take(&self, class: RateClass, principal: &Principal, now: Now) -> Result<(), ReadError> {
+        let Some(gate) = self.gates[class as usize] else { return Ok(()) };
+        let bucket = self.bucket(principal, now);
+        gate.take(&bucket.full[class as usize], nanos(now))
+            .map_err(|wait| ReadError::RateLimited { retry_after: wait.div_ceil(NANOS).max(1) })
+    }
+
+    /// Counts a request that waits for an answer, until the permit is dropped. `None` where there is no bound.
+    ///
+    /// # Errors
+    /// [`ReadError::RateLimited`].
+    pub fn enter(&self, principal: &Principal, now: Now) -> Result<Option<Permit>, ReadError> {
+        let Some(most) = self.concurrency else { return Ok(None) };
+        let bucket = self.bucket(principal, now);
+        let one_more = |running: u32| running.checked_add(1).filter(|running| *running <= most);
+        match bucket.running.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more) {
+            Ok(_) => Ok(Some(Permit(bucket))),
+            Err(_) => Err(ReadError::RateLimited { retry_after: SOON }),
+        }
+    }
+
+    /// How many principals are known: for metrics and leak tests.
+    pub fn principals(&self) -> usize {
+        self.lock().slots.len()
+    }
+
+    fn bucket(&self, principal: &Principal, now: Now) -> Arc<Bucket> {
+        let found = self.lock().bucket(principal.id(), self.most, nanos(now));
+        found.unwrap_or_else(|| self.overflow.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// The bucket of a principal; `None` if it is a new one and there is no room for it.
+    fn bucket(&mut self, id: &str, most: usize, now: u64) -> Option<Arc<Bucket>> {
+        if let Some(index) = self.by_id.get(id) {
+            return self.slots.get(*index).map(|(_, bucket)| bucket.clone());
+        }
+        let index = if self.slots.len() < most { self.slots.len() } else { self.room(now)? };
+        let (id, bucket) = (Arc::<str>::from(id), Arc::<Bucket>::default());
+        let slot = (id.clone(), bucket.clone());
+        match self.slots.get_mut(index) {
+            Some(place) => {
+                let (before, _) = std::mem::replace(place, slot);
+                self.by_id.remove(&before);
+            }
+            None => self.slots.push(slot),
+        }
+        self.by_id.insert(id, index);
+        Some(bucket)
+    }
+
+    /// A slot whose bucket is as good as new.
+    fn room(&mut self, now: u64) -> Option<usize> {
+        for _ in 0..LOOKED_AT.min(self.slots.len()) {
+            let index = self.hand;
+            self.hand = (index + 1) % self.slots.len();
+            if self.slots[index].1.is_new(now) && Arc::strong_count(&self.slots[index].1) == 1 {
+                return Some(index);
+            }
+        }
+        None
+    }
+}
+
+impl Bucket {
+    fn is_new(&self, now: u64) -> bool {
+        self.running.load(Ordering::Acquire) == 0
+            && self.full.iter().all(|full| full.load(Ordering::Acquire) <= now)
+    }
+}
+
+const NANOS: u64 = 1_000_000;
+
+fn nanos(now: Now) -> u64 {
+    now.tick.saturating_mul(NANOS)
+}
+
+impl Gate {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float is cut to what an integer holds, and a sound rate is above 0"
+    )]
+    fn new(rate: Rate) -> Self {
+        let interval = ((1e9 / rate.per_second) as u64).clamp(1, u64::MAX / 4);
+        let in_a_second = rate.per_second.ceil() as u32;
+        let in_a_tick = (rate.per_second / 1_000.0).ceil() as u32;
+        let burst = rate.burst.unwrap_or(in_a_second).max(in_a_tick).max(1);
+        Self { interval, tolerance: interval.saturating_mul(u64::from(burst - 1)).min(u64::MAX / 4) }
+    }
+
+    /// Takes one from the bucket, or says how many nanoseconds later it could.
+    fn take(self, full: &AtomicU64, now: u64) -> Result<(), u64> {
+        let mut seen = full.load(Ordering::Acquire);
+        loop {
+            let missing = seen.saturating_sub(now);
+            if missing > self.tolerance {
+                return Err(missing - self.tolerance);
+            }
+            let then = now.saturating_add(missing).saturating_add(self.interval);
+            match full.compare_exchange_weak(seen, then, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Ok(()),
+                Err(other) => seen = other,
+            }
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Permit")
+    }
+}
+
+impl fmt::Debug for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter").field("gates", &self.gates).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(tick: Millis) -> Now {
+        Now { tick, unix: 0 }
+    }
+
+    fn reads(per_second: f64, burst: u32) -> Rates {
+        Rates { read: Some(Rate { per_second, burst: Some(burst) }), ..Rates::default() }
+    }
+
+    fn wait(taken: Result<(), ReadError>) -> Option<Millis> {
+        match taken {
+            Err(ReadError::RateLimited { retry_after }) => Some(retry_after),
+            _ => None,
+        }
+    }
+
+    /// so many at once, then one by one; the wait that is told is the one that helps.
+    #[test]
+    fn a_burst_then_the_rate_r_211() {
+        let limiter = Limiter::new(&reads(2.0, 3), None, 10);
+        let one = Principal::new("one");
+        let take = |tick| limiter.take(RateClass::Read, &one, at(tick));
+        assert!((0..3).all(|_| take(1_000).is_ok()));
+        assert_eq!(wait(take(1_000)), Some(500));
+        assert_eq!(wait(take(1_499)), Some(1));
+        assert!(take(1_500).is_ok());
+        assert_eq!(wait(take(1_500)), Some(500));
+        assert!((0..3).all(|_| take(60_000).is_ok()));
+        assert!(take(60_000).is_err());
+    }
+
+    /// another principal, and another class, is not affected.
+    #[test]
+    fn buckets_are_apart_r_211() {
+        let limiter = Limiter::new(&reads(1.0, 1), None, 10);
+        let (one, two) = (Principal::new("one"), Principal::new("two"));
+        assert!(limiter.take(RateClass::Read, &one, at(0)).is_ok());
+        assert!(limiter.take(RateClass::Read, &one, at(0)).is_err());
+        assert!(limiter.take(RateClass::Read, &two, at(0)).is_ok());
+        assert!((0..1_000).all(|_| limiter.take(RateClass::List, &one, at(0)).is_ok()));
+    }
+
+    /// a burst of 1,000 completions is limited though nothing was set.
+    #[test]
+    fn completions_have_a_rate_of_their_own_r_112() {
+        let limiter = Limiter::new(&Rates::default(), None, 10);
+        let one = Principal::local();
+        let taken = (0..1_000).filter(|_| limiter.take(RateClass::Completion, &one, at(5)).is_ok());
+        assert_eq!(taken.count(), 400);
+    }
+
+    /// Who has emptied its bucket is not forgotten, however many others come; they share one bucket in the end.
+    #[test]
+    fn nobody_wins_by_being_forgotten() {
+        let limiter = Limiter::new(&reads(1.0, 2), None, 4);
+        let greedy = Principal::new("greedy");
+        assert!((0..2).all(|_| limiter.take(RateClass::Read, &greedy, at(0)).is_ok()));
+        let strangers: Vec<_> = (0..100)
+            .filter(|n| limiter.take(RateClass::Read, &Principal::new(format!("{n}")), at(0)).is_ok())
+            .collect();
+        assert_eq!(strangers.len(), 3 + 2);
+        assert!(limiter.take(RateClass::Read, &greedy, at(0)).is_err());
+        assert_eq!(limiter.principals(), 4);
+        assert!(limiter.take(RateClass::Read, &Principal::new("late"), at(10_000)).is_ok());
+        assert_eq!(limiter.principals(), 4);
+    }
+
+    #[test]
+    fn what_waits_counts_until_it_is_dropped() {
+        let limiter = Limiter::new(&Rates::default(), Some(2), 1);
+        let one = Principal::new("one");
+        let first = limiter.enter(&one, at(0)).unwrap();
+        let _second = limiter.enter(&one, at(0)).unwrap();
+        assert_eq!(limiter.enter(&one, at(0)).err(), Some(ReadError::RateLimited { retry_after: SOON }));
+        // There is no room for another principal while this one is at work: it gets the common bucket.
+        assert!(limiter.enter(&Principal::new("two"), at(0)).is_ok());
+        assert!(limiter.enter(&one, at(0)).is_err());
+        drop(first);
+        assert!(limiter.enter(&one, at(0)).is_ok());
+    }
+
+    #[test]
+    fn rates_that_are_none_are_named() {
+        assert_eq!(reads(0.0, 1).unsound(), Some("rate.read"));
+        assert_eq!(reads(f64::NAN, 1).unsound(), Some("rate.read"));
+        assert_eq!(reads(1.0, 0).unsound(), Some("rate.read"));
+        assert_eq!(reads(1e12, 1).unsound(), None);
+    }
+
+    proptest! {
+        /// Against a bucket that is counted in fractions: never more than it holds, never less by more than one.
+        #[test]
+        fn agrees_with_a_bucket_of_drops(
+            rate in 1_u32..2_000, burst in 1_u32..50, steps in prop::collection::vec(0_u64..40, 1..200)
+        ) {
+            let burst = burst.max(rate.div_ceil(1_000));
+            let limiter = Limiter::new(&reads(f64::from(rate), burst), None, 1);
+            let one = Principal::local();
+            let (mut tick, mut drops) = (0, f64::from(burst));
+            for step in steps {
+                tick += step;
+                drops = (drops + step as f64 * f64::from(rate) / 1_000.0).min(f64::from(burst));
+                let taken = limiter.take(RateClass::Read, &one, at(tick)).is_ok();
+                if drops >= 1.001 { prop_assert!(taken) }
+                if drops < 0.999 { prop_assert!(!taken) }
+                if taken { drops -= 1.0 }
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Ready-made detectors of secrets in texts (S-18, S-19): what they find is replaced by `[redacted:NAME]`.
+//!
+//! Law: linear in the text, whatever is in it. No pattern can begin a long search again and again: what it repeats is
+//! bounded, or ends where the next search begins. A detector finds forms, not meaning: what has no form it cannot find.
+
+use regex::Regex;
+use std::borrow::Cow;
+use std::fmt;
+
+/// See the module: the detectors that were asked for.
+pub struct Redactor {
+    detectors: Vec<(&'static str, Find)>,
+}
+
+/// How one sort of secret is found.
+enum Find {
+    /// A match is the secret.
+    Whole(Regex),
+    /// The first group is.
+    Group(Regex),
+    /// What is assigned after the match.
+    Assigned(Regex),
+    /// A key between lines that say so.
+    Pem,
+}
+
+/// How a detector is made: whole matches, the first group, or what is assigned.
+#[derive(Clone, Copy)]
+enum Form {
+    Whole,
+    Group,
+    Assigned,
+    Pem,
+}
+
+/// The detectors, in the order in which they look: the general one last.
+const DETECTORS: [(&str, Form, &str); 13] = [
+    ("private-key", Form::Pem, ""),
+    ("aws-access-key", Form::Whole, r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)"),
+    (
+        "aws-secret-key",
+        Form::Group,
+        r#"(?i)secret[_ -]?(?:access[_ -]?)?key["'\\]{0,2}[ \t]{0,8}[:=][ \t]{0,8}["'\\]{0,2}([A-Za-z0-9/+]{40})"#,
+    ),
+    ("jwt", Form::Whole, r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
+    (
+        "github-token",
+        Form::Whole,
+        r"(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})",
+    ),
+    ("gitlab-token", Form::Whole, r"(?-u:\b)gl(?:pat|dt|rt|cbt|ptt|ft)-[A-Za-z0-9_-]{20,255}"),
+    (
+        "slack-token",
+        Form::Whole,
+        r"(?-u:\b)xox[abeoprs]-[A-Za-z0-9-]{10,255}|(?-u:\b)xapp-[A-Za-z0-9-]{10,255}|hooks\.slack\.com/services/[A-Za-z0-9/]{20,255}",
+    ),
+    ("google-api-key", Form::Whole, r"(?-u:\b)AIza[A-Za-z0-9_-]{35}"),
+    ("stripe-key", Form::Whole, r"(?-u:\b)[rs]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
+    ("npm-token", Form::Whole, r"(?-u:\b)npm_[A-Za-z0-9]{36}"),
+    ("bearer-token", Form::Group, r"(?i)(?-u:\b)bearer[ \t]{1,8}([A-Za-z0-9._~+/-]{16,}=*)"),
+    ("url-password", Form::Group, r"://[^\s/?#:@]{0,255}:([^\s/?#@]{1,255})@"),
+    (
+        "generic-assignment",
+        Form::Assigned,
+        r#"(?i)(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?)(?:[_.-][a-z0-9_.-]{0,32})?\\?["']?[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}"#,
+    ),
+];
+
+impl Redactor {
+    /// The detectors with these names.
+    ///
+    /// # Errors
+    /// The name that no detector has.
+    pub fn new<'n, N: AsRef<str>>(names: &'n [N]) -> Result<Self, &'n str> {
+        let known = |name: &str| DETECTORS.iter().any(|(own, ..)| *own == name);
+        if let Some(unknown) = names.iter().map(AsRef::as_ref).find(|name| !known(name)) {
+            return Err(unknown);
+        }
+        let asked = DETECTORS.iter().filter(|(own, ..)| names.iter().any(|name| name.as_ref() == *own));
+        let detectors = asked.filter_map(|(name, form, pattern)| Some((*name, Find::new(*form, pattern)?)));
+        Ok(Self { detectors: detectors.collect() })
+    }
+
+    /// The names of all detectors.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        DETECTORS.iter().map(|(name, ..)| *name)
+    }
+
+    /// The text without what the detectors find; borrowed if that is nothing. O(length) for each detector.
+    pub fn redact<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
+        self.detectors.iter().fold(text, |text, (name, find)| match find.replaced(name, &text) {
+            Some(without) => Cow::Owned(without),
+            None => text,
+        })
+    }
+}
+
+impl Find {
+    /// Every pattern of the table is well-formed: a test makes them all.
+    fn new(form: Form, pattern: &str) -> Option<Self> {
+        let regex = || Regex::new(pattern).ok();
+        Some(match form {
+            Form::Whole => Self::Whole(regex()?),
+            Form::Group => Self::Group(regex()?),
+            Form::Assigned => Self::Assigned(regex()?),
+            Form::Pem => Self::Pem,
+        })
+    }
+
+    /// `None` if there is nothing to replace.
+    fn replaced(&self, name: &str, text: &str) -> Option<String> {
+        let (mut out, mut copied, mut from) = (String::new(), 0, 0);
+        while let Some((start, end)) = self.next(text, from) {
+            out.push_str(&text[copied..start]);
+            out.push_str("[redacted:");
+            out.push_str(name);
+            out.push(']');
+            (copied, from) = (end, end);
+        }
+        (copied > 0).then(|| {
+            out.push_str(&text[copied..]);
+            out
+        })
+    }
+
+    /// Where the next secret stands, which is never empty.
+    fn next(&self, text: &str, from: usize) -> Option<(usize, usize)> {
+        match self {
+            Self::Whole(regex) => regex.find_at(text, from).map(|found| (found.start(), found.end())),
+            Self::Group(regex) => {
+                let found = regex.find_at(text, from)?;
+                let group = regex.captures_at(text, found.start())?.get(1)?;
+                Some((group.start(), group.end()))
+            }
+            Self::Assigned(regex) => {
+                let mut from = from;
+                loop {
+                    let start = regex.find_at(text, from)?.end();
+                    if let Some(found) = assigned(text, start) {
+                        return Some(found);
+                    }
+                    from = start;
+                }
+            }
+            Self::Pem => pem(text, from),
+        }
+    }
+}
+
+/// The value that begins at `start`, if it may be a secret: quoted, or one word.
+fn assigned(text: &str, start: usize) -> Option<(usize, usize)> {
+    const QUOTED: usize = 6;
+    const WORD: usize = 8;
+    let rest = &text[start..];
+    for quote in ["\\\"", "\"", "'", "`"] {
+        if let Some(value) = rest.strip_prefix(quote) {
+            let (at, end) = (start + quote.len(), closed(value, quote));
+            return (end >= QUOTED && !is_placeholder(value)).then_some((at, at + end));
+        }
+    }
+    let ends = |c: char| c.is_whitespace() || "\"'`,;&)}]<>\\".contains(c);
+    let end = rest.find(ends).unwrap_or(rest.len());
+    (end >= WORD && !is_placeholder(rest)).then_some((start, start + end))
+}
+
+/// Where the quote closes, or the line ends.
+fn closed(value: &str, quote: &str) -> usize {
+    let (bytes, mut at) = (value.as_bytes(), 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\n' => return at,
+            _ if bytes[at..].starts_with(quote.as_bytes()) => return at,
+            b'\\' if quote.len() == 1 => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// Where a secret is to be put in, or was taken out.
+fn is_placeholder(value: &str) -> bool {
+    ["${", "$(", "{{", "[redacted:"].iter().any(|mark| value.starts_with(mark))
+}
+
+const DASHES: &str = "-----";
+const BEGIN: &str = "-----BEGIN ";
+/// Longer than the name of any key.
+const LONGEST_NAME: usize = 64;
+
+/// The next private key, with the lines around it. Without its end it is what could belong to one.
+fn pem(text: &str, from: usize) -> Option<(usize, usize)> {
+    let mut from = from;
+    loop {
+        let start = from + text.get(from..)?.find(BEGIN)?;
+        let name_at = start + BEGIN.len();
+        let window: &str = within(text, name_at, LONGEST_NAME);
+        let name = window.find(DASHES).map(|end| &window[..end]);
+        match name.filter(|name| name.contains("PRIVATE KEY")) {
+            Some(name) => return Some((start, pem_end(text, name_at + name.len() + DASHES.len()))),
+            None => from = name_at,
+        }
+    }
+}
+
+fn pem_end(text: &str, body: usize) -> usize {
+    const END: &str = "-----END ";
+    let part = |c: char| c.is_ascii_alphanumeric() || "+/=\\ \t\r\n:,.".contains(c);
+    let mut at = body;
+    loop {
+        at = text[at..].find(|c| !part(c)).map_or(text.len(), |length| at + length);
+        let rest = &text[at..];
+        if let Some(name) = rest.strip_prefix(END) {
+            let name_at = text.len() - name.len();
+            return within(text, name_at, LONGEST_NAME)
+                .find(DASHES)
+                .map_or(name_at, |end| name_at + end + DASHES.len());
+        }
+        // The headers of an encrypted key have hyphens in them; a key that was cut off has no end.
+        if !rest.starts_with('-') || rest.starts_with(DASHES) {
+            return at;
+        }
+        at += 1;
+    }
+}
+
+/// At most about `most` bytes from `at` on.
+fn within(text: &str, at: usize, most: usize) -> &str {
+    let mut end = text.len().min(at + most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(at..end).unwrap_or_default()
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.detectors.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redacted(name: &str, text: &str) -> String {
+        Redactor::new(&[name]).unwrap().redact(Cow::Borrowed(text)).into_owned()
+    }
+
+    fn all() -> Redactor {
+        Redactor::new(&Redactor::names().collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn every_pattern_is_well_formed() {
+        assert_eq!(all().detectors.len(), DETECTORS.len());
+        assert_eq!(Redactor::new(&["jwt", "passport"]).err(), Some("passport"));
+    }
+
+    #[test]
+    fn what_has_no_secret_is_borrowed() {
+        let text = "The token of appreciation, the secret: none. max_tokens=4096, BEGIN at once.";
+        assert!(matches!(all().redact(Cow::Borrowed(text)), Cow::Borrowed(same) if same == text));
+    }
+
+    #[test]
+    fn keys_end_where_they_say_or_where_they_are_cut_off() {
+        let key = |body: &str| redacted("private-key", &format!("a -----BEGIN RSA PRIVATE KEY-----\n{body}"));
+        assert_eq!(key("MIIE+/=\n-----END RSA PRIVATE KEY-----\nb"), "a [redacted:private-key]\nb");
+        assert_eq!(
+            key("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nMIIE\n-----END RSA PRIVATE KEY----- b"),
+            "a [redacted:private-key] b"
+        );
+        assert_eq!(key("MIIE"), "a [redacted:private-key]");
+        assert_eq!(
+            key("MIIE\n-----BEGIN CERTIFICATE-----"),
+            "a [redacted:private-key]-----BEGIN CERTIFICATE-----"
+        );
+        let public = "-----BEGIN PUBLIC KEY-----\nMIIE\n-----END PUBLIC KEY-----";
+        assert_eq!(redacted("private-key", public), public);
+    }
+
+    /// The name stays, and what is put in later.
+    #[test]
+    fn only_what_is_assigned_goes() {
+        for (text, expected) in [
+            (
+                r#"{"db_password": "hunter2", "user": "me"}"#,
+                r#"{"db_password": "[redacted:generic-assignment]", "user": "me"}"#,
+            ),
+            (
+                r#"{"password": "a\"bcdef", "x": 1}"#,
+                r#"{"password": "[redacted:generic-assignment]", "x": 1}"#,
+            ),
+            (r#"{\"api_key\": \"abcdefgh\"}"#, r#"{\"api_key\": \"[redacted:generic-assignment]\"}"#),
+            ("API-KEY=abcdefgh&x=1", "API-KEY=[redacted:generic-assignment]&x=1"),
+            ("secret.name: 'no end\nnext", "secret.name: '[redacted:generic-assignment]\nnext"),
+            ("password: ${PASSWORD_OF_IT}", "password: ${PASSWORD_OF_IT}"),
+            ("token: short", "token: short"),
+        ] {
+            assert_eq!(redacted("generic-assignment", text), expected);
+        }
+    }
+
+    /// Twice as long takes about twice as long, also where nothing that begins ever ends: counted in what is copied and
+    /// looked at, this cannot be seen, so a text is used with which a quadratic search would not come back.
+    #[test]
+    fn texts_that_only_begin_secrets_are_linear() {
+        for unit in [
+            "-----BEGIN PRIVATE KEY-----",
+            "-----BEGIN ",
+            "-",
+            "eyJaaaaaaaa.",
+            "token:\"",
+            "token='x\\",
+            "://a:b",
+            "secret ",
+            "bearer ",
+        ] {
+            let text = unit.repeat((2 << 20) / unit.len());
+            assert!(all().redact(Cow::Borrowed(&text)).len() <= 8 * text.len());
+        }
+    }
+}
