@@ -45,6 +45,14 @@ export class Context {
     return parsed(this.#fields?.meta);
   }
 
+  /**
+   * The trace that the request belongs to: a carrier for propagators of OpenTelemetry. `traceparent`, `tracestate` and
+   * `baggage` of `_meta`, each only if it is well-formed.
+   */
+  get trace(): Readonly<Record<string, string>> {
+    return Object.fromEntries(this.#fields?.trace ?? []);
+  }
+
   /** The client's answers to an earlier `InputRequired`, by key. */
   get inputs(): Readonly<Record<string, InputResponse>> {
     const answers = Object.entries(parsed(this.#fields?.inputs) ?? {});

@@ -11,6 +11,7 @@
  * await server.run();
  * ```
  */
+export type { AuditFunction } from './audit.js';
 export { type Auth, InvalidToken, type Verified } from './auth.js';
 export { Context } from './context.js';
 export {

@@ -57,3 +57,8 @@ export function warned(server: string, warning: string): void {
 export function unverified(error: unknown): void {
   console.error('mcp-resources: a token could not be verified', error);
 }
+
+/** The function that takes what is recorded has failed: an entry may be lost. */
+export function unrecorded(error: unknown): void {
+  console.error('mcp-resources: a record of a request could not be kept', error);
+}

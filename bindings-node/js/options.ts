@@ -1,4 +1,5 @@
 /** What a server and its resources are described with. */
+import type { AuditFunction } from './audit.js';
 import { type Auth, authFields } from './auth.js';
 import type { HttpFields, ResourceFields } from './binding.js';
 import type { AnyFunction } from './functions.js';
@@ -117,6 +118,8 @@ export interface Limits {
   readonly tokenCache?: number;
   /** How long a verified token is believed at most. Default 300,000. */
   readonly tokenTtl?: number;
+  /** Records of requests that wait to be taken; above it the newest is dropped. Default 10,000. */
+  readonly auditQueue?: number;
   /** When a slow answer becomes a stream of events. Default 1,000. */
   readonly sseAfter?: number;
 }
@@ -141,6 +144,13 @@ export interface ServerOptions {
   readonly serverInfoInResults?: boolean;
   /** Whether a client is told that it may not see a resource, rather than that there is none. Default `false`. */
   readonly explicitDenials?: boolean;
+  /**
+   * Where each request is recorded: a file that gets a JSON object on a line, or a function that gets the same. Default:
+   * nothing is recorded.
+   */
+  readonly audit?: string | AuditFunction;
+  /** Whether requests are counted, for `metricsText`. Default `false`. */
+  readonly metrics?: boolean;
   /** How long lists may be kept. Default: not at all. */
   readonly listCache?: CacheHint;
   /** How long the server's description may be kept. Default: not at all. */
@@ -211,6 +221,8 @@ export interface HttpOptions {
   readonly path?: string;
   /** A path that answers 200 while the server lives. Default: none. */
   readonly health?: string | null;
+  /** A path that shows what is counted, for Prometheus; `true` is `/metrics`. Asks as the endpoint does. Default: none. */
+  readonly metrics?: boolean | string | null;
   /** Which `Host` headers are accepted: names, or names with ports. Default `loopback`. */
   readonly hosts?: 'loopback' | '*' | readonly string[];
   /** Which `Origin` headers are accepted, such as `https://app.example.com`. Default `loopback`. */
@@ -264,6 +276,8 @@ const SERVER_OPTIONS = [
   'logging',
   'serverInfoInResults',
   'explicitDenials',
+  'audit',
+  'metrics',
   'listCache',
   'discoverCache',
   'keys',
@@ -273,6 +287,7 @@ const SERVER_OPTIONS = [
 const HTTP_OPTIONS = [
   'path',
   'health',
+  'metrics',
   'hosts',
   'origins',
   'cors',

@@ -1,5 +1,6 @@
 /** The server: what an author registers, and how it is run. */
 import { randomBytes } from 'node:crypto';
+import { audited } from './audit.js';
 import { binding, type Edit, type NativeFunction, type Server } from './binding.js';
 import type { Context } from './context.js';
 import { Peers } from './driver.js';
@@ -85,6 +86,8 @@ export class ResourceServer {
   /** What ends what serves. */
   readonly #stops = new Set<() => void>();
   #batch: Edit[] | undefined;
+  /** Gives what is recorded to the author's function. */
+  #take: (() => void) | undefined;
   #isServing = false;
 
   /**
@@ -95,7 +98,7 @@ export class ResourceServer {
   constructor(info: ServerInfo, options: ServerOptions = {}) {
     checkServerOptions(options);
     const { name, version = '0.0.0', ...about } = info;
-    const { extensions = {}, keys, revisions, limits, ...rest } = options;
+    const { extensions = {}, keys, revisions, limits, audit, ...rest } = options;
     const fields = {
       ...about,
       ...rest,
@@ -104,9 +107,11 @@ export class ResourceServer {
       ...(keys && { keys: [...keys] }),
       ...(revisions && { revisions: [...revisions] }),
       ...(limits && { limits: { ...limits } }),
+      ...(audit !== undefined && { audit: typeof audit === 'function' ? true : audit }),
     };
     this.name = name;
     this.native = translated(() => new binding.Server(name, version, fields as never));
+    if (typeof audit === 'function') this.#take = audited(this.native, audit);
   }
 
   /**
@@ -220,7 +225,11 @@ export class ResourceServer {
   async run({ http }: RunOptions = {}): Promise<void> {
     if (http !== undefined) {
       const { serve } = await import('./http.js');
-      await serve(this.native, this.peers, http, this.#ending);
+      try {
+        await serve(this.native, this.peers, http, this.#ending);
+      } finally {
+        this.flushAudit();
+      }
       return;
     }
     const { serve } = await import('./stdio.js');
@@ -264,6 +273,21 @@ export class ResourceServer {
   close(): void {
     this.native.shutdown();
     for (const stop of [...this.#stops]) stop();
+    this.flushAudit();
+  }
+
+  /**
+   * What was counted, in the text format of Prometheus, for a page of your own; `undefined` unless the option `metrics`
+   * is on, or an HTTP endpoint shows metrics.
+   */
+  metricsText(): string | undefined {
+    return translated(() => this.native.metricsText()) ?? undefined;
+  }
+
+  /** Gives what is recorded now to what `audit` names. What serves does so when it ends. */
+  flushAudit(): void {
+    this.#take?.();
+    this.native.flushAudit();
   }
 
   #endpoint(options: HttpOptions): Endpoint {
@@ -285,6 +309,7 @@ export class ResourceServer {
     try {
       await serve();
     } finally {
+      this.flushAudit();
       this.#isServing = false;
     }
   }

@@ -1,5 +1,6 @@
 //! What a handler may ask of its request, kept while the request waits. Its buffers serve one request after another.
 
+use mcp_resources::trace::TraceContext;
 use mcp_resources::transport::Request;
 use napi_derive::napi;
 
@@ -35,6 +36,8 @@ pub struct RequestFields {
     pub client_info: Option<String>,
     /// `_meta` of the request.
     pub meta: Option<String>,
+    /// The members of the trace that it belongs to, as texts by their names.
+    pub trace: Vec<(&'static str, String)>,
     /// The client's answers to an earlier question.
     pub inputs: Option<String>,
     /// The state given with that.
@@ -74,10 +77,17 @@ impl About {
             revision: self.revision,
             client_info: client_info.get(),
             meta: meta.get(),
+            trace: meta.get().map(|meta| trace(&meta)).unwrap_or_default(),
             inputs: inputs.get(),
             state: state.get(),
         })
     }
+}
+
+/// The text was part of a message: its nesting is bounded.
+fn trace(meta: &str) -> Vec<(&'static str, String)> {
+    let trace = TraceContext::of_text(meta, usize::MAX);
+    trace.members().map(|(name, value)| (name, value.to_owned())).collect()
 }
 
 impl Text {

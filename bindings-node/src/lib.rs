@@ -2,6 +2,7 @@
 
 mod about;
 mod answer;
+mod audit;
 mod calls;
 mod channel;
 mod error;

@@ -46,6 +46,10 @@ pub struct ServerFields {
     pub cache: Option<bool>,
     /// Whether contents are looked at before they are encoded.
     pub transforms: Option<bool>,
+    /// The file where each request is recorded, or whether records are kept for a function.
+    pub audit: Option<Either<String, bool>>,
+    /// Whether requests are counted.
+    pub metrics: Option<bool>,
     /// How long lists may be kept.
     pub list_cache: Option<CacheHint>,
     /// How long the server's description may be kept.
@@ -85,6 +89,7 @@ impl ServerFields {
         options.explicit_denials = self.explicit_denials.unwrap_or(options.explicit_denials);
         options.cache = self.cache.unwrap_or(options.cache);
         options.transforms = self.transforms.unwrap_or(options.transforms);
+        options.metrics = self.metrics.unwrap_or(options.metrics);
         options.list_cache = self.list_cache.map(CacheHint::read).transpose()?.unwrap_or_default();
         options.discover_cache = self.discover_cache.map(CacheHint::read).transpose()?.unwrap_or_default();
         options.keys = self.keys.into_iter().flatten().map(|secret| key(&secret)).collect::<Result<_>>()?;
@@ -118,7 +123,7 @@ fn limits(limits: &mut Limits, given: HashMap<String, i64>) -> Result<()> {
             message nesting batch uri resources templates in_flight page list_scan list_source list_ttl list_cache cache_entries cache_bytes principals
             subscriptions filter_uris watched_uris contents contents_total output read_timeout completion_timeout completion_values
             coalesce progress_interval log_messages state state_ttl asks grace head headers sessions session_idle streams replay keep_alive sse_after
-            connections head_timeout body_timeout write_timeout token_cache token_ttl);
+            connections head_timeout body_timeout write_timeout token_cache token_ttl audit_queue);
     }
     limits.in_flight = limits.in_flight.min(MOST_IN_FLIGHT);
     Ok(())

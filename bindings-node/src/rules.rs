@@ -14,6 +14,8 @@ pub struct HttpFields {
     pub path: Option<String>,
     /// A path that answers 200 while the server lives.
     pub health: Option<String>,
+    /// A path that shows what is counted; `true` is the usual one.
+    pub metrics: Option<Either<String, bool>>,
     /// Which `Host` headers are accepted.
     pub hosts: Option<Either<String, Vec<String>>>,
     /// Which `Origin` headers are accepted.
@@ -53,6 +55,11 @@ impl HttpFields {
             rules.path = path;
         }
         rules.health = self.health;
+        rules.metrics = match self.metrics {
+            Some(Either::A(path)) => Some(path),
+            Some(Either::B(true)) => Some(Rules::METRICS.to_owned()),
+            Some(Either::B(false)) | None => None,
+        };
         if let Some(hosts) = self.hosts {
             rules.hosts = listed("hosts", hosts, (Hosts::Any, Hosts::Loopback), Hosts::These)?;
         }

@@ -1,5 +1,6 @@
 //! The server: an engine, the functions behind its numbers, and the channels to tell of changes.
 
+use crate::audit;
 use crate::error::{raise, registration, unusable};
 use crate::function::{Function, Functions};
 use crate::link::Link;
@@ -43,9 +44,13 @@ pub struct Edit(Change<Functions>);
 impl Server {
     /// Nothing registered yet.
     #[napi(catch_unwind, constructor)]
-    pub fn new(env: Env, name: String, version: String, fields: ServerFields) -> Result<Self> {
+    pub fn new(env: Env, name: String, version: String, mut fields: ServerFields) -> Result<Self> {
+        let file = audit::file(fields.audit.take())?;
         let (info, options) = fields.read(name, version)?;
         let (registry, clock) = (Registry::new(info, options), Arc::new(Clock::new()));
+        if let Some(file) = file {
+            registry.audit(Box::new(file));
+        }
         let (links, webs) = (RefCell::default(), RefCell::default());
         Ok(Self { host: Rc::new(Host { env, clock, registry, links, webs }) })
     }
@@ -97,6 +102,34 @@ impl Server {
         let mut woken = Vec::new();
         self.host.engine()?.shutdown(&mut woken);
         self.host.tell(&woken)
+    }
+
+    /// What was counted, in the text format of Prometheus; `null` if nothing is.
+    #[napi(catch_unwind)]
+    pub fn metrics_text(&self) -> Result<Option<String>> {
+        Ok(self.host.engine()?.metrics_text())
+    }
+
+    /// Waits, not for long, until the file has all that is recorded.
+    #[napi(catch_unwind)]
+    pub fn flush_audit(&self) {
+        self.host.registry.flush_audit();
+    }
+
+    /// Has `bell` called when there is something for `takeRecords`. It does not keep the process alive.
+    #[napi(catch_unwind)]
+    pub fn watch_records(&self, bell: napi::bindgen_prelude::Function<'_, (), ()>) -> Result<()> {
+        self.host.registry.watch_records(audit::watcher(&bell)?);
+        Ok(())
+    }
+
+    /// What was recorded since the last call: a JSON object on each line.
+    #[napi(catch_unwind)]
+    pub fn take_records(&self) -> String {
+        let (mut entries, mut lines) = (Vec::new(), Vec::new());
+        self.host.registry.take_records(&mut entries);
+        entries.iter().for_each(|entry| entry.write_line(&mut lines));
+        String::from_utf8_lossy(&lines).into_owned()
     }
 
     /// How long what is in flight may still finish after the end of input, in milliseconds.

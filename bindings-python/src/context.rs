@@ -4,11 +4,12 @@ use crate::error::{self, Import};
 use crate::peer::Peer;
 use crate::pending::Slot;
 use mcp_resources::connection::{LogLevel, RequestToken};
+use mcp_resources::trace::TraceContext;
 use mcp_resources::transport::Request;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -92,6 +93,18 @@ impl Context {
     #[getter]
     fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         loads(py, self.about.meta.as_deref())
+    }
+
+    /// The trace that the request belongs to: a carrier for propagators of OpenTelemetry.
+    #[getter]
+    fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let members = PyDict::new(py);
+        if let Some(meta) = &self.about.meta {
+            // The text was part of a message: its nesting is bounded.
+            let trace = TraceContext::of_text(meta, usize::MAX);
+            trace.members().try_for_each(|(name, value)| members.set_item(name, value))?;
+        }
+        Ok(members)
     }
 
     /// The client's answers to an earlier `InputRequired`, by key.

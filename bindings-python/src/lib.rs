@@ -1,5 +1,6 @@
 //! The Python binding: a list of exports. Every protocol word, code and rule is the core's.
 
+mod audit;
 mod calls;
 mod channel;
 mod context;

@@ -31,6 +31,7 @@ pub(crate) fn read(mut info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult
             "cache" => options.cache = value.extract()?,
             // The function itself is the host's.
             "redact" => options.transforms = !value.is_none(),
+            "metrics" => options.metrics = value.extract()?,
             "list_cache" => options.list_cache = cache_hint(value.extract::<HintParts>()?)?,
             "discover_cache" => options.discover_cache = cache_hint(value.extract::<HintParts>()?)?,
             "keys" => options.keys = items(&value, key)?,
@@ -71,7 +72,7 @@ fn limits(limits: &mut Limits, given: &Bound<'_, PyDict>) -> PyResult<()> {
             message nesting batch uri resources templates in_flight page list_scan list_source list_ttl list_cache cache_entries cache_bytes principals
             subscriptions filter_uris watched_uris contents contents_total output read_timeout completion_timeout completion_values
             coalesce progress_interval log_messages state state_ttl asks grace head headers sessions session_idle streams replay keep_alive sse_after
-            connections head_timeout body_timeout write_timeout token_cache token_ttl);
+            connections head_timeout body_timeout write_timeout token_cache token_ttl audit_queue);
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
         match field.cast::<PyString>()?.to_str()? {
             "path" => rules.path = value.extract()?,
             "health" => rules.health = value.extract()?,
+            "metrics" => rules.metrics = shown(&value)?,
             "hosts" => rules.hosts = listed(&value, Hosts::Any, Hosts::Loopback, Hosts::These)?,
             "origins" => rules.origins = listed(&value, Origins::Any, Origins::Loopback, Origins::These)?,
             "cors" => rules.cors = value.extract()?,
@@ -31,6 +32,14 @@ pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
 /// What is wrong with them.
 pub(crate) fn refused(py: Python<'_>, error: &RulesError) -> PyErr {
     error::raise(py, "RegistrationError", (error.to_string(),))
+}
+
+/// A path, `True` for the usual one, or nothing.
+fn shown(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    match value.extract::<Option<bool>>() {
+        Ok(shown) => Ok(shown.filter(|shown| *shown).map(|_| Rules::METRICS.to_owned())),
+        Err(_) => value.extract().map(Some),
+    }
 }
 
 /// `"*"`, `"loopback"`, or a list of texts.

@@ -1,5 +1,6 @@
 //! The server: an engine, the handlers behind its numbers, and the channels to tell of changes.
 
+use crate::audit;
 use crate::channel::Link;
 use crate::error;
 use crate::function::Function;
@@ -50,13 +51,15 @@ type HandlerParts = (Py<Function>, HashMap<String, Py<Function>>, Option<Py<Func
 
 #[pymethods]
 impl Server {
-    /// `spawn` starts a worker thread for `queue`.
+    /// `spawn` starts a worker thread for `queue`; `audit` is the path or the function that takes what is recorded.
     #[new]
+    #[pyo3(signature = (name, version, fields, workers, audit = None))]
     fn new(
         name: String,
         version: String,
         fields: &Bound<'_, PyDict>,
         workers: (Py<Queue>, Py<PyAny>),
+        audit: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (info, options) = options::read(ServerInfo { name, version, ..ServerInfo::default() }, fields)?;
         let (queue, spawn) = workers;
@@ -69,6 +72,9 @@ impl Server {
             links: Mutex::default(),
             webs: Mutex::default(),
         };
+        if let Some(audit) = audit {
+            host.registry.audit(audit::sink(audit)?);
+        }
         Ok(Self { host: Arc::new(host) })
     }
 
@@ -118,6 +124,21 @@ impl Server {
         let mut woken = Vec::new();
         self.host.engine()?.shutdown(&mut woken);
         self.host.tell(py, &woken)
+    }
+
+    /// What was counted, in the text format of Prometheus; `None` if nothing is.
+    fn metrics_text(&self) -> PyResult<Option<String>> {
+        Ok(self.host.engine()?.metrics_text())
+    }
+
+    /// Waits, not for long, until all that is recorded was taken.
+    fn flush_audit(&self, py: Python<'_>) {
+        py.detach(|| self.host.registry.flush_audit());
+    }
+
+    /// The same, and ends the log's thread.
+    fn end_audit(&self, py: Python<'_>) {
+        py.detach(|| self.host.registry.end_audit());
     }
 
     /// How long what is in flight may still finish after the end of input, in milliseconds.

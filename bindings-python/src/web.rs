@@ -220,7 +220,7 @@ impl Peer for WebPeer {
     fn abandon(&self, token: RequestToken) {
         self.settled(token);
         if let Some(exchange) = &self.exchange {
-            exchange.abandon(token);
+            exchange.abandon(token, self.web.runtime.host.clock.now());
         }
     }
 

@@ -24,6 +24,7 @@ pub mod server;
 pub mod template;
 #[cfg(all(feature = "server", unix))]
 pub mod testing;
+pub mod trace;
 #[cfg(any(feature = "http", feature = "pipe"))]
 pub mod transport;
 pub mod uri;

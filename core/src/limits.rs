@@ -102,6 +102,9 @@ pub struct Limits {
     pub token_cache: usize,
     /// How long a verified token is believed at most without asking again. Default 300,000 ms.
     pub token_ttl: Millis,
+    /// Records of requests that wait for whoever takes them; above it the newest is dropped, and counted (S-19).
+    /// Default 10,000.
+    pub audit_queue: usize,
     /// An HTTP request that is unanswered for so long gets a stream of events, if the client takes one. Default 1,000 ms.
     pub sse_after: Millis,
 }
@@ -153,6 +156,7 @@ impl Default for Limits {
             write_timeout: 30_000,
             token_cache: 10_000,
             token_ttl: 300_000,
+            audit_queue: 10_000,
             sse_after: 1_000,
         }
     }

@@ -202,6 +202,43 @@ impl Method {
         })
     }
 
+    /// All of them, in the order of [`Method::index`].
+    pub const ALL: [Self; 11] = [
+        Self::Initialize,
+        Self::Ping,
+        Self::Discover,
+        Self::List,
+        Self::ListTemplates,
+        Self::Read,
+        Self::Subscribe,
+        Self::Unsubscribe,
+        Self::Complete,
+        Self::Listen,
+        Self::SetLevel,
+    ];
+
+    /// Its name, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Initialize => "initialize",
+            Self::Ping => "ping",
+            Self::Discover => "server/discover",
+            Self::List => "resources/list",
+            Self::ListTemplates => "resources/templates/list",
+            Self::Read => READ,
+            Self::Subscribe => "resources/subscribe",
+            Self::Unsubscribe => "resources/unsubscribe",
+            Self::Complete => COMPLETE,
+            Self::Listen => "subscriptions/listen",
+            Self::SetLevel => "logging/setLevel",
+        }
+    }
+
+    /// A dense number for tables.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
     /// Whether the revision has it.
     pub fn exists_in(self, revision: Revision) -> bool {
         match self {
@@ -239,4 +276,16 @@ pub const REQUEST_CANCELLED: i32 = -32800;
 pub fn is_custom_code(code: i32) -> bool {
     matches!(code, PARSE_ERROR | INVALID_REQUEST | METHOD_NOT_FOUND | INVALID_PARAMS | INTERNAL_ERROR)
         || !(-32768..=-32000).contains(&code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_and_their_names() {
+        for (index, method) in Method::ALL.into_iter().enumerate() {
+            assert_eq!((Method::parse(method.as_str()), method.index()), (Some(method), index));
+        }
+    }
 }

@@ -227,6 +227,9 @@ class Context:
     def meta(self) -> dict[str, Any] | None:
         """`_meta` of the request."""
     @property
+    def trace(self) -> dict[str, str]:
+        """`traceparent`, `tracestate` and `baggage` of `_meta`, if well-formed: a carrier for OpenTelemetry."""
+    @property
     def inputs(self) -> dict[str, InputResponse]:
         """The client's answers to an earlier `InputRequired`, by key."""
     @property
@@ -313,6 +316,7 @@ class Server:
         version: str,
         fields: Mapping[str, Any],
         workers: tuple[Queue, Callable[[Queue], None]],
+        audit: Any = None,
     ) -> Server: ...
     def extend(
         self,
@@ -327,8 +331,10 @@ class Server:
     def notify_list_changed(self, lists: str) -> None: ...
     def shutdown(self) -> None:
         """Ends every listen with its result."""
-    def set_time(self, tick: int, unix: int) -> None:
-        """Stops the clock at so many milliseconds, for tests."""
+    def metrics_text(self) -> str | None: ...
+    def flush_audit(self) -> None: ...
+    def end_audit(self) -> None: ...
+    def set_time(self, tick: int, unix: int) -> None: ...
     @property
     def grace(self) -> int:
         """How long what is in flight may still finish after the end of input, in milliseconds."""

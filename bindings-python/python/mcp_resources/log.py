@@ -90,3 +90,8 @@ def warned(server: str, warning: str) -> None:
 def unverified(error: Exception) -> None:
     """A token could not be verified, and not because of the token."""
     _logger.error("a token could not be verified", exc_info=error)
+
+
+def unrecorded(error: BaseException) -> None:
+    """The function that takes what is recorded has failed: an entry may be lost."""
+    _logger.error("a record of a request could not be kept", exc_info=error)

@@ -1,5 +1,6 @@
 """The keyword arguments of a server and of its resources."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
@@ -101,6 +102,8 @@ class Limits(TypedDict, total=False):
     """Verified tokens that are kept. Default 10,000."""
     token_ttl: int
     """How long a verified token is believed at most. Default 300,000."""
+    audit_queue: int
+    """Records of requests that wait to be taken; above it the newest is dropped. Default 10,000."""
     sse_after: int
     """When a slow answer becomes a stream of events. Default 1,000."""
 
@@ -142,6 +145,12 @@ class ServerOptions(TypedDict, total=False):
     """Called with the URI and the contents of each read before they are sent, constants included: returns what may be.
 
     A `def`, called on the thread that ran the handler. Its exception fails the read, and nothing is sent."""
+    audit: "str | os.PathLike[str] | Callable[[dict[str, Any]], object]"
+    """Where each request is recorded: a file that gets a JSON object on a line, or a function that gets it as a `dict`.
+
+    The function is called on a thread of its own. Default: nothing is recorded."""
+    metrics: bool
+    """Whether requests are counted, for `metrics_text`. Default `False`."""
     list_cache: CacheHint
     """How long lists may be kept. Default: not at all."""
     discover_cache: CacheHint
@@ -161,6 +170,10 @@ class HttpOptions(TypedDict, total=False):
     """Where the endpoint is. Default `/mcp`."""
     health: str | None
     """A path that answers 200 while the server lives. Default: none."""
+    metrics: bool | str | None
+    """A path that shows what is counted, for Prometheus; `True` is `/metrics`. Default: none.
+
+    It asks for `Host`, `Origin` and the token as the endpoint does."""
     hosts: Literal["loopback", "*"] | Sequence[str]
     """Which `Host` headers are accepted: names, or names with ports. Default `loopback`."""
     origins: Literal["loopback", "*"] | Sequence[str]

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import os
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
@@ -40,9 +41,13 @@ class ResourceServer:
 
     def __init__(self, name: str, *, version: str = "0.0.0", **options: Unpack[ServerOptions]) -> None:
         extensions = [(key, to_json(settings)) for key, settings in options.get("extensions", {}).items()]
+        audit = options.pop("audit", None)
         fields = {**options, "extensions": extensions, "process_key": os.urandom(32)}
         self.name = name
-        self._core = _core.Server(name, version, fields, (_core.Queue(pool.size()), pool.spawn))
+        self._core = _core.Server(name, version, fields, (_core.Queue(pool.size()), pool.spawn), audit)
+        if audit is not None:
+            # Before the interpreter ends: what is recorded is taken, and the thread leaves.
+            weakref.finalize(self, self._core.end_audit)
         self._readers: dict[tuple[Callable[..., object], bool, bool], Reader] = {}
         self._redacts = options.get("redact") is not None
         self._batch: list[Edit] | None = None
@@ -168,6 +173,20 @@ class ResourceServer:
         """Tells clients that what `.list` callbacks give has changed. From any thread."""
         self._core.notify_list_changed(lists)
 
+    def metrics_text(self) -> str | None:
+        """What was counted, in the text format of Prometheus, for a page of your own.
+
+        `None` unless the option `metrics` is on, or an HTTP endpoint shows metrics.
+        """
+        return self._core.metrics_text()
+
+    def flush_audit(self) -> None:
+        """Waits until what `audit` names has taken all that is recorded now; a second at most.
+
+        `run` does so when it ends, and the end of the process too.
+        """
+        self._core.flush_audit()
+
     @overload
     def run(
         self,
@@ -218,8 +237,11 @@ class ResourceServer:
             work = functools.partial(serve_http, self._core, started=announce, **options)
         else:
             raise ValueError(f"transport is {transport!r}, expected 'stdio' or 'http'")
-        with asyncio.Runner(loop_factory=loop_factory) as runner:
-            runner.run(work(signals=True))
+        try:
+            with asyncio.Runner(loop_factory=loop_factory) as runner:
+                runner.run(work(signals=True))
+        finally:
+            self.flush_audit()
 
     async def serve_stdio(self) -> None:
         """Serves standard input and output on the running event loop, until the client closes its end.

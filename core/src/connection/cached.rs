@@ -12,6 +12,7 @@ use super::request::Request;
 use super::{Connection, Events, Outcome, Status};
 use crate::engine::{Engine, Flight, Landed, Landing, Lead};
 use crate::error::ReadError;
+use crate::guard::Verdict;
 use crate::hub::ConnectionId;
 use crate::now::Now;
 use std::borrow::Cow;
@@ -60,8 +61,12 @@ impl Connection {
             return Some(Outcome::new(Status::Pending).with([Event::Shared(token)]));
         }
         let reply = self.inflight.take(token)?;
+        if let Some(landing) = flight.landing() {
+            let before = out.len();
+            let worded = reply.landed(landing, out);
+            self.record_token(token, (worded.verdict, out.len() - before), request.now);
+        }
         self.inflight.settle(token);
-        flight.landing().map(|landing| reply.landed(landing, out));
         Some(Outcome::answered())
     }
 
@@ -80,7 +85,8 @@ impl Connection {
                 continue;
             };
             let (batch, mut line) = (reply.ticket.batch, Vec::new());
-            reply.landed(landing, &mut line);
+            let worded = reply.landed(landing, &mut line);
+            self.record_token(token, (worded.verdict, line.len()), landing.now);
             if let Some(batch) = batch {
                 let answer = std::mem::take(&mut line);
                 self.batches.settle(batch, &answer, &mut line);
@@ -97,9 +103,12 @@ impl Connection {
     }
 
     /// Cancels what is in flight, but for calls that clients of other connections wait for.
-    pub(super) fn drop_all(&mut self) -> Events<'static> {
+    pub(super) fn drop_all(&mut self, now: Now) -> Events<'static> {
         let (engine, inflight, own) = (&self.engine, &mut self.inflight, Some(self.id));
         let dropped = inflight.cancel_all(|ticket| goes_on(engine, ticket, own));
+        for (_, ticket) in &dropped {
+            self.record_ended(ticket, (Verdict::Cancelled, 0), now);
+        }
         dropped.into_iter().map(|(token, _)| Event::Cancelled(token)).chain(self.woken()).collect()
     }
 }
@@ -149,18 +158,15 @@ impl Reply {
     }
 
     /// Words what the flight came to that this request waited for.
-    fn landed(self, Landing { landed, now }: &Landing, out: &mut Vec<u8>) {
+    fn landed(self, Landing { landed, now }: &Landing, out: &mut Vec<u8>) -> Worded {
         match landed {
             Landed::Contents(kept) => {
                 let uri = self.ticket.uri.as_deref().unwrap_or_default();
                 kept.write(&self.wording(), out, uri, kept.hint());
+                Worded::default()
             }
-            Landed::Input(ask) => {
-                self.input(ask, *now, out);
-            }
-            Landed::Failed(error) => {
-                self.fail(error.clone(), out);
-            }
+            Landed::Input(ask) => self.input(ask, *now, out),
+            Landed::Failed(error) => self.fail(error.clone(), out),
         }
     }
 }

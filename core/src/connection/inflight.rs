@@ -12,6 +12,7 @@
 
 use super::batch::BatchId;
 use super::event::RequestToken;
+use super::record::Opening;
 use super::reply::Reply;
 use super::words::Wording;
 use crate::engine::Flight;
@@ -57,6 +58,8 @@ pub(super) struct Ticket {
     pub(super) _permit: Option<Permit>,
     /// The flight that its answer lands, if others may wait for the same.
     pub(super) flight: OnceLock<Arc<Flight>>,
+    /// What is recorded at its end, if anything is.
+    pub(super) opening: Option<Opening>,
 }
 
 impl InFlight {

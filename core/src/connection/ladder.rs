@@ -55,10 +55,13 @@ pub(super) fn too_long(connection: &Connection, out: &mut Vec<u8>) -> Outcome<'s
 impl Connection {
     fn one<'m>(&mut self, message: Message<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         match message {
+            Message::Request { id, method, params } if self.engine.observes() => {
+                self.observed(Raw { id, method, params }, step, out)
+            }
             Message::Request { id, method, params } => self.request(Raw { id, method, params }, step, out),
             Message::Notification { method, params } => {
                 match self.refuse_unasked(Unasked::Notification, step, out) {
-                    None => self.notification(method, &params, out),
+                    None => self.notification(method, &params, step.now, out),
                     Some(refused) => refused,
                 }
             }
@@ -138,7 +141,7 @@ impl Connection {
         Outcome::refused(Refusal::Malformed)
     }
 
-    fn request<'m>(&mut self, raw: Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn request<'m>(&mut self, raw: Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         if self.is_in_flight(raw.id) {
             let why = "Invalid Request: a request with this id is in flight";
             return self.reject(&raw, (INVALID_REQUEST, why), Refusal::Malformed, out);

@@ -40,8 +40,10 @@ impl Connection {
             Err(refused) => return refused,
         };
         let Some(reply) = self.inflight.take(token) else { return Outcome::new(Status::Accepted) };
+        let before = out.len();
         let worded = reply.walk(request.now, out);
-        let mut outcome = self.go_on(token, worded);
+        let bytes = out.len() - before;
+        let mut outcome = self.go_on(token, (worded, bytes), request.now);
         if let Some(Event::List(list)) = outcome.events.first_mut() {
             list.caller = Some(caller);
         }

@@ -24,6 +24,7 @@ mod logs;
 mod mirror;
 mod notification;
 mod read;
+mod record;
 mod reply;
 mod request;
 mod schema;
@@ -42,7 +43,8 @@ pub(crate) use kept::Kept;
 pub(crate) use listwalk::Listed;
 pub(crate) use words::SERVER_INFO;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Open};
+use crate::guard::Verdict;
 use crate::hub::{ConnectionId, Delivered, Delivery, Ending};
 use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId};
 use crate::now::{Millis, Now};
@@ -52,6 +54,7 @@ use ask::Asks;
 use batch::Batches;
 use cached::Waiting;
 use inflight::InFlight;
+use record::Opening;
 use reply::Worded;
 use std::collections::HashSet;
 use std::fmt;
@@ -98,6 +101,8 @@ pub struct Outcome<'m> {
     pub misuse: Option<String>,
     /// There is something for [`Connection::deliver`], as if the connection had been woken.
     pub wakes: bool,
+    /// How a request ended, if it has: for the record.
+    pub verdict: Verdict,
 }
 
 /// Whether a message has been dealt with.
@@ -154,6 +159,9 @@ pub struct Connection {
     asks: Asks,
     batches: Batches,
     waiting: Waiting,
+    /// The request that is being looked at, until it waits or has ended.
+    opening: Option<Opening>,
+    _open: Option<Open>,
 }
 
 impl Connection {
@@ -161,7 +169,21 @@ impl Connection {
         let limits = engine.limits();
         let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch, ..DecodeLimits::default() };
         let (session, inflight, listens, asks, batches, waiting) = Default::default();
-        Self { engine, peer, id, decode, session, inflight, listens, asks, batches, waiting }
+        let (opening, open) = (None, Open::of(&engine, peer));
+        Self {
+            engine,
+            peer,
+            id,
+            decode,
+            session,
+            inflight,
+            listens,
+            asks,
+            batches,
+            waiting,
+            opening,
+            _open: open,
+        }
     }
 
     /// Takes one message. Appends what can be answered to `out`, each message ended by a newline, and returns what
@@ -190,8 +212,9 @@ impl Connection {
                 self.finish(encoded, now, out)
             }
             Some(reply) => {
+                let before = out.len();
                 let worded = reply.word(answer, now, out);
-                self.go_on(token, worded)
+                self.go_on(token, (worded, out.len() - before), now)
             }
             None => Outcome::new(Status::Accepted),
         }
@@ -209,22 +232,24 @@ impl Connection {
     }
 
     /// Appends an answer that was encoded elsewhere, unless its request was cancelled or timed out. O(1).
-    pub fn finish(&mut self, encoded: Encoded, _now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
-        let Encoded { misuse, token, mut bytes, next, missing_capability } = encoded;
+    pub fn finish(&mut self, encoded: Encoded, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
+        let Encoded { misuse, token, mut bytes, next, missing_capability, verdict } = encoded;
+        let length = bytes.len();
         match self.inflight.wanted(token).map(|ticket| ticket.batch) {
             Some(Some(batch)) if next.is_none() => self.batches.settle(batch, &bytes, out),
             Some(_) if out.is_empty() => std::mem::swap(out, &mut bytes),
             Some(_) => out.append(&mut bytes),
             None => {}
         }
-        self.go_on(token, Worded { next, misuse, missing_capability })
+        self.go_on(token, (Worded { next, misuse, missing_capability, verdict }, length), now)
     }
 
     /// The host will give no answer: its handler was cancelled before it could. Frees the slot.
-    pub fn abandon(&mut self, token: RequestToken, out: &mut Vec<u8>) -> Outcome<'static> {
+    pub fn abandon(&mut self, token: RequestToken, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
         if let Some(batch) = self.inflight.wanted(token).and_then(|ticket| ticket.batch) {
             self.batches.settle(batch, b"", out);
         }
+        self.record_token(token, (Verdict::Cancelled, 0), now);
         self.inflight.settle(token);
         Outcome::new(Status::Accepted).with(self.woken())
     }
@@ -271,6 +296,7 @@ impl Connection {
         {
             let (mut line, mut out) = (Vec::new(), Vec::new());
             ticket.say_expired(&mut line);
+            self.record_ended(&ticket, (Verdict::Timeout, line.len()), now);
             match ticket.batch {
                 Some(batch) => self.batches.settle(batch, &line, &mut out),
                 None => out = line,
@@ -290,8 +316,8 @@ impl Connection {
     }
 
     /// Cancels what is in flight, without an answer: at the end of input, after the grace.
-    pub fn cancel_all(&mut self) -> Events<'static> {
-        self.drop_all()
+    pub fn cancel_all(&mut self, now: Now) -> Events<'static> {
+        self.drop_all(now)
     }
 
     /// Appends an answer to a request that was cancelled, where the transport must send one (DEC-21). Nothing if it was
@@ -327,14 +353,13 @@ impl Connection {
 
     /// Ends the connection: frees its subscriptions and cancels what is in flight.
     pub fn close(&mut self, now: Now) -> Events<'static> {
-        let mut events = self.cancel_all();
+        let mut events = self.cancel_all(now);
         let (hub, id) = (self.engine.hub(), self.id);
         events.extend(hub.disconnect(id).into_iter().map(|uri| Event::Unwatched { uri }));
         events.extend(
             self.asks.expire(Millis::MAX).into_iter().map(|ask| Event::Replied { ask, answer: None }),
         );
         self.listens.clear();
-        let _ = now;
         events
     }
 
@@ -348,16 +373,19 @@ impl Connection {
     }
 
     /// The answer is worded: frees the slot, or puts back a reply that needs another event and hands the event out.
-    fn go_on<'o>(&mut self, token: RequestToken, worded: Worded) -> Outcome<'o> {
-        let Worded { next, misuse, missing_capability } = worded;
-        let mut outcome = Outcome { misuse, ..Outcome::new(Status::Answered) }.with(self.woken());
+    fn go_on<'o>(&mut self, token: RequestToken, (worded, bytes): (Worded, usize), now: Now) -> Outcome<'o> {
+        let Worded { next, misuse, missing_capability, verdict } = worded;
+        let mut outcome = Outcome { misuse, verdict, ..Outcome::new(Status::Answered) }.with(self.woken());
         match next {
             Some((reply, list)) if self.inflight.wanted(token).is_some() => {
                 self.inflight.put_back(token, reply);
                 outcome.status = Status::Pending;
                 outcome.events.push(Event::List(list));
             }
-            _ => self.inflight.settle(token),
+            _ => {
+                self.record_token(token, (verdict, bytes), now);
+                self.inflight.settle(token);
+            }
         }
         if missing_capability {
             outcome.status = Status::Refused(Refusal::Capability);

@@ -3,7 +3,9 @@
 use super::cached;
 use super::event::Event;
 use super::{Connection, Outcome, Peer, Status};
+use crate::guard::Verdict;
 use crate::jsonrpc::{Id, OwnedId, Params};
+use crate::now::Now;
 use std::borrow::Cow;
 
 impl Connection {
@@ -11,6 +13,7 @@ impl Connection {
         &mut self,
         method: Cow<'m, str>,
         params: &Params<'m>,
+        now: Now,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         let outcome = Outcome::new(Status::Accepted);
@@ -20,7 +23,7 @@ impl Connection {
                 self.engine.hub().ready(self.id, &mut woken);
                 Outcome { wakes: !woken.is_empty(), ..outcome }
             }
-            "notifications/cancelled" => outcome.with(self.cancelled(params, out)),
+            "notifications/cancelled" => outcome.with(self.cancelled(params, now, out)),
             _ => {
                 let params = match params {
                     Params::Object { raw, .. } => Some(*raw),
@@ -32,13 +35,14 @@ impl Connection {
     }
 
     /// Over HTTP a modern client cancels by closing its stream.
-    fn cancelled<'m>(&mut self, params: &Params<'m>, out: &mut Vec<u8>) -> Vec<Event<'m>> {
+    fn cancelled<'m>(&mut self, params: &Params<'m>, now: Now, out: &mut Vec<u8>) -> Vec<Event<'m>> {
         let id = params.get("requestId").and_then(Id::from_json);
         let Some(id) = id.filter(|_| !matches!(self.peer, Peer::Request | Peer::Stateless)) else {
             return Vec::new();
         };
         let (engine, inflight) = (&self.engine, &mut self.inflight);
         if let Some((token, ticket)) = inflight.cancel(id, |ticket| cached::goes_on(engine, ticket, None)) {
+            self.record_ended(&ticket, (Verdict::Cancelled, 0), now);
             if let Some(batch) = ticket.batch {
                 self.batches.settle(batch, b"", out);
             }

@@ -12,6 +12,7 @@ use super::words::{self, Wording};
 use crate::catalog::{ResourceEntry, TemplateEntry};
 use crate::engine::{Engine, Lead};
 use crate::error::ReadError;
+use crate::guard::Verdict;
 use crate::now::{Millis, Now};
 use crate::resource::{CacheHint, CacheScope};
 use crate::uri;
@@ -85,6 +86,7 @@ pub struct Encoded {
     pub(super) bytes: Vec<u8>,
     pub(super) next: Option<(Reply, ListRequest<'static>)>,
     pub(super) missing_capability: bool,
+    pub(super) verdict: Verdict,
 }
 
 impl Encoded {
@@ -100,6 +102,7 @@ pub(super) struct Worded {
     pub(super) next: Option<(Reply, ListRequest<'static>)>,
     pub(super) misuse: Option<String>,
     pub(super) missing_capability: bool,
+    pub(super) verdict: Verdict,
 }
 
 impl Reply {
@@ -111,8 +114,8 @@ impl Reply {
     /// Words the answer. Takes no lock; touches no connection.
     pub fn encode(self, answer: Answer<'_>, now: Now) -> Encoded {
         let (token, mut bytes) = (self.token, Vec::new());
-        let Worded { next, misuse, missing_capability } = self.word(answer, now, &mut bytes);
-        Encoded { misuse, token, bytes, next, missing_capability }
+        let Worded { next, misuse, missing_capability, verdict } = self.word(answer, now, &mut bytes);
+        Encoded { misuse, token, bytes, next, missing_capability, verdict }
     }
 
     /// A progress notification to write before the answer, if the client asked for progress, it grows, and it is due
@@ -228,15 +231,19 @@ impl Reply {
     }
 
     pub(super) fn fail(&self, error: ReadError, out: &mut Vec<u8>) -> Worded {
+        let mut verdict = Verdict::from(&error);
         let (error, misuse) = match error {
-            ReadError::AccessDenied if !self.engine.options().explicit_denials => (ReadError::NotFound, None),
+            ReadError::AccessDenied if !self.engine.options().explicit_denials => {
+                verdict = Verdict::Hidden;
+                (ReadError::NotFound, None)
+            }
             ReadError::Custom { code, .. } if !version::is_custom_code(code) => {
                 (ReadError::Failed, Some(format!("the error code {code} is reserved")))
             }
             other => (other, None),
         };
         self.wording().failure(out, &error, self.ticket.uri.as_deref());
-        Worded { misuse, ..Worded::default() }
+        Worded { misuse, verdict, ..Worded::default() }
     }
 
     fn misuse(&self, misuse: String, out: &mut Vec<u8>) -> Worded {
@@ -302,11 +309,12 @@ impl Reply {
         match asked {
             Ok(Asked::Ready { requests, state }) => {
                 inputs::write(&self.wording(), out, &requests, &state);
-                Worded::default()
+                Worded { verdict: Verdict::InputRequired, ..Worded::default() }
             }
             Ok(Asked::Missing(required)) => {
                 inputs::write_missing(&self.wording(), out, &required);
-                Worded { missing_capability: true, ..Worded::default() }
+                let verdict = Verdict::MissingCapability;
+                Worded { missing_capability: true, verdict, ..Worded::default() }
             }
             Err(misuse) => self.misuse(misuse, out),
         }

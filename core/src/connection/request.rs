@@ -9,7 +9,7 @@ use super::terms::Terms;
 use super::words::Wording;
 use super::{Connection, Events, Outcome, Refusal, Status};
 use crate::error::ReadError;
-use crate::guard::RateClass;
+use crate::guard::{RateClass, Verdict};
 use crate::jsonrpc::{Id, Json, OwnedId, Params};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
@@ -29,7 +29,8 @@ pub(super) struct Request<'m> {
 
 impl<'m> Outcome<'m> {
     pub(super) fn new(status: Status) -> Self {
-        Self { status, events: Events::new(), misuse: None, wakes: false }
+        let verdict = Self::verdict_of(status);
+        Self { status, events: Events::new(), misuse: None, wakes: false, verdict }
     }
 
     pub(super) fn answered() -> Self {
@@ -60,7 +61,7 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         self.wording(request).error(out, error, |_| ());
-        Outcome::answered()
+        Outcome { verdict: Verdict::of_code(error.0), ..Outcome::answered() }
     }
 
     /// An error of the domain about a URI.
@@ -72,7 +73,7 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         self.wording(request).failure(out, error, uri);
-        Outcome::answered()
+        Outcome { verdict: Verdict::from(error), ..Outcome::answered() }
     }
 
     /// Leaves the request in flight and hands an event to the host. The event gets its token and its caller.
@@ -114,6 +115,7 @@ impl Connection {
             batch: request.batch,
             _permit: permit,
             flight: OnceLock::new(),
+            opening: self.opening.take(),
         });
         let reports = Reports {
             token: terms.progress_token.map(|token| token.raw().to_owned()),

@@ -10,16 +10,20 @@ use serde_json::{Value, json};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
-struct Host {
-    connection: Connection,
-    out: Vec<u8>,
-    now: Now,
+pub(super) struct Host {
+    pub(super) connection: Connection,
+    pub(super) out: Vec<u8>,
+    pub(super) now: Now,
 }
 
 impl Host {
     fn new(limits: Limits) -> Self {
+        Self::with(Options { limits, ..Options::default() })
+    }
+
+    pub(super) fn with(options: Options) -> Self {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
-        let engine = Engine::new(info, Options { limits, ..Options::default() }).unwrap();
+        let engine = Engine::new(info, options).unwrap();
         let handler = engine.new_handler();
         let edits = vec![
             Edit::AddResource {
@@ -34,7 +38,7 @@ impl Host {
     }
 
     /// Sends one message; the tokens of what the host must answer.
-    fn send(&mut self, message: &str) -> Vec<RequestToken> {
+    pub(super) fn send(&mut self, message: &str) -> Vec<RequestToken> {
         let principal = Principal::local();
         let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
         let outcome = self.connection.message(arrival, self.now, &mut self.out);
@@ -45,7 +49,7 @@ impl Host {
         outcome.events.into_iter().filter_map(token).collect()
     }
 
-    fn read(&mut self, id: u32, uri: &str) -> Vec<RequestToken> {
+    pub(super) fn read(&mut self, id: u32, uri: &str) -> Vec<RequestToken> {
         self.send(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/read","params":{{"uri":"{uri}",{META}}}}}"#
         ))

@@ -3,10 +3,14 @@
 mod cache;
 mod check;
 mod lists;
+mod metrics;
+mod observe;
 mod options;
+mod records;
 mod words;
 
 pub use cache::CacheCounts;
+pub(crate) use metrics::Open;
 pub use options::{Extension, Options, ServerInfo};
 
 pub(crate) use cache::{Flight, Landed, Landing, Lead};
@@ -27,9 +31,11 @@ use arc_swap::ArcSwap;
 use cache::ReadCache;
 use lists::KeptLists;
 use std::borrow::Cow;
+use metrics::Metrics;
+use records::Records;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use words::Words;
 
 /// See the module. `Send + Sync`; every method may be called from any thread.
@@ -49,6 +55,8 @@ pub struct Engine {
     amounts: Amounts,
     /// Bytes held by contents that come in chunks.
     held: AtomicUsize,
+    records: Option<Records>,
+    metrics: OnceLock<Metrics>,
 }
 
 impl Engine {
@@ -73,6 +81,8 @@ impl Engine {
             cache: options.cache.then(|| ReadCache::new(limits)),
             amounts,
             held: AtomicUsize::new(0),
+            records: options.audit.then(|| Records::new(limits.audit_queue)),
+            metrics: if options.metrics { Metrics::default().into() } else { OnceLock::new() },
             words,
             options,
         }))

@@ -55,6 +55,11 @@ pub struct Options {
     /// Whether the host looks at contents before they are encoded: then chunks are gathered as they are, and
     /// [`Gather::into_answer`](crate::connection::Gather::into_answer) gives them whole. Default `false`.
     pub transforms: bool,
+    /// Whether requests are recorded, for whoever takes the records (S-19): [`Engine::take_records`](super::Engine).
+    /// Default `false`.
+    pub audit: bool,
+    /// Whether requests are counted from the start: [`Engine::metrics_text`](super::Engine). Default `false`.
+    pub metrics: bool,
     /// Caching hint of the two lists.
     pub list_cache: CacheHint,
     /// Caching hint of `server/discover`.
@@ -83,6 +88,8 @@ impl Default for Options {
             guard: Policy::default(),
             cache: false,
             transforms: false,
+            audit: false,
+            metrics: false,
             list_cache: CacheHint::default(),
             discover_cache: CacheHint::default(),
             keys: Vec::new(),

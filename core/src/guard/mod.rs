@@ -5,6 +5,7 @@
 //! waiting. What needs a clock gets it as an argument. Whoever may not see a URI is told what is told of an absent one.
 
 mod amounts;
+mod audit;
 mod decide;
 mod glob;
 mod policy;
@@ -16,6 +17,8 @@ mod subject;
 mod tests;
 
 pub use amounts::Amounts;
+pub use audit::{AuditEntry, AuditRecord, Verdict};
+pub(crate) use audit::{method as recorded_method, uri as recorded_uri};
 pub use decide::{Action, Decision, Guard};
 pub use glob::{Glob, InvalidGlob};
 pub use policy::{Globs, Policy, PolicyError, PrincipalPolicy, Words};

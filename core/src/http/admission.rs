@@ -72,6 +72,8 @@ pub(super) enum Verb {
     Connect,
     /// `POST` to a stream of 2024-11-05.
     Send,
+    /// `GET` of what is counted.
+    Metrics,
 }
 
 /// A [`Field`] that outlives its head.
@@ -87,13 +89,18 @@ impl Gate {
         let is_path = |path: &str| path.starts_with('/') && !path.contains(['?', '#', ' ', '\r', '\n']);
         let are_paths = {
             let older = rules.sse24.iter().flat_map(|paths| [&paths.events, &paths.messages]);
-            [&rules.path].into_iter().chain(&rules.health).chain(older).all(|path| is_path(path))
+            let own = [&rules.path].into_iter().chain(&rules.health).chain(&rules.metrics);
+            own.chain(older).all(|path| is_path(path))
         };
         if !are_paths {
             return Err(RulesError::new(
                 "path",
                 "a text that begins with a slash, without ?, # and white space",
             ));
+        }
+        if rules.metrics.as_ref().is_some_and(|own| *own == rules.path || rules.health.as_ref() == Some(own))
+        {
+            return Err(RulesError::new("metrics", "a path of its own"));
         }
         let legacy = revisions.iter().any(|revision| !revision.is_modern());
         Ok(Self {
@@ -145,7 +152,7 @@ impl Gate {
 
     /// What [`Gate::check_path`] knows.
     pub(super) fn paths(&self) -> Vec<String> {
-        let own = [Some(self.rules.path.clone()), self.rules.health.clone()];
+        let own = [Some(self.rules.path.clone()), self.rules.health.clone(), self.rules.metrics.clone()];
         let documents = self.words.as_ref().map(Words::paths).unwrap_or_default();
         let older = self.sse24.iter().flat_map(|paths| [paths.events.clone(), paths.messages.clone()]);
         own.into_iter().flatten().chain(documents).chain(older).collect()
@@ -191,6 +198,9 @@ impl Gate {
             if path == sse24.messages {
                 return self.only(head, ("POST", Verb::Send)).map(Some);
             }
+        }
+        if self.rules.metrics.as_deref().is_some_and(|own| own == path) {
+            return self.only(head, ("GET", Verb::Metrics)).map(Some);
         }
         let document = || self.words.as_ref()?.document(path);
         let health = || self.rules.health.as_deref().is_some_and(|own| own == path);
@@ -261,7 +271,7 @@ impl Gate {
         let enough = match verb {
             Verb::Post => accept.json && (accept.events || !listens),
             Verb::Get | Verb::Connect => accept.events,
-            Verb::Delete | Verb::Send => true,
+            Verb::Delete | Verb::Send | Verb::Metrics => true,
         };
         if enough { Ok(()) } else { refuse(406, "Accept must allow application/json and text/event-stream") }
     }

@@ -124,7 +124,7 @@ impl State {
 
     /// Ends the connection and its streams.
     pub(super) fn end(&mut self, now: Now) -> Turn<'static> {
-        let events = if self.hears() { self.connection.close(now) } else { self.connection.cancel_all() };
+        let events = if self.hears() { self.connection.close(now) } else { self.connection.cancel_all(now) };
         self.cancelled(&events, None);
         for stream in self.streams.values_mut().filter(|stream| !stream.is_over()) {
             stream.end();

@@ -63,10 +63,10 @@ impl Exchange {
     }
 
     /// The host will give no answer to this request. Frees its place, and ends the response without one.
-    pub fn abandon(&self, token: RequestToken) {
+    pub fn abandon(&self, token: RequestToken, now: Now) {
         self.channel.with(|state| {
             let mut line = Vec::new();
-            let outcome = state.connection.abandon(token, &mut line);
+            let outcome = state.connection.abandon(token, now, &mut line);
             let _ = state.settled(token, line, outcome);
         });
     }

@@ -132,6 +132,12 @@ impl Response {
         Self { head, body: body.into() }
     }
 
+    /// The text format of Prometheus, version 0.0.4; never kept.
+    pub(super) fn metrics(body: Vec<u8>) -> Self {
+        let head = ResponseHead::new(200).complete("text/plain; version=0.0.4; charset=utf-8", body.len());
+        Self { head: head.with("cache-control", "no-store"), body }
+    }
+
     /// A refusal with a JSON-RPC error that has no id.
     pub(super) fn error(status: u16, code: i32, message: &str) -> Self {
         let mut body = Vec::new();

@@ -101,6 +101,9 @@ impl Endpoint {
     /// [`RulesError`] if the rules cannot be applied.
     pub fn new(engine: Arc<Engine>, rules: Rules, session_ids: SessionIds) -> Result<Arc<Self>, RulesError> {
         let gate = Gate::new(rules, engine.limits(), &engine.options().revisions)?;
+        if gate.rules.metrics.is_some() {
+            engine.measure();
+        }
         Ok(Arc::new(Self {
             engine,
             gate: Arc::new(gate),
@@ -151,6 +154,7 @@ impl Endpoint {
             Verb::Delete => self.delete(request, now, out),
             Verb::Connect => self.connect_sse24(request, now, out),
             Verb::Send => self.send_sse24(request, body, now, out),
+            Verb::Metrics => self.show_metrics(request, out),
         }
     }
 
@@ -212,6 +216,13 @@ impl Endpoint {
                 self.opened(taken, &channel, false)
             }
         }
+    }
+
+    /// What is counted, for whoever may ask the endpoint.
+    fn show_metrics<'m>(&self, request: &'m Identified, out: &mut Vec<u8>) -> Opened<'m> {
+        let text = self.engine.metrics_text().unwrap_or_default();
+        let response = Response::metrics(text.into_bytes());
+        Opened::whole(sessions::refuse(self.engine.connect(Peer::Bare).id(), response, request, out))
     }
 
     /// The connection of a request that has no session yet.

@@ -11,6 +11,9 @@ pub struct Rules {
     pub path: String,
     /// A path that answers 200 to whether the server lives. Default none.
     pub health: Option<String>,
+    /// A path that shows what is counted, in the text format of Prometheus. It asks for `Host`, `Origin` and the token as the
+    /// endpoint does. Default none.
+    pub metrics: Option<String>,
     /// Which `Host` headers are accepted. Default [`Hosts::Loopback`].
     pub hosts: Hosts,
     /// Which `Origin` headers are accepted; a request without one is. Default [`Origins::Loopback`].
@@ -90,11 +93,17 @@ pub enum Answers {
     Events,
 }
 
+impl Rules {
+    /// Where metrics are shown, if nothing else is said.
+    pub const METRICS: &str = "/metrics";
+}
+
 impl Default for Rules {
     fn default() -> Self {
         Self {
             path: "/mcp".into(),
             health: None,
+            metrics: None,
             hosts: Hosts::Loopback,
             origins: Origins::Loopback,
             cors: false,

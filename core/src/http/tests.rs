@@ -202,7 +202,7 @@ fn reports_to_a_slow_client_are_dropped() {
     let turn = exchange.deliver(usize::MAX, Now::default(), &mut out);
     assert!(turn.head.unwrap().status == 200 && !turn.end);
     assert_eq!(out.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"data")).count(), 4);
-    exchange.abandon(got.tokens[0]);
+    exchange.abandon(got.tokens[0], Now::default());
     assert!(exchange.deliver(usize::MAX, Now::default(), &mut Vec::new()).end);
 }
 

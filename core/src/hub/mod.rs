@@ -235,6 +235,13 @@ fn own_spelling(canonical: &str, spelling: &str) -> Option<Spelling> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
 
+impl ConnectionId {
+    /// The number itself, for records.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// A set of the lists whose changes can be heard of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListKinds(u8);

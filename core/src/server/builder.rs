@@ -11,6 +11,7 @@ use crate::engine::{Engine, Extension, Options, ServerInfo};
 use crate::limits::Limits;
 use crate::resource::{CacheHint, Icon, RegistrationError, Resource, Template};
 use crate::seal::SealKey;
+use crate::transport::{AuditLog, AuditSink};
 use crate::version::Revision;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub struct Builder {
     diagnose: Diagnose,
     watch: Option<Watch>,
     redact: Option<Redact>,
+    audit: Option<Box<dyn AuditSink>>,
 }
 
 /// What it has.
@@ -37,6 +39,7 @@ impl Builder {
             diagnose: Box::new(to_stderr),
             watch: None,
             redact: None,
+            audit: None,
         }
     }
 
@@ -266,6 +269,32 @@ impl Builder {
         self
     }
 
+    /// Records each request, and gives the records to `sink` on a thread of its own (S-19): to an
+    /// [`AuditFile`](crate::transport::AuditFile), or to a function that takes an
+    /// [`AuditEntry`](crate::guard::AuditEntry). Default: nothing is recorded. A sink that is slow holds nobody up: what
+    /// it misses is counted ([`Limits::audit_queue`](crate::limits::Limits::audit_queue)).
+    ///
+    /// ```
+    /// # use mcp_resources::{guard::AuditEntry, server::ResourceServer, transport::AuditFile};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let path = std::env::temp_dir().join("mcp-resources-doc-audit.jsonl");
+    /// let to_file = ResourceServer::builder("a", "1").audit(AuditFile::open(path)?);
+    /// let to_function = ResourceServer::builder("b", "1").audit(|entry: &AuditEntry| println!("{entry:?}"));
+    /// # Ok(()) }
+    /// ```
+    pub fn audit(mut self, sink: impl AuditSink) -> Self {
+        self.options.audit = true;
+        self.audit = Some(Box::new(sink));
+        self
+    }
+
+    /// Counts requests, for [`ResourceServer::metrics_text`]. Default `false`; an HTTP endpoint that shows metrics counts
+    /// from then on.
+    pub fn metrics(mut self, metrics: bool) -> Self {
+        self.options.metrics = metrics;
+        self
+    }
+
     /// The server.
     ///
     /// # Errors
@@ -273,7 +302,14 @@ impl Builder {
     pub fn build(mut self) -> Result<ResourceServer, RegistrationError> {
         self.options.process_key = random_key();
         let engine = Engine::new(self.info, self.options)?;
-        let shared = Shared::new(engine, Handlers::new(self.calls), self.diagnose, (self.watch, self.redact));
+        let audit = self.audit.map(|sink| AuditLog::start(engine.clone(), sink)).transpose();
+        let audit = audit.map_err(|error| RegistrationError::InvalidField {
+            of: "the server".into(),
+            field: "audit".into(),
+            value: error.to_string(),
+            expected: "a thread for it".into(),
+        })?;
+        let shared = Shared::new(engine, Handlers::new(self.calls), self.diagnose, (self.watch, self.redact, audit));
         shared.apply(self.changes)?;
         Ok(ResourceServer::from(shared))
     }

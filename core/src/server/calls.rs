@@ -10,8 +10,10 @@ use super::link::{Link, Way};
 use super::peer::Peer;
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use super::shared::Shared;
+use super::span::Span;
 use crate::connection::{Answer, Event, Events, Outcome, Status};
 use crate::error::ReadError;
+use crate::guard::Verdict;
 use crate::hub::ConnectionId;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -57,9 +59,10 @@ pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>)
 
 fn handle(peer: &Arc<dyn Peer>, event: Event<'_>) -> Outcome<'static> {
     let functions = &peer.shared().handlers;
+    let span = Span::of(&event);
     match event {
         Event::Read(request) => {
-            let link = Link::new(peer.clone(), request.token);
+            let link = Link::new(peer.clone(), request.token, span);
             let entry = functions.get(request.handler);
             let uri = peer.shared().redacts().then(|| request.uri.clone().into_owned());
             let request = ReadRequest::new(request, link.clone());
@@ -72,7 +75,7 @@ fn handle(peer: &Arc<dyn Peer>, event: Event<'_>) -> Outcome<'static> {
             })
         }
         Event::Complete(request) => {
-            let link = Link::new(peer.clone(), request.token);
+            let link = Link::new(peer.clone(), request.token, span);
             let entry = functions.get(request.handler);
             let request = CompletionRequest::new(request, link.clone());
             start(&link, || {
@@ -81,13 +84,13 @@ fn handle(peer: &Arc<dyn Peer>, event: Event<'_>) -> Outcome<'static> {
             })
         }
         Event::List(request) => {
-            let link = Link::new(peer.clone(), request.token);
+            let link = Link::new(peer.clone(), request.token, span);
             let entry = functions.get(request.handler);
             let request = ListRequest::new(request, link.clone());
             start(&link, || entry?.list.as_ref().map(|list| list(request)))
         }
         Event::Call(request) => {
-            let link = Link::new(peer.clone(), request.token);
+            let link = Link::new(peer.clone(), request.token, span);
             let call = functions.call(request.handler);
             let request = CallRequest::new(request, link.clone());
             start(&link, || call.map(|call| call(request)))
@@ -107,8 +110,9 @@ fn redacted(shared: Arc<Shared>, uri: String, work: Work) -> Work {
 /// Calls a function and polls it once. `None` is a function that has been removed meanwhile.
 fn start(link: &Arc<Link>, call: impl FnOnce() -> Option<Work>) -> Outcome<'static> {
     let started = catch_unwind(AssertUnwindSafe(|| {
-        let Some(mut work) = call() else { return Ok(Err(ReadError::NotFound.into())) };
-        match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        let Some(mut work) = link.span().enter(call) else { return Ok(Err(ReadError::NotFound.into())) };
+        let polled = link.span().enter(|| work.as_mut().poll(&mut Context::from_waker(Waker::noop())));
+        match polled {
             Poll::Ready(handled) => Ok(handled),
             Poll::Pending => Err(work),
         }
@@ -139,6 +143,7 @@ fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
         if let Some(error) = error.cause() {
             peer.shared().diagnose(&Diagnostic::Failed(error));
         }
+        link.span().failed(error.told());
         Answer::Failed(error.into_told())
     });
     match link.way() {
@@ -165,7 +170,8 @@ async fn run(link: Arc<Link>, mut work: Work) {
         std::future::poll_fn(|context| match cancelled.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(None),
             Poll::Pending => {
-                let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+                let poll = || link.span().enter(|| work.as_mut().poll(context));
+                let polled = catch_unwind(AssertUnwindSafe(poll));
                 match polled {
                     Ok(poll) => poll.map(|handled| Some(Ok(handled))),
                     Err(panic) => Poll::Ready(Some(Err(panic))),
@@ -190,5 +196,5 @@ pub(super) fn nothing() -> Outcome<'static> {
 
 /// What follows from an answer.
 pub(super) fn follows(events: Events<'static>, misuse: Option<String>) -> Outcome<'static> {
-    Outcome { status: Status::Accepted, events, misuse, wakes: false }
+    Outcome { status: Status::Accepted, events, misuse, wakes: false, verdict: Verdict::default() }
 }

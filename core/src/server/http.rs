@@ -42,6 +42,13 @@ impl HttpBuilder {
         self
     }
 
+    /// A path that shows what is counted, in the text format of Prometheus, such as `/metrics`. It asks for `Host`, `Origin`
+    /// and the token as the endpoint does. Default none.
+    pub fn metrics(mut self, path: impl Into<String>) -> Self {
+        self.options.rules.metrics = Some(path.into());
+        self
+    }
+
     /// The `Host` headers that are accepted, as `name` or `name:port`. Default: this machine's own names. A
     /// server that others reach needs its public name here.
     pub fn allowed_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
@@ -112,9 +119,10 @@ impl HttpBuilder {
     /// # Errors
     /// What the system says of the last address; [`io::ErrorKind::InvalidInput`] if what was set cannot be applied.
     pub async fn bind(self, address: impl ToSocketAddrs) -> io::Result<HttpListener> {
+        let shared = self.server.shared.clone();
         let server = self.build().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let listener = TcpListener::bind(address).await?;
-        Ok(HttpListener { server, address: listener.local_addr()?, listener })
+        Ok(HttpListener { server, shared, address: listener.local_addr()?, listener })
     }
 
     /// Serves on `address` until the process is told to end (`SIGTERM`, or `SIGINT`: Ctrl-C) or the server is shut down.
@@ -138,11 +146,17 @@ impl fmt::Debug for HttpBuilder {
 }
 
 /// An endpoint that listens.
-#[derive(Debug)]
 pub struct HttpListener {
     server: Arc<HttpServer>,
+    shared: Arc<Shared>,
     listener: TcpListener,
     address: SocketAddr,
+}
+
+impl fmt::Debug for HttpListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpListener").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl HttpListener {
@@ -159,6 +173,7 @@ impl HttpListener {
     /// Serves until the server is shut down: see [`HttpServer::shutdown`].
     pub async fn serve(self) {
         self.server.serve(self.listener).await;
+        self.shared.audited().await;
     }
 }
 
@@ -267,7 +282,7 @@ impl Peer for HttpPeer {
     }
 
     fn abandon(&self, token: RequestToken) {
-        self.exchange.abandon(token);
+        self.exchange.abandon(token, self.shared.clock.now());
     }
 
     fn spawn(&self, task: Task) {

@@ -10,6 +10,7 @@
 
 use super::ResourceServer;
 use super::peer::Peer;
+use super::span::Span;
 use crate::connection::{Answer, Reply, RequestToken};
 use crate::error::ReadError;
 use crate::now::Now;
@@ -25,6 +26,7 @@ pub(super) struct Link {
     state: Mutex<State>,
     cancelled: AtomicBool,
     notify: Notify,
+    span: Span,
 }
 
 enum State {
@@ -47,13 +49,18 @@ pub(super) enum Way {
 }
 
 impl Link {
-    pub(super) fn new(peer: Arc<dyn Peer>, token: RequestToken) -> Arc<Self> {
+    pub(super) fn new(peer: Arc<dyn Peer>, token: RequestToken, span: Span) -> Arc<Self> {
         let (state, notify) = (Mutex::new(State::Attached), Notify::new());
-        Arc::new(Self { peer, token, state, cancelled: AtomicBool::new(false), notify })
+        Arc::new(Self { peer, token, state, cancelled: AtomicBool::new(false), notify, span })
     }
 
     pub(super) fn token(&self) -> RequestToken {
         self.token
+    }
+
+    /// What its work is done in.
+    pub(super) fn span(&self) -> &Span {
+        &self.span
     }
 
     pub(super) fn peer(&self) -> &Arc<dyn Peer> {

@@ -47,6 +47,7 @@ mod pipe;
 mod request;
 mod run;
 mod shared;
+mod span;
 #[cfg(test)]
 mod tests;
 
@@ -123,6 +124,18 @@ impl ResourceServer {
         self.shared.shutdown();
     }
 
+    /// What was counted, in the text format of Prometheus, for a page of your own; `None` unless
+    /// [`Builder::metrics`] is on, or an HTTP endpoint shows metrics.
+    pub fn metrics_text(&self) -> Option<String> {
+        self.shared.engine.metrics_text()
+    }
+
+    /// Waits until the sink of [`Builder::audit`] has taken all that is recorded now; a second at most. What serves does
+    /// so when it ends.
+    pub fn flush_audit(&self) {
+        self.shared.flush_audit();
+    }
+
     /// The engine, for hosts that drive it themselves.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.shared.engine
@@ -161,7 +174,10 @@ impl ResourceServer {
             // The receiver is gone if the future was dropped: nobody wants to know.
             let _ = tell.send(keeper.run());
         })?;
-        told.await.unwrap_or_else(|_| Err(io::Error::other("a thread of the server has panicked")))
+        let ended =
+            told.await.unwrap_or_else(|_| Err(io::Error::other("a thread of the server has panicked")));
+        self.shared.audited().await;
+        ended
     }
 }
 

@@ -9,6 +9,7 @@ use crate::connection::{AskError, Caller, ClientInfo, LogLevel};
 use crate::error::ReadError;
 use crate::principal::Principal;
 use crate::template::{Params, Value};
+use crate::trace::TraceContext;
 use crate::version::Revision;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -247,6 +248,13 @@ impl Context {
     /// `_meta` of the request, a JSON object: trace context among others.
     pub fn meta(&self) -> Option<&str> {
         self.caller.as_ref()?.meta.as_deref()
+    }
+
+    /// The trace that the request belongs to, as far as `_meta` has it well-formed: for a propagator of
+    /// OpenTelemetry.
+    pub fn trace(&self) -> TraceContext<'_> {
+        // The text was part of a message: its nesting is bounded.
+        self.meta().map(|meta| TraceContext::of_text(meta, usize::MAX)).unwrap_or_default()
     }
 
     /// The server, to tell of changes from inside a handler.

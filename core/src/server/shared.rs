@@ -14,7 +14,7 @@ use crate::now::{Millis, Now};
 use crate::resource::RegistrationError;
 #[cfg(feature = "http")]
 use crate::transport::http::HttpServer;
-use crate::transport::{Clock, Wake};
+use crate::transport::{AuditLog, Clock, Wake};
 use crate::uri;
 use std::collections::HashMap;
 use std::error::Error;
@@ -67,6 +67,7 @@ pub(super) struct Shared {
     diagnose: Diagnose,
     watch: Option<Watch>,
     redact: Option<Redact>,
+    audit: Option<AuditLog>,
     /// Held while the catalogue and the table of functions change together.
     editing: Mutex<()>,
     peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
@@ -83,7 +84,7 @@ impl Shared {
         engine: Arc<Engine>,
         handlers: Handlers,
         diagnose: Diagnose,
-        (watch, redact): (Option<Watch>, Option<Redact>),
+        (watch, redact, audit): (Option<Watch>, Option<Redact>, Option<AuditLog>),
     ) -> Arc<Self> {
         Arc::new(Self {
             engine,
@@ -92,6 +93,7 @@ impl Shared {
             diagnose,
             watch,
             redact,
+            audit,
             editing: Mutex::new(()),
             peers: Mutex::default(),
             tasks: Mutex::default(),
@@ -123,6 +125,20 @@ impl Shared {
             redact(own.as_deref().unwrap_or(uri), entry)
         });
         Ok(Answer::Contents(ReadResult { contents: each.collect::<Result<_, _>>()?, cache }))
+    /// Waits until all that is recorded is where it is to be; not for long.
+    pub(super) fn flush_audit(&self) {
+        if let Some(audit) = &self.audit {
+            audit.flush();
+        }
+    }
+
+    /// The same at the end of what serves, on a thread that may wait.
+    pub(super) async fn audited(self: &Arc<Self>) {
+        if self.audit.is_some() {
+            let shared = Arc::clone(self);
+            // It does not panic.
+            let _ = tokio::task::spawn_blocking(move || shared.flush_audit()).await;
+        }
     }
 
     pub(super) fn watched(&self, uri: &str, begins: bool) {

@@ -1,5 +1,8 @@
 //! What moves bytes and time between the world and the engine. Nothing here knows the protocol.
 
+mod audit;
+#[cfg(feature = "tracing")]
+mod audit_events;
 mod clock;
 #[cfg(feature = "http")]
 pub mod http;
@@ -14,6 +17,9 @@ mod wait;
 #[cfg(feature = "pipe")]
 mod work;
 
+pub use audit::{AuditFile, AuditLog, AuditSink};
+#[cfg(feature = "tracing")]
+pub use audit_events::AuditEvents;
 pub use clock::Clock;
 #[cfg(feature = "pipe")]
 pub use pipe::{Cancelled, Detached, Flushed, Pipe};

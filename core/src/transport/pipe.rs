@@ -109,8 +109,8 @@ impl Pipe {
                 connection.message(Arrival { message, principal: &self.principal, mirror: None }, now, out)
             }
             Line::TooLong => {
-                let told = connection.too_long(out);
-                Outcome { status: told.status, events: Events::new(), misuse: told.misuse, wakes: false }
+                let Outcome { status, misuse, verdict, .. } = connection.too_long(out);
+                Outcome { status, events: Events::new(), misuse, wakes: false, verdict }
             }
         };
         state.after(outcome)
@@ -213,8 +213,9 @@ impl Pipe {
 
     /// Cancels what is in flight, without an answer: at the end of input, after the grace.
     pub fn cancel_all(&self) -> Events<'static> {
+        let now = self.clock.now();
         let mut state = self.lock();
-        let events = state.connection.cancel_all();
+        let events = state.connection.cancel_all(now);
         state.mark(&events);
         events
     }
@@ -230,10 +231,11 @@ impl Pipe {
 
     /// The host gives no answer to this request: whoever worked on it was cancelled. Frees its place.
     pub fn abandon(&self, token: RequestToken) {
+        let now = self.clock.now();
         let mut state = self.lock();
         state.detached.remove(&token);
         let State { connection, out, .. } = &mut *state;
-        connection.abandon(token, out);
+        connection.abandon(token, now, out);
     }
 
     /// When [`Pipe::tick`] must be called at the latest, on the clock of [`Now::tick`].

@@ -5,19 +5,25 @@
 
 use crate::catalog::{Edit, HandlerId, Source};
 use crate::engine::{Engine, Extension, Options, ServerInfo};
+use crate::guard::AuditEntry;
 use crate::hub::{ConnectionId, ListKinds};
 use crate::now::Now;
 use crate::resource::{RegistrationError, Resource, Template};
+use crate::transport::{AuditLog, AuditSink};
 use crate::uri;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+use std::task::Waker;
 
 /// See the module. `H` is what a host calls: a reader with its completers and its lister.
 pub struct Registry<H> {
     draft: Mutex<(ServerInfo, Options)>,
     engine: OnceLock<Arc<Engine>>,
     handlers: RwLock<HashMap<HandlerId, (Arc<H>, usize)>>,
+    sink: Mutex<Option<Box<dyn AuditSink>>>,
+    watcher: OnceLock<Waker>,
+    audit: Mutex<Option<AuditLog>>,
 }
 
 /// One change of what is registered.
@@ -55,7 +61,15 @@ pub struct Foreign {
 impl<H> Registry<H> {
     /// Nothing registered yet.
     pub fn new(info: ServerInfo, options: Options) -> Self {
-        Self { draft: Mutex::new((info, options)), engine: OnceLock::new(), handlers: RwLock::default() }
+        let (sink, watcher, audit) = (Mutex::default(), OnceLock::new(), Mutex::default());
+        Self {
+            draft: Mutex::new((info, options)),
+            engine: OnceLock::new(),
+            handlers: RwLock::default(),
+            sink,
+            watcher,
+            audit,
+        }
     }
 
     /// The engine, made when it is first needed.
@@ -68,7 +82,60 @@ impl<H> Registry<H> {
         }
         let (info, options) = self.draft().clone();
         let made = Engine::new(info, options)?;
-        Ok(self.engine.get_or_init(|| made).clone())
+        let engine = self.engine.get_or_init(|| made).clone();
+        self.begin_audit(&engine)?;
+        Ok(engine)
+    }
+
+    /// Says where records go (S-19). Before the engine is made.
+    pub fn audit(&self, sink: Box<dyn AuditSink>) {
+        self.draft().1.audit = true;
+        *lock(&self.sink) = Some(sink);
+    }
+
+    /// Has `watcher` woken when there is something for [`Registry::take_records`], instead of a sink: for a host that calls
+    /// functions on one thread alone. Before the engine is made.
+    pub fn watch_records(&self, watcher: Waker) {
+        self.draft().1.audit = true;
+        // The first one stays.
+        let _ = self.watcher.set(watcher);
+    }
+
+    /// Appends what was recorded since the last call; the watcher hears of what comes after.
+    pub fn take_records(&self, entries: &mut Vec<AuditEntry>) {
+        if let (Some(engine), Some(watcher)) = (self.made(), self.watcher.get()) {
+            engine.watch_records(watcher);
+            engine.take_records(entries);
+        }
+    }
+
+    /// Waits until the sink has taken all that is recorded now; a second at most.
+    pub fn flush_audit(&self) {
+        if let Some(audit) = &*lock(&self.audit) {
+            audit.flush();
+        }
+    }
+
+    /// Ends the sink's thread, after all that is recorded now.
+    pub fn end_audit(&self) {
+        let audit = lock(&self.audit).take();
+        drop(audit);
+    }
+
+    fn begin_audit(&self, engine: &Arc<Engine>) -> Result<(), RegistrationError> {
+        if let Some(watcher) = self.watcher.get() {
+            engine.watch_records(watcher);
+        }
+        let Some(sink) = lock(&self.sink).take() else { return Ok(()) };
+        let started =
+            AuditLog::start(engine.clone(), sink).map_err(|error| RegistrationError::InvalidField {
+                of: "the server".into(),
+                field: "audit".into(),
+                value: error.to_string(),
+                expected: "a thread for it".into(),
+            })?;
+        *lock(&self.audit) = Some(started);
+        Ok(())
     }
 
     /// The engine, if it was needed already.
@@ -206,8 +273,12 @@ impl<H> Registry<H> {
     }
 
     fn draft(&self) -> MutexGuard<'_, (ServerInfo, Options)> {
-        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.draft)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<H> fmt::Debug for Registry<H> {

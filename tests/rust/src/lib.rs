@@ -5,6 +5,8 @@ pub mod uritemplate;
 pub mod vectors;
 
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod flows;
 #[cfg(test)]
 mod http;

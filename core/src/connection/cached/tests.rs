@@ -238,7 +238,7 @@ fn a_call_goes_on_for_others_r_128() {
     let token = host.read(0, 1, "test://kept").unwrap();
     host.read(1, 1, "test://kept");
     host.cancel(0, 1);
-    assert!(host.clients[0].connection.cancel_all().is_empty());
+    assert!(host.clients[0].connection.cancel_all(Now::default()).is_empty());
     assert_eq!(host.answer(0, token, text("one")), [1]);
     host.deliver(1);
     assert_eq!(host.texts(1), told(&[(1, "one")]));

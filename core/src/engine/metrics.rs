@@ -1,0 +1,225 @@
+//! What is counted, and its text for Prometheus.
+//!
+//! Law: a label has one of a few words that stand in this library; no URI, no identity, no name that a client chose.
+
+use super::Engine;
+use crate::connection::Peer;
+use crate::guard::Verdict;
+use crate::hub::Counts;
+use crate::now::Millis;
+use crate::version::Method;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Our methods, and all others together.
+const METHODS: usize = Method::ALL.len() + 1;
+const VERDICTS: usize = Verdict::ALL.len();
+const ERAS: [&str; 2] = ["legacy", "modern"];
+const PEERS: [&str; 5] = ["stdio", "session", "request", "stateless", "bare"];
+/// The upper bounds of the buckets, in milliseconds: those that OpenTelemetry recommends, and two below.
+const BOUNDS: [Millis; 14] = [1, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
+
+/// See the module. Counted with relaxed atomics; no lock.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    requests: [[AtomicU64; ERAS.len()]; METHODS],
+    durations: [Durations; METHODS],
+    verdicts: [AtomicU64; VERDICTS],
+    bytes: AtomicU64,
+    connections: [AtomicU64; PEERS.len()],
+}
+
+#[derive(Debug, Default)]
+struct Durations {
+    /// How many fell into each bucket; the last is above all bounds.
+    buckets: [AtomicU64; BOUNDS.len() + 1],
+    sum: AtomicU64,
+}
+
+/// An open connection, while it is counted.
+#[derive(Debug)]
+pub(crate) struct Open {
+    engine: Arc<Engine>,
+    peer: Peer,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            requests: Default::default(),
+            durations: Default::default(),
+            verdicts: [const { AtomicU64::new(0) }; VERDICTS],
+            bytes: AtomicU64::new(0),
+            connections: Default::default(),
+        }
+    }
+}
+
+impl Metrics {
+    pub(super) fn count(
+        &self,
+        (method, is_modern): (Option<Method>, bool),
+        (verdict, bytes): (Verdict, u64),
+        duration: Millis,
+    ) {
+        let method = method.map_or(METHODS - 1, Method::index);
+        add(&self.requests[method][usize::from(is_modern)], 1);
+        let durations = &self.durations[method];
+        add(&durations.buckets[BOUNDS.partition_point(|bound| *bound < duration)], 1);
+        add(&durations.sum, duration);
+        add(&self.verdicts[verdict.index()], 1);
+        add(&self.bytes, bytes);
+    }
+
+    /// `waiting` is how many records wait, and how many were dropped.
+    pub(super) fn text(&self, watched: Counts, waiting: Option<(usize, u64)>) -> String {
+        let mut text = Text(String::with_capacity(4_096));
+        text.family(
+            "mcp_resources_requests_total",
+            "counter",
+            "Requests that have ended, by method and era.",
+        );
+        for (method, eras) in self.requests.iter().enumerate() {
+            for (era, count) in ERAS.iter().zip(eras) {
+                let labels = [("method", name(method)), ("era", era)];
+                text.counted("mcp_resources_requests_total", &labels, load(count));
+            }
+        }
+        text.family(
+            "mcp_resources_errors_total",
+            "counter",
+            "Requests that were not answered with a result.",
+        );
+        for (verdict, count) in Verdict::ALL.iter().zip(&self.verdicts) {
+            if !matches!(verdict, Verdict::Ok | Verdict::InputRequired) {
+                text.sample("mcp_resources_errors_total", &[("kind", verdict.as_str())], load(count));
+            }
+        }
+        self.durations(&mut text);
+        text.single("mcp_resources_answered_bytes_total", "counter", "Bytes of answers.", load(&self.bytes));
+        text.family("mcp_resources_connections", "gauge", "Open connections of the protocol.");
+        for (peer, count) in PEERS.iter().zip(&self.connections) {
+            text.sample("mcp_resources_connections", &[("peer", peer)], load(count));
+        }
+        let help = "Subscriptions of sessions, and listens.";
+        text.single("mcp_resources_subscriptions", "gauge", help, watched.subscriptions as u64);
+        text.single(
+            "mcp_resources_watched_uris",
+            "gauge",
+            "URIs that somebody watches.",
+            watched.uris as u64,
+        );
+        if let Some((waiting, dropped)) = waiting {
+            text.single(
+                "mcp_resources_audit_waiting",
+                "gauge",
+                "Records that wait to be taken.",
+                waiting as u64,
+            );
+            text.single(
+                "mcp_resources_audit_dropped_total",
+                "counter",
+                "Records that were dropped.",
+                dropped,
+            );
+        }
+        text.0
+    }
+
+    /// As the metric `mcp.server.operation.duration` of OpenTelemetry is named for Prometheus.
+    fn durations(&self, text: &mut Text) {
+        const NAME: &str = "mcp_server_operation_duration_seconds";
+        text.family(NAME, "histogram", "How long requests took.");
+        for (method, durations) in self.durations.iter().enumerate() {
+            let counts = durations.buckets.each_ref().map(load);
+            let total: u64 = counts.iter().sum();
+            if total == 0 {
+                continue;
+            }
+            let method = ("mcp_method_name", name(method));
+            let mut below = 0;
+            for (bound, count) in BOUNDS.iter().zip(counts) {
+                below += count;
+                let bound = seconds(*bound);
+                text.sample(&format!("{NAME}_bucket"), &[method, ("le", &bound)], below);
+            }
+            text.sample(&format!("{NAME}_bucket"), &[method, ("le", "+Inf")], total);
+            text.sample(&format!("{NAME}_sum"), &[method], seconds(load(&durations.sum)));
+            text.sample(&format!("{NAME}_count"), &[method], total);
+        }
+    }
+}
+
+impl Open {
+    /// Counts a connection; `None` while nothing is counted.
+    pub(crate) fn of(engine: &Arc<Engine>, peer: Peer) -> Option<Self> {
+        add(&engine.metrics()?.connections[index(peer)], 1);
+        Some(Self { engine: Arc::clone(engine), peer })
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(metrics) = self.engine.metrics() {
+            metrics.connections[index(self.peer)].fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The text while it is written.
+struct Text(String);
+
+impl Text {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a text does not fail.
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn single(&mut self, name: &str, kind: &str, help: &str, value: u64) {
+        self.family(name, kind, help);
+        self.sample(name, &[], value);
+    }
+
+    /// A sample, unless it is 0.
+    fn counted(&mut self, name: &str, labels: &[(&str, &str)], value: u64) {
+        if value > 0 {
+            self.sample(name, labels, value);
+        }
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+        self.0.push_str(name);
+        for (index, (label, word)) in labels.iter().enumerate() {
+            let _ = write!(self.0, "{}{label}=\"{word}\"", if index == 0 { '{' } else { ',' });
+        }
+        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+}
+
+fn name(method: usize) -> &'static str {
+    Method::ALL.get(method).map_or("other", |method| method.as_str())
+}
+
+fn index(peer: Peer) -> usize {
+    match peer {
+        Peer::Stdio => 0,
+        Peer::Session => 1,
+        Peer::Request => 2,
+        Peer::Stateless => 3,
+        Peer::Bare => 4,
+    }
+}
+
+/// Milliseconds as seconds, exactly.
+fn seconds(time: Millis) -> String {
+    format!("{}.{:03}", time / 1_000, time % 1_000)
+}
+
+fn add(counter: &AtomicU64, value: u64) {
+    counter.fetch_add(value, Ordering::Relaxed);
+}
+
+fn load(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}

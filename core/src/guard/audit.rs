@@ -1,0 +1,321 @@
+//! What is recorded of a request: who asked for what, when, and how that ended (S-19).
+//!
+//! Law: never contents, never tokens, never a header's value (R-208, R-215). Every text is bounded, and written as a JSON
+//! string: no line break passes.
+
+use crate::error::ReadError;
+use crate::jsonrpc::object;
+use crate::now::Millis;
+use crate::principal::Principal;
+use crate::version::{INTERNAL_ERROR, INVALID_REQUEST, Revision};
+use std::sync::Arc;
+
+/// Longest method in a record, in bytes.
+const METHOD: usize = 128;
+/// Longest URI in a record, in bytes.
+const URI: usize = 2_048;
+/// Longest identity in a record, in bytes.
+const IDENTITY: usize = 256;
+/// What a text that was cut ends with. No canonical URI has it.
+const CUT: char = '…';
+
+/// One entry of the audit log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AuditEntry {
+    /// A request has ended.
+    Request(AuditRecord),
+    /// So many records were not kept, because whoever takes them was too slow: those that came after the ones before.
+    Dropped {
+        /// When the last of them was dropped, in milliseconds since 1970 (UTC).
+        time: Millis,
+        /// How many.
+        dropped: u64,
+    },
+}
+
+/// What is recorded of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AuditRecord {
+    /// When the request came, in milliseconds since 1970 (UTC).
+    pub time: Millis,
+    /// Who sent it; the empty identity is the local process, or anyone where no tokens are asked for.
+    pub principal: Arc<Principal>,
+    /// The number of its connection in this process. The id of a session is not recorded: it would let a reader of the
+    /// log in.
+    pub connection: u64,
+    /// The revision that it was served under; `None` if it was refused before that was known.
+    pub revision: Option<Revision>,
+    /// The method, at most 128 bytes of it.
+    pub method: Box<str>,
+    /// The URI that it names, in its canonical form if it has one, at most 2,048 bytes of it; of a completion, the
+    /// reference.
+    pub uri: Option<Box<str>>,
+    /// How it ended.
+    pub outcome: Verdict,
+    /// How many bytes were answered, with the envelope.
+    pub bytes: u64,
+    /// How long it took, in milliseconds.
+    pub duration: Millis,
+    /// The trace that it belongs to: 32 hexadecimal digits (R-022).
+    pub trace: Option<Box<str>>,
+}
+
+impl AuditEntry {
+    /// When it was, in milliseconds since 1970 (UTC).
+    pub fn time(&self) -> Millis {
+        match self {
+            Self::Request(record) => record.time,
+            Self::Dropped { time, .. } => *time,
+        }
+    }
+
+    /// Appends it as one JSON object on a line, with its end.
+    pub fn write_line(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Request(record) => record.write(out),
+            Self::Dropped { time, dropped } => object(out, |entry| {
+                entry.u64("time", *time);
+                entry.u64("dropped", *dropped);
+            }),
+        }
+        out.push(b'\n');
+    }
+}
+
+impl AuditRecord {
+    fn write(&self, out: &mut Vec<u8>) {
+        object(out, |entry| {
+            entry.u64("time", self.time);
+            entry.str("principal", &bounded(self.principal.id(), IDENTITY));
+            entry.u64("connection", self.connection);
+            if let Some(revision) = self.revision {
+                entry.str("era", if revision.is_modern() { "modern" } else { "legacy" });
+                entry.str("revision", revision.as_str());
+            }
+            entry.str("method", &self.method);
+            if let Some(uri) = &self.uri {
+                entry.str("uri", uri);
+            }
+            entry.str("outcome", self.outcome.as_str());
+            entry.u64("bytes", self.bytes);
+            entry.u64("duration", self.duration);
+            if let Some(trace) = &self.trace {
+                entry.str("trace", trace);
+            }
+        });
+    }
+}
+
+/// A method as a record has it.
+pub(crate) fn method(text: &str) -> Box<str> {
+    bounded(text, METHOD)
+}
+
+/// A URI as a record has it.
+pub(crate) fn uri(text: &str) -> Box<str> {
+    bounded(text, URI)
+}
+
+/// The beginning of a text that is too long.
+fn bounded(text: &str, most: usize) -> Box<str> {
+    if text.len() <= most {
+        return text.into();
+    }
+    let beginning = (0..=most - CUT.len_utf8()).rev().find_map(|end| text.get(..end));
+    let mut cut = beginning.unwrap_or_default().to_owned();
+    cut.push(CUT);
+    cut.into()
+}
+
+/// Declares the words for how a request ends.
+macro_rules! verdicts {
+    ($($(#[$doc:meta])* $name:ident $word:literal,)+) => {
+        /// How a request ended: the vocabulary of `data.kind` (DEC-20), and what it has no word for.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Verdict {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Verdict {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The word for it.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)+
+                }
+            }
+        }
+    };
+}
+
+verdicts! {
+    /// It was answered.
+    #[default]
+    Ok "ok",
+    /// The client was asked for input first.
+    InputRequired "input_required",
+    /// There is no such resource.
+    NotFound "not_found",
+    /// The principal may not see it, and was told that there is none.
+    Hidden "hidden",
+    /// The principal may not see it, and was told so.
+    Denied "denied",
+    /// A value of the URI has the wrong type or form.
+    InvalidParameter "invalid_parameter",
+    /// The URI is malformed.
+    InvalidUri "invalid_uri",
+    /// The handler, or something behind it, failed.
+    ReadError "read_error",
+    /// The contents are larger than allowed.
+    SizeExceeded "size_exceeded",
+    /// It ran out of time.
+    Timeout "timeout",
+    /// There were too many.
+    RateLimited "rate_limited",
+    /// The user declined to give input.
+    InputDeclined "input_declined",
+    /// An error of the author's own.
+    Custom "custom",
+    /// The client cancelled it, or left.
+    Cancelled "cancelled",
+    /// The params are wrong.
+    InvalidParams "invalid_params",
+    /// It is not a request that is allowed here.
+    InvalidRequest "invalid_request",
+    /// There is no such method.
+    MethodNotFound "method_not_found",
+    /// A bound was reached, or the server failed.
+    InternalError "internal_error",
+    /// A header contradicts the body.
+    HeaderMismatch "header_mismatch",
+    /// It belongs to no session that is open.
+    SessionNotFound "session_not_found",
+    /// Its revision is not served.
+    UnsupportedVersion "unsupported_version",
+    /// The client did not declare a capability that is needed.
+    MissingCapability "missing_capability",
+}
+
+impl Verdict {
+    /// A dense number for tables, below the length of [`Verdict::ALL`].
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The verdict on what was refused with one of the standard codes.
+    pub(crate) fn of_code(code: i32) -> Self {
+        match code {
+            INTERNAL_ERROR => Self::InternalError,
+            INVALID_REQUEST => Self::InvalidRequest,
+            _ => Self::InvalidParams,
+        }
+    }
+}
+
+impl From<&ReadError> for Verdict {
+    fn from(error: &ReadError) -> Self {
+        match error {
+            ReadError::NotFound => Self::NotFound,
+            ReadError::InvalidParameter { .. } => Self::InvalidParameter,
+            ReadError::AccessDenied => Self::Denied,
+            ReadError::InvalidUri => Self::InvalidUri,
+            ReadError::Failed => Self::ReadError,
+            ReadError::SizeExceeded { .. } => Self::SizeExceeded,
+            ReadError::Timeout { .. } => Self::Timeout,
+            ReadError::RateLimited { .. } => Self::RateLimited,
+            ReadError::InputRequired => Self::InputRequired,
+            ReadError::InputDeclined => Self::InputDeclined,
+            ReadError::Custom { .. } => Self::Custom,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(uri_text: &str, id: &str) -> AuditRecord {
+        AuditRecord {
+            time: 1_700_000_000_000,
+            principal: Principal::new(id),
+            connection: 3,
+            revision: Some(Revision::V2026_07_28),
+            method: method("resources/read"),
+            uri: Some(uri(uri_text)),
+            outcome: Verdict::Ok,
+            bytes: 12,
+            duration: 4,
+            trace: None,
+        }
+    }
+
+    fn line(record: AuditRecord) -> String {
+        let mut out = Vec::new();
+        AuditEntry::Request(record).write_line(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    /// S-19: the members of a line.
+    #[test]
+    fn a_line() {
+        assert_eq!(
+            line(record("test://a", "alice")),
+            concat!(
+                r#"{"time":1700000000000,"principal":"alice","connection":3,"era":"modern","revision":"2026-07-28","#,
+                r#""method":"resources/read","uri":"test://a","outcome":"ok","bytes":12,"duration":4}"#,
+                "\n"
+            )
+        );
+        let mut out = Vec::new();
+        AuditEntry::Dropped { time: 7, dropped: 2 }.write_line(&mut out);
+        assert_eq!(out, b"{\"time\":7,\"dropped\":2}\n");
+    }
+
+    /// R-215: whatever a client or a token says, it stays in its string.
+    #[test]
+    fn no_text_leaves_its_string() {
+        let hostile = "a\r\n{\"time\":1}\u{2028}\u{0}\"\\";
+        let line = line(record(hostile, hostile));
+        assert_eq!(line.lines().count(), 1);
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&value["uri"], &value["principal"]), (&hostile.into(), &hostile.into()));
+        assert!(value.as_object().unwrap().len() == 10);
+    }
+
+    #[test]
+    fn texts_are_bounded() {
+        for text in ["x".repeat(100_000), "é".repeat(50_000)] {
+            let value: serde_json::Value = serde_json::from_str(&line(record(&text, &text))).unwrap();
+            let [uri, id] = ["uri", "principal"].map(|name| value[name].as_str().unwrap().to_owned());
+            assert!(uri.len() <= URI && uri.ends_with(CUT), "{}", uri.len());
+            assert!(id.len() <= IDENTITY && id.ends_with(CUT), "{}", id.len());
+        }
+        assert_eq!(uri(&"x".repeat(URI)).len(), URI);
+    }
+
+    /// DEC-20: the words of `data.kind`, but for the denials, which say what was told.
+    #[test]
+    fn the_words_are_those_of_the_errors() {
+        let errors = [
+            ReadError::NotFound,
+            ReadError::InvalidUri,
+            ReadError::Failed,
+            ReadError::SizeExceeded { limit: 1, size: None },
+            ReadError::Timeout { after: 1 },
+            ReadError::RateLimited { retry_after: 1 },
+            ReadError::InputRequired,
+            ReadError::InputDeclined,
+        ];
+        for error in errors {
+            assert_eq!(error.kind(), Some(Verdict::from(&error).as_str()));
+        }
+        for (index, verdict) in Verdict::ALL.iter().enumerate() {
+            assert_eq!(verdict.index(), index);
+        }
+    }
+}
