@@ -2,7 +2,7 @@
 //!
 //! Law: a label has one of a few words that stand in this library; no URI, no identity, no name that a client chose.
 
-use super::Engine;
+use super::{CacheCounts, Engine};
 use crate::connection::Peer;
 use crate::guard::Verdict;
 use crate::hub::Counts;
@@ -73,7 +73,12 @@ impl Metrics {
     }
 
     /// `waiting` is how many records wait, and how many were dropped.
-    pub(super) fn text(&self, watched: Counts, waiting: Option<(usize, u64)>) -> String {
+    pub(super) fn text(
+        &self,
+        watched: Counts,
+        waiting: Option<(usize, u64)>,
+        cache: Option<CacheCounts>,
+    ) -> String {
         let mut text = Text(String::with_capacity(4_096));
         text.family(
             "mcp_resources_requests_total",
@@ -110,6 +115,9 @@ impl Metrics {
             "URIs that somebody watches.",
             watched.uris as u64,
         );
+        if let Some(cache) = cache {
+            cached(&mut text, cache);
+        }
         if let Some((waiting, dropped)) = waiting {
             text.single(
                 "mcp_resources_audit_waiting",
@@ -164,6 +172,15 @@ impl Drop for Open {
         if let Some(metrics) = self.engine.metrics() {
             metrics.connections[index(self.peer)].fetch_sub(1, Ordering::Relaxed);
         }
+    }
+}
+
+fn cached(text: &mut Text, cache: CacheCounts) {
+    text.single("mcp_resources_cache_entries", "gauge", "Reads that are kept.", cache.entries as u64);
+    text.single("mcp_resources_cache_bytes", "gauge", "Bytes that they take.", cache.bytes as u64);
+    text.family("mcp_resources_cache_reads_total", "counter", "Reads, by what the cache did for them.");
+    for (word, count) in [("hit", cache.hits), ("miss", cache.misses), ("shared", cache.shared)] {
+        text.sample("mcp_resources_cache_reads_total", &[("result", word)], count);
     }
 }
 

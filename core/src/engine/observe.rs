@@ -40,7 +40,7 @@ impl Engine {
     /// client's: the number of series is bounded.
     pub fn metrics_text(&self) -> Option<String> {
         let waiting = self.records.as_ref().map(super::Records::counts);
-        self.metrics.get().map(|metrics| metrics.text(self.subscriptions(), waiting))
+        self.metrics.get().map(|metrics| metrics.text(self.subscriptions(), waiting, self.cache_counts()))
     }
 }
 

@@ -309,7 +309,8 @@ impl Builder {
             value: error.to_string(),
             expected: "a thread for it".into(),
         })?;
-        let shared = Shared::new(engine, Handlers::new(self.calls), self.diagnose, (self.watch, self.redact, audit));
+        let shared =
+            Shared::new(engine, Handlers::new(self.calls), self.diagnose, (self.watch, self.redact, audit));
         shared.apply(self.changes)?;
         Ok(ResourceServer::from(shared))
     }

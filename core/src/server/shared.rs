@@ -125,6 +125,8 @@ impl Shared {
             redact(own.as_deref().unwrap_or(uri), entry)
         });
         Ok(Answer::Contents(ReadResult { contents: each.collect::<Result<_, _>>()?, cache }))
+    }
+
     /// Waits until all that is recorded is where it is to be; not for long.
     pub(super) fn flush_audit(&self) {
         if let Some(audit) = &self.audit {
