@@ -1,6 +1,7 @@
 //! Content types: what the client takes (R-163, DEC-05) and what it sent.
 
 use super::head::{EVENT_STREAM, Head, JSON};
+use crate::connection::Field;
 
 /// What the client takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +13,14 @@ pub(super) struct Accept {
 impl Accept {
     /// No header is everything; a header that cannot be read is nothing.
     pub(super) fn of(head: &Head<'_>) -> Self {
-        let mut values = head.all("accept").peekable();
-        if values.peek().is_none() {
-            return Self { json: true, events: true };
+        let everything = Self { json: true, events: true };
+        match head.field("accept") {
+            Field::Absent => return everything,
+            // What clients of the protocol send.
+            Field::Once(b"application/json, text/event-stream") => return everything,
+            _ => {}
         }
+        let values = head.all("accept");
         let ranges: Vec<_> = values
             .filter_map(|value| std::str::from_utf8(value).ok())
             .flat_map(|value| value.split(','))

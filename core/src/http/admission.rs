@@ -132,10 +132,7 @@ impl Gate {
         let token = self.words.as_ref().map(|words| words.token(head)).transpose()?;
         let accept = Accept::of(head);
         let refused = self.check_media(head, verb, accept).err();
-        let last_event_id = match head.field("last-event-id") {
-            Field::Once(value) => String::from_utf8(value.to_vec()).ok(),
-            _ => None,
-        };
+        let last_event_id = text(head.field("last-event-id")).map(str::to_owned);
         let call = Call {
             verb,
             accept,
@@ -170,12 +167,8 @@ impl Gate {
     /// Returns the origin, where its page may see the answer.
     fn check_origin(&self, head: &Head<'_>) -> Result<Option<String>, Response> {
         let refuse = |message| Err(Response::error(403, INVALID_REQUEST, message));
-        let text = |field: Field<'_>| match field {
-            Field::Once(value) => String::from_utf8(value.to_vec()).ok(),
-            _ => None,
-        };
         let host = text(head.field("host")).unwrap_or_default();
-        if !self.rules.hosts.accept(&host) {
+        if !self.rules.hosts.accept(host) {
             return refuse("Host not allowed");
         }
         let field = head.field("origin");
@@ -184,7 +177,7 @@ impl Gate {
         }
         match text(field).filter(|origin| self.rules.origins.accept(origin)) {
             None => refuse("Origin not allowed"),
-            Some(origin) => Ok(Some(origin).filter(|origin| self.rules.cors && is_origin(origin))),
+            Some(origin) => Ok((self.rules.cors && is_origin(origin)).then(|| origin.to_owned())),
         }
     }
 
@@ -233,13 +226,8 @@ impl Gate {
 
     ///
     fn check_verb(&self, head: &Head<'_>) -> Result<Verb, Response> {
-        let names_modern = match head.field("mcp-protocol-version") {
-            Field::Once(value) => std::str::from_utf8(value)
-                .ok()
-                .and_then(Revision::parse)
-                .is_some_and(|revision| revision.is_modern()),
-            _ => false,
-        };
+        let revision = text(head.field("mcp-protocol-version")).and_then(Revision::parse);
+        let names_modern = revision.is_some_and(Revision::is_modern);
         let sessions = self.sessions && !names_modern;
         match head.verb {
             "POST" => Ok(Verb::Post),
@@ -266,8 +254,7 @@ impl Gate {
             }
         }
         // What is refused here because of the header is refused in the body too: they must be equal.
-        let listens = matches!(head.field("mcp-method"), Field::Once(value)
-            if std::str::from_utf8(value).is_ok_and(|method| Method::parse(method) == Some(Method::Listen)));
+        let listens = text(head.field("mcp-method")).and_then(Method::parse) == Some(Method::Listen);
         let enough = match verb {
             Verb::Post => accept.json && (accept.events || !listens),
             Verb::Get | Verb::Connect => accept.events,
@@ -373,6 +360,13 @@ impl From<Field<'_>> for Header {
             Field::Once(value) => Self::Once(value.into()),
             Field::Repeated => Self::Repeated,
         }
+    }
+}
+
+fn text(field: Field<'_>) -> Option<&str> {
+    match field {
+        Field::Once(value) => std::str::from_utf8(value).ok(),
+        Field::Absent | Field::Repeated => None,
     }
 }
 

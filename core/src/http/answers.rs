@@ -65,7 +65,7 @@ impl State {
     ) -> Result<AskId, AskError> {
         let carries = |stream: &Stream| stream.takes_events() && !stream.is_over();
         let mut candidates = [Some(seat.stream), self.newest_notices()].into_iter().flatten();
-        let number = candidates.find(|number| self.streams.get(number).is_some_and(carries));
+        let number = candidates.find(|number| self.streams.get(number).is_some_and(|stream| carries(stream)));
         let number = number.ok_or(AskError::NotSupported)?;
         let mut message = Vec::new();
         let ask = self.connection.ask(method, params, now, &mut message)?;

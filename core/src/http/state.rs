@@ -16,6 +16,9 @@ use crate::now::{Millis, Now};
 use std::collections::{BTreeMap, HashMap};
 use std::task::Waker;
 
+/// How many bytes most answers take, so that they are written without growing.
+const USUAL_ANSWER: usize = 512;
+
 /// Names a stream of a channel and one reader of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seat {
@@ -29,7 +32,8 @@ pub(super) struct State {
     pub(super) is_session: bool,
     /// Whether the hub may have something for it.
     hears: bool,
-    pub(super) streams: BTreeMap<u64, Stream>,
+    /// Boxed: a map keeps room for several, and most channels have one.
+    pub(super) streams: BTreeMap<u64, Box<Stream>>,
     next_stream: u64,
     next_reader: u64,
     /// Where the answer to a request of the author's belongs.
@@ -81,7 +85,7 @@ impl State {
         out: &mut Vec<u8>,
     ) -> Taken<'m> {
         self.touched = now.tick;
-        let mut lines = Vec::new();
+        let mut lines = Vec::with_capacity(USUAL_ANSWER);
         // Another request may have ended the session meanwhile.
         let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
         let arrival = Arrival { message, principal: &whose.principal, mirror: Some(mirror) };
@@ -212,8 +216,8 @@ impl State {
     /// How many streams are kept for later, or are open for notifications: what
     /// [`Limits::streams`](crate::limits::Limits::streams) bounds.
     fn kept(&self) -> usize {
-        let is_kept = |stream: &&Stream| stream.tells() || stream.reader().is_none();
-        self.streams.values().filter(is_kept).count()
+        let is_kept = |stream: &Stream| stream.tells() || stream.reader().is_none();
+        self.streams.values().filter(|stream| is_kept(stream)).count()
     }
 
     /// Lets go of streams that nobody reads and nothing is added to, oldest first, until there are `most`.
@@ -256,7 +260,7 @@ impl State {
         self.hears |= policy.purpose != Purpose::Answer;
         let mut stream = Stream::new(policy, now);
         stream.attach(seat.reader, call.origin.clone(), now);
-        self.streams.insert(seat.stream, stream);
+        self.streams.insert(seat.stream, Box::new(stream));
         seat
     }
 
@@ -379,6 +383,7 @@ pub(super) fn each(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
 
+/// Whether there is more than one line: no line holds a raw line end.
 fn several(lines: &[u8]) -> bool {
-    each(lines).nth(1).is_some()
+    memchr::memchr(b'\n', lines).is_some_and(|end| end + 1 < lines.len())
 }

@@ -18,7 +18,8 @@ pub(super) enum NoBody {
     Broken,
 }
 
-/// Reads the whole body. One that came with the head is not copied, and needs no timer.
+/// Reads the whole body. One that came with the head is not copied, and needs no timer: hyper hands it over in the turn
+/// after it was first asked.
 pub(super) async fn collect<B>(body: B, limit: usize, patience: Duration) -> Result<Bytes, NoBody>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -27,13 +28,32 @@ where
     if body.body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    if let Some(done) = body.at_once().await {
-        return done;
+    for _ in 0..2 {
+        if let Some(done) = body.at_once().await {
+            return done;
+        }
+        if !body.whole.is_empty() {
+            break;
+        }
+        next_turn().await;
     }
     match either(body.rest(), tokio::time::sleep(patience)).await {
         Either::First(done) => done,
         Either::Second(()) => Err(NoBody::Late),
     }
+}
+
+/// Lets the task's other half work: whoever wants to be polled again is, at once.
+async fn next_turn() {
+    let mut is_next = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut is_next, true) {
+            return std::task::Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+    .await;
 }
 
 struct Collecting<B> {

@@ -81,12 +81,9 @@ impl Connections {
         tokio::spawn(async move {
             let _place = place;
             #[cfg(feature = "tls")]
-            if let Some(tls) = &server.tls {
-                let patience = Duration::from_millis(limits_of(&server).head_timeout);
-                if let Ok(Ok(socket)) = timeout(patience, tls.accept(socket)).await {
-                    connection(&builder, server.clone(), socket).await;
-                }
-                return;
+            if server.tls.is_some() {
+                // On the heap: the state of a handshake must not cost every plain connection its memory.
+                return Box::pin(encrypted(builder, server, socket)).await;
             }
             connection(&builder, server, socket).await;
         });
@@ -94,8 +91,12 @@ impl Connections {
 }
 
 #[cfg(feature = "tls")]
-fn limits_of(server: &HttpServer) -> &crate::limits::Limits {
-    server.endpoint.engine().limits()
+async fn encrypted(builder: http1::Builder, server: Arc<HttpServer>, socket: TcpStream) {
+    let Some(tls) = server.tls.clone() else { return };
+    let patience = Duration::from_millis(server.endpoint.engine().limits().head_timeout);
+    if let Ok(Ok(socket)) = timeout(patience, tls.accept(socket)).await {
+        connection(&builder, server, socket).await;
+    }
 }
 
 /// Serves one connection until it ends, the server drains and it is idle, or everything is over.

@@ -112,8 +112,8 @@ impl HttpServer {
         // Made first: if a handler panics through, the client is told that it is over.
         let writer = exchange.map(|exchange| (Writer::new(self.clone(), exchange.clone()), exchange));
         self.after(turn, writer.as_ref().map(|(_, exchange)| exchange));
-        self.look();
         let Some((mut writer, _)) = writer else { return whole(head, out) };
+        self.look();
         let head = match head {
             Some(head) => Some(head),
             None => poll_fn(|context| writer.poll(context, &mut out)).await,
