@@ -107,6 +107,7 @@ check-python: setup
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
+	$(BIN)/mypy tests/bench/report
 	$(BIN)/python -m mypy.stubtest --concise mcp_resources._core
 	$(call step,The project's own checks)
 	$(BIN)/python tests/checks --self-test
@@ -125,8 +126,8 @@ check-perf: setup ## the instructions of the hot paths against their budget (nee
 	$(call step,Instructions of the hot paths)
 	@$(BIN)/python tests/checks/instructions.py
 
-bench: ## measure our servers beside the official SDKs
-	tests/bench/run
+bench: ## measure our servers beside the official SDKs (QUICK=1: in some minutes, and roughly)
+	@tests/bench/run
 
 clean: ## remove everything that was built
 	rm -rf target $(VENV) .mypy_cache .pytest_cache .ruff_cache node_modules bindings-node/dist bindings-node/binding.d.ts \

@@ -1,7 +1,7 @@
 //! M1: one message through the engine and its answer back, without a transport.
 #![expect(clippy::expect_used, reason = "a benchmark stops at its own mistakes")]
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mcp_resources::catalog::{Edit, Source};
 use mcp_resources::connection::{Answer, Arrival, Connection, Contents, Event, Peer};
 use mcp_resources::engine::{Engine, Options, ServerInfo};
@@ -12,6 +12,8 @@ use std::hint::black_box;
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}}"#;
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
+
+const MIB: usize = 1 << 20;
 
 fn connection(items: usize) -> Connection {
     let info = ServerInfo { name: "bench".into(), version: "1".into(), ..ServerInfo::default() };
@@ -74,5 +76,36 @@ fn engine(c: &mut Criterion) {
     measure(c, "engine/modern/discover", &modern("server/discover", ""), 0);
 }
 
-criterion_group!(benches, engine);
+/// M1 and W3: 1 MiB of contents from the handler's answer into the buffer.
+fn large(c: &mut Criterion) {
+    let message = format!(
+        r#"{{"jsonrpc":"2.0","id":12345,"method":"resources/read","params":{{"uri":"bench://item/12345",{META}}}}}"#
+    );
+    let text = "resource contents 1\n".repeat(MIB / 20 + 1);
+    let blob: Vec<u8> = (0..MIB).map(|at| (at.wrapping_mul(167) + 13).to_le_bytes()[0]).collect();
+    let kinds = [("text", Contents::text(&text[..MIB])), ("blob", Contents::blob(&blob))];
+    let mut group = c.benchmark_group("engine/modern/read");
+    group.throughput(Throughput::Bytes(MIB as u64));
+    for (name, contents) in kinds {
+        let mut connection = connection(0);
+        let principal = Principal::local();
+        let mut out = Vec::with_capacity(2 * MIB);
+        group.bench_function(format!("1 MiB {name}"), |b| {
+            b.iter(|| {
+                out.clear();
+                let arrival = Arrival { message: message.as_bytes(), principal: &principal, mirror: None };
+                let outcome = connection.message(arrival, Now::default(), &mut out);
+                for event in outcome.events {
+                    if let Event::Read(read) = event {
+                        let answer = Answer::Contents(black_box(contents.clone()).into());
+                        connection.respond(read.token, answer, Now::default(), &mut out);
+                    }
+                }
+                assert!(out.len() > MIB);
+            });
+        });
+    }
+}
+
+criterion_group!(benches, engine, large);
 criterion_main!(benches);

@@ -35,4 +35,5 @@ server.batch(() => {
   }
 });
 
-await server.run();
+const [mode, port] = process.argv.slice(2);
+await server.run(mode === '--http' ? { http: { port: Number(port) } } : {});

@@ -4,14 +4,14 @@ import os
 import sys
 from pathlib import Path
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 
 TEXT = (Path(__file__).parent / "static.txt").read_text()
 LARGE = 1 << 20
 LARGE_TEXT = ("resource contents 1\n" * (LARGE // 20 + 1))[:LARGE]
 LARGE_BLOB = bytes((at * 167 + 13) % 256 for at in range(LARGE))
 
-server = MCPServer("bench")
+server = MCPServer("bench", log_level="WARNING")
 
 
 @server.resource("bench://static", mime_type="text/plain")
@@ -37,6 +37,17 @@ def text1m() -> str:
 @server.resource("bench://blob1m", mime_type="application/octet-stream")
 def blob1m() -> bytes:
     return LARGE_BLOB
+
+
+@server.resource("bench://sub/{n}", mime_type="text/plain")
+def sub(n: str) -> str:
+    return n
+
+
+@server.resource("bench://touch/{n}", mime_type="text/plain")
+async def touch(n: str, ctx: Context) -> str:
+    await ctx.notify_resource_updated(f"bench://sub/{n}")
+    return "ok"
 
 
 def listed(number: int) -> None:

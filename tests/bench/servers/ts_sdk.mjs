@@ -1,7 +1,9 @@
 // The fixture of the benchmark on the official TypeScript SDK (`@modelcontextprotocol/server`), as its documentation
 // would have it written. Copied beside its installation before it is run.
 import { readFileSync } from 'node:fs';
-import { McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
+import { createServer } from 'node:http';
+import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler, McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
 const TEXT = readFileSync(new URL('static.txt', import.meta.url), 'utf8');
@@ -10,8 +12,15 @@ const LARGE_TEXT = 'resource contents 1\n'.repeat(LARGE / 20 + 1).slice(0, LARGE
 const LARGE_BLOB = Buffer.from(Uint8Array.from({ length: LARGE }, (_, at) => (at * 167 + 13) % 256));
 const PLAIN = { mimeType: 'text/plain' };
 
-function make() {
-  const server = new McpServer({ name: 'bench', version: '1.0.0' });
+/** Tells whoever listens to this resource; over HTTP the handler below does. */
+let updated = (server, uri) => server.server.sendResourceUpdated({ uri });
+
+/** Called for each connection over stdio, and for each request over HTTP. */
+function make({ era }) {
+  const server = new McpServer(
+    { name: 'bench', version: '1.0.0' },
+    { capabilities: { resources: { subscribe: true } } },
+  );
   const text = (uri, text) => ({ contents: [{ uri: uri.href, mimeType: 'text/plain', text }] });
   server.registerResource('static', 'bench://static', PLAIN, (uri) => text(uri, TEXT));
   const item = new ResourceTemplate('bench://item/{id}', { list: undefined });
@@ -23,6 +32,18 @@ function make() {
   server.registerResource('blob1m', 'bench://blob1m', octets, (uri) => ({
     contents: [{ uri: uri.href, ...octets, blob: LARGE_BLOB.toString('base64') }],
   }));
+  const watched = new Set();
+  server.server.setRequestHandler('resources/subscribe', ({ params }) => {
+    watched.add(params.uri);
+    return {};
+  });
+  const sub = new ResourceTemplate('bench://sub/{n}', { list: undefined });
+  server.registerResource('sub', sub, PLAIN, (uri, { n }) => text(uri, n));
+  const touch = new ResourceTemplate('bench://touch/{n}', { list: undefined });
+  server.registerResource('touch', touch, PLAIN, async (uri, { n }) => {
+    if (era === 'modern' || watched.has(`bench://sub/${n}`)) await updated(server, `bench://sub/${n}`);
+    return text(uri, 'ok');
+  });
   for (let number = 0; number < Number(process.env.STATIC ?? 1000); number += 1) {
     server.registerResource(`r-${number}`, `bench://r/${number}`, PLAIN, (uri) => text(uri, `resource ${number}`));
   }
@@ -33,4 +54,15 @@ function make() {
   return server;
 }
 
-serveStdio(make);
+const [mode, port] = process.argv.slice(2);
+if (mode === '--http') {
+  const handler = createMcpHandler(make, { maxSubscriptions: 20_000 });
+  updated = (_, uri) => handler.notify.resourceUpdated(uri);
+  const [hostAllowed, originAllowed] = [localhostHostValidation(), localhostOriginValidation()];
+  const answer = toNodeHandler(handler);
+  createServer((request, response) => {
+    if (hostAllowed(request, response) && originAllowed(request, response)) answer(request, response);
+  }).listen(Number(port), '127.0.0.1');
+} else {
+  serveStdio(make);
+}

@@ -64,6 +64,21 @@ pub(crate) fn read(out: &mut Vec<u8>, id: u64, uri: &str, modern: bool) -> std::
     Ok(())
 }
 
+/// Appends a `resources/list`, from a cursor on.
+pub(crate) fn list(out: &mut Vec<u8>, id: u64, cursor: Option<&str>, modern: bool) -> std::io::Result<()> {
+    write!(out, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"resources/list\",\"params\":{{")?;
+    if let Some(cursor) = cursor {
+        out.extend_from_slice(b"\"cursor\":");
+        serde_json::to_writer(&mut *out, cursor)?;
+        out.extend_from_slice(if modern { b"," } else { b"" });
+    }
+    if modern {
+        out.extend_from_slice(META);
+    }
+    out.extend_from_slice(b"}}\n");
+    Ok(())
+}
+
 /// A message of the server's.
 #[derive(Deserialize)]
 pub(crate) struct Answer<'a> {
@@ -79,6 +94,20 @@ pub(crate) struct Answer<'a> {
 struct ReadResult<'a> {
     #[serde(borrow, default)]
     contents: Vec<Contents<'a>>,
+    #[serde(borrow, default)]
+    resources: Vec<Listed<'a>>,
+    #[serde(borrow, default, rename = "nextCursor")]
+    next_cursor: Option<Cow<'a, str>>,
+}
+
+/// The entries of a page, and the cursor of the next.
+pub(crate) type Page<'p, 'a> = (&'p [Listed<'a>], Option<&'p str>);
+
+/// One entry of a list.
+#[derive(Deserialize)]
+pub(crate) struct Listed<'a> {
+    #[serde(borrow)]
+    pub(crate) uri: Cow<'a, str>,
 }
 
 /// One entry of the contents.
@@ -94,6 +123,15 @@ impl<'a> Answer<'a> {
     /// Takes one line apart.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Box<dyn Error>> {
         serde_json::from_slice(line).map_err(|error| format!("{error} in {}", shown(line)).into())
+    }
+
+    /// A page of a list, and the cursor of the next; an error of the server's is an error.
+    pub(crate) fn page(&self) -> Result<Page<'_, 'a>, Box<dyn Error>> {
+        if let Some(error) = self.error {
+            return Err(format!("the server answered {error}").into());
+        }
+        let result = self.result.as_ref().ok_or("an answer without a result")?;
+        Ok((&result.resources, result.next_cursor.as_deref()))
     }
 
     /// The one entry of the contents; an error of the server's is an error.

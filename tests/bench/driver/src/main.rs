@@ -1,23 +1,28 @@
-//! Measures servers side by side over stdio and HTTP: spawns each on this process's one core, keeps requests outstanding,
-//! checks the content of every answer, and writes a table of medians, spreads and ratios.
+//! Measures servers side by side over stdio and HTTP: starts each on this process's one core, keeps requests outstanding,
+//! checks the content of every answer, and writes every round as JSON. `../../report` makes the tables of it.
 //!
 //! Law: knows the fixture (`../README.md`) and the wire, never a server's insides. Bounded in requests and in time.
 
 mod client;
+mod figures;
 mod http;
 mod measure;
 mod options;
 mod process;
-mod report;
+mod progress;
+mod records;
 mod servers;
-mod stats;
+mod start;
 mod updates;
+mod walk;
 mod workload;
 
-use measure::{Figures, Setting};
+use figures::Figures;
+use measure::Setting;
 use options::{Options, Task};
-use report::Row;
-use servers::Contestant;
+use progress::Progress;
+use records::{Records, Row};
+use servers::{Contestant, Launcher};
 use std::error::Error;
 use std::process::ExitCode;
 use workload::Workload;
@@ -34,54 +39,73 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Box<dyn Error>> {
     let options = Options::from_args()?;
-    let mut report = report::Report::new(&options);
+    let plan: Vec<(Task, Vec<Row>)> =
+        options.tasks.iter().map(|task| (*task, rows(*task, &options))).collect();
+    let measured = plan.iter().flat_map(|(_, rows)| rows).filter(|row| row.missing.is_none()).count();
+    let mut progress = Progress::new(measured * options.rounds);
+    let mut records = Records::new(&options)?;
+    let mut launcher = Launcher::new(&options);
     process::pin_to_one_core()?;
-    for task in &options.tasks {
-        report.table(*task, &rounds(*task, &options));
-    }
-    let text = report.finish();
-    print!("{text}");
-    if let Some(path) = &options.output {
-        std::fs::write(path, &text)?;
-    }
-    Ok(())
-}
-
-/// All rounds of one workload, interleaved: each server once, then each again.
-fn rounds(task: Task, options: &Options) -> Vec<Row> {
-    let name = task.workload.name();
-    let contestants = options.servers.iter().filter(|name| servers::takes_part(name, task.workload));
-    let mut rows: Vec<Row> = contestants.map(|name| Row::new(name)).collect();
-    for round in 1..=options.rounds {
-        eprintln!("{name}: round {round} of {}", options.rounds);
-        for row in rows.iter_mut().filter(|row| row.missing.is_none()) {
-            match one(task, &Contestant::named(&row.server), options) {
-                Ok(figures) => row.figures.push(figures),
-                Err(error) => {
-                    eprintln!("{name}: {}: {error}", row.server);
-                    row.missing = Some(error.to_string());
+    for (task, mut rows) in plan {
+        for round in 1..=options.rounds {
+            for row in &mut rows {
+                if row.missing.is_some() {
+                    continue;
+                }
+                progress.step(&format!(
+                    "{} {}, round {round} of {}",
+                    task.name(),
+                    row.contestant,
+                    options.rounds
+                ));
+                match one(task, &row.contestant, &mut launcher, &options) {
+                    Ok(figures) => row.rounds.push(figures),
+                    Err(error) => {
+                        progress.note(&format!("{} {}: {error}", task.name(), row.contestant));
+                        row.missing = Some(error.to_string());
+                        progress.skip(options.rounds - round);
+                    }
                 }
             }
         }
+        records.add(task, rows)?;
     }
-    rows
+    progress.finish();
+    Ok(())
 }
 
-fn one(task: Task, contestant: &Contestant, options: &Options) -> Result<Figures, Box<dyn Error>> {
-    let command = options.serve.replace("NAME", &contestant.name);
+/// Who takes part in a workload, and who cannot, with the reason.
+fn rows(task: Task, options: &Options) -> Vec<Row> {
+    let taking_part = servers::contestants(task.workload, task.modern);
+    let chosen = taking_part
+        .into_iter()
+        .filter(|one| options.servers.is_empty() || options.servers.iter().any(|name| *name == one.name));
+    chosen.map(|one| Row::new(one, task)).collect()
+}
+
+fn one(
+    task: Task,
+    contestant: &Contestant,
+    launcher: &mut Launcher,
+    options: &Options,
+) -> Result<Figures, Box<dyn Error>> {
     let Task { workload, modern } = task;
+    let launch = launcher.launch(contestant, workload)?;
     let setting = Setting {
-        workload,
+        read: workload.read_by(contestant),
         modern,
-        constant: contestant.constant,
-        warm: workload.warm(contestant.warm, options.quick),
+        in_flight: workload.in_flight(),
+        warm: workload.warm(contestant.warm(), options.quick),
         requests: options.requests.unwrap_or_else(|| workload.requests(options.quick)),
-        time: options.time,
+        time: workload.time(options.time),
     };
     match workload {
-        Workload::Updates => updates::measure(&command.replace("TRANSPORT", "--stdio"), &setting),
-        Workload::Subscribers | Workload::Listeners => http::measure_listeners(&command, &setting),
-        _ if workload.is_http() => http::measure_load(&command, &setting),
-        _ => measure::measure(&command.replace("TRANSPORT", "--stdio"), &setting),
+        Workload::List(listed) => walk::measure(&launch, listed, &setting),
+        Workload::Updates => updates::measure(&launch, &setting),
+        Workload::Subscribers | Workload::Listeners => http::measure_listeners(&launch, &setting),
+        Workload::Http(_) => http::measure_load(&launch, &setting),
+        Workload::Open(rate) => http::measure_open(&launch, rate, &setting),
+        Workload::Start => start::measure(&launch, contestant, &setting),
+        _ => measure::measure(&launch, &setting),
     }
 }

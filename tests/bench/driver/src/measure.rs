@@ -1,18 +1,20 @@
 //! One measurement: one server, one workload.
 
 use crate::client::{self, Answer};
-use crate::process::Server;
-use crate::workload::Workload;
+use crate::figures::{Figures, mib};
+use crate::process::{Launch, Server};
+use crate::workload::Read;
 use std::error::Error;
 use std::time::{Duration, Instant};
 
 /// What to measure.
 pub(crate) struct Setting {
-    pub(crate) workload: Workload,
+    /// What each request reads.
+    pub(crate) read: Read,
     /// Requests of 2026-07-28.
     pub(crate) modern: bool,
-    /// The server answers the static text whatever is read.
-    pub(crate) constant: bool,
+    /// Requests that are outstanding at once.
+    pub(crate) in_flight: u64,
     /// Requests before counting.
     pub(crate) warm: u64,
     /// Most requests that count.
@@ -21,54 +23,21 @@ pub(crate) struct Setting {
     pub(crate) time: Duration,
 }
 
-/// What came out, per request.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Figures {
-    /// Median time from the request to its answer, in µs; meaningful with one in flight.
-    pub(crate) p50_us: f64,
-    /// The time that one request in a hundred took longer than, in µs.
-    pub(crate) p99_us: f64,
-    /// Answers per second.
-    pub(crate) rate: f64,
-    /// Processor time of the server, in µs; with listeners, for each of them that was told.
-    pub(crate) cpu_us: f64,
-    /// Memory of the server for each listener, in KiB.
-    pub(crate) listener_kib: f64,
-    /// Time until the last listener was told, in ms.
-    pub(crate) fan_out_ms: f64,
-}
-
-impl Figures {
-    /// Of `done` requests that took `wall`, and the server `cpu` nanoseconds.
-    pub(crate) fn of_requests(mut latencies: Vec<u64>, done: u64, wall: Duration, cpu: u64) -> Self {
-        latencies.sort_unstable();
-        let at = |part: usize| latencies.get(latencies.len() * part / 100).copied().unwrap_or_default();
-        Self {
-            p50_us: micros(at(50)),
-            p99_us: micros(at(99)),
-            rate: 1.0 / per(wall.as_secs_f64(), done),
-            cpu_us: per(micros(cpu), done),
-            ..Self::default()
-        }
-    }
-}
+/// Longest time of warming up: a server that takes long for each request gets fewer.
+pub(crate) const WARM: Duration = Duration::from_secs(3);
 
 /// Starts the server, warms it up and measures it.
-pub(crate) fn measure(command: &str, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
-    let mut run = Run::new(Server::start(command)?, setting);
+pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
+    let mut run = Run::new(Server::start(launch, None)?, setting);
     if !setting.modern {
         run.handshake()?;
     }
-    run.pump(setting.warm, Duration::from_secs(30))?;
-    run.latencies.clear();
-    let (cpu, start) = (run.server.cpu_ns()?, Instant::now());
-    let done = run.pump(setting.requests, setting.time)?;
-    let (cpu, wall) = (run.server.cpu_ns()? - cpu, start.elapsed());
-    Ok(Figures::of_requests(run.latencies, done, wall, cpu))
+    run.measure()
 }
 
-struct Run<'a> {
-    server: Server,
+/// A server over stdio, and what is outstanding.
+pub(crate) struct Run<'a> {
+    pub(crate) server: Server,
     setting: &'a Setting,
     next: u64,
     outgoing: Vec<u8>,
@@ -79,7 +48,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(server: Server, setting: &'a Setting) -> Self {
+    pub(crate) fn new(server: Server, setting: &'a Setting) -> Self {
         Self {
             server,
             setting,
@@ -92,7 +61,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn handshake(&mut self) -> Result<(), Box<dyn Error>> {
+    /// Opens a legacy session.
+    pub(crate) fn handshake(&mut self) -> Result<(), Box<dyn Error>> {
         self.server.write(client::INITIALIZE)?;
         while !self.receive()? {}
         let answer = Answer::parse(self.incoming.trim_ascii_end())?;
@@ -103,14 +73,34 @@ impl<'a> Run<'a> {
         Ok(self.server.write(client::INITIALIZED)?)
     }
 
+    /// Waits for whatever the process says first.
+    pub(crate) fn first_line(&mut self) -> Result<(), Box<dyn Error>> {
+        while !self.receive()? {}
+        Ok(())
+    }
+
+    /// Warms the server up, and measures it.
+    pub(crate) fn measure(&mut self) -> Result<Figures, Box<dyn Error>> {
+        self.pump(self.setting.warm, WARM)?;
+        self.latencies.clear();
+        let (cpu, start) = (self.server.cpu_ns()?, Instant::now());
+        let done = self.pump(self.setting.requests, self.setting.time)?;
+        let (cpu, wall) = (self.server.cpu_ns()? - cpu, start.elapsed());
+        let figures = Figures::of_requests(std::mem::take(&mut self.latencies), done, wall, cpu);
+        let Some(bytes) = self.setting.read.large() else { return Ok(figures) };
+        // Of the waiting alone: checking what came takes the driver longer.
+        let rate = mib(u64::try_from(bytes)?) * 1_000_000.0 / figures.get("p50_us");
+        Ok(figures.with("mib_s", rate))
+    }
+
     /// Keeps the window full until `count` requests are answered or `time` has passed; returns how many were.
     ///
     /// Every answer makes room for one request, which is written at once and by itself, as clients do.
-    fn pump(&mut self, count: u64, time: Duration) -> Result<u64, Box<dyn Error>> {
+    pub(crate) fn pump(&mut self, count: u64, time: Duration) -> Result<u64, Box<dyn Error>> {
         let (first, end) = (self.next, self.next + count);
         let start = Instant::now();
         let mut waiting = 0;
-        while waiting < self.setting.workload.in_flight().min(count) {
+        while waiting < self.setting.in_flight.min(count) {
             self.send()?;
             waiting += 1;
         }
@@ -118,7 +108,7 @@ impl<'a> Run<'a> {
             if !self.receive()? {
                 continue;
             }
-            if self.setting.workload.in_flight() == 1 {
+            if self.setting.in_flight == 1 {
                 self.latencies.push(u64::try_from(self.sent_at.elapsed().as_nanos())?);
             }
             let lines = std::mem::take(&mut self.incoming);
@@ -138,12 +128,7 @@ impl<'a> Run<'a> {
 
     fn send(&mut self) -> Result<(), Box<dyn Error>> {
         self.outgoing.clear();
-        client::read(
-            &mut self.outgoing,
-            self.next,
-            &self.setting.workload.uri(self.next),
-            self.setting.modern,
-        )?;
+        client::read(&mut self.outgoing, self.next, &self.setting.read.uri(self.next), self.setting.modern)?;
         self.next += 1;
         self.sent_at = Instant::now();
         Ok(self.server.write(&self.outgoing)?)
@@ -159,8 +144,7 @@ impl<'a> Run<'a> {
     fn check(&self, line: &[u8], first: u64) -> Result<(), Box<dyn Error>> {
         let answer = Answer::parse(line)?;
         let id = answer.id.filter(|id| (first..self.next).contains(id)).ok_or("an answer to nothing")?;
-        let workload = if self.setting.constant { Workload::Static } else { self.setting.workload };
-        if workload.accepts(id, answer.contents()?) {
+        if self.setting.read.accepts(id, answer.contents()?) {
             return Ok(());
         }
         Err(format!("wrong contents for request {id}: {}", client::shown(line)).into())
@@ -185,14 +169,4 @@ impl<'a> Iterator for Lines<'a> {
         self.0 = &self.0[end + 1..];
         Some(Ok(line))
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "figures of a table")]
-pub(crate) fn micros(ns: u64) -> f64 {
-    ns as f64 / 1_000.0
-}
-
-#[expect(clippy::cast_precision_loss, reason = "figures of a table")]
-pub(crate) fn per(value: f64, count: u64) -> f64 {
-    value / count.max(1) as f64
 }

@@ -6,16 +6,21 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const USAGE: &str = "usage: bench-driver [--serve COMMAND] [--servers A,B] [--workloads W1,W2] [--rounds N]
-    [--requests N] [--seconds S] [--quick] [--output FILE]
-COMMAND starts a server; NAME in it stands for the server's name, TRANSPORT for --stdio or --http PORT.
-A workload is read in a legacy session; with /modern after its name, under 2026-07-28.";
+const USAGE: &str = "usage: bench-driver [--serve PROGRAM] [--servers A,B] [--workloads W1,W2] [--rounds N]
+    [--requests N] [--seconds S] [--quick] [--output FILE] [--log FILE]
+PROGRAM NAME --print TRANSPORT prints the command that starts a server. A workload is read in a legacy session; with
+/modern after its name, under 2026-07-28. The rounds go to FILE as JSON, one workload on each line.";
+
+/// The workloads of a whole run, in the order of the tables.
+const USUAL: &str = "W1,W1/modern,W2,W2/modern,W3-text,W3-blob,W4-1000,W4-100000,W5-1,W5-100,W5-1000,W5-10000,\
+W6-one,W6-one/modern,W6-many,W6-many/modern,W7-8,W7-8/modern,W7-64,W7-64/modern,W7-open-250/modern,W7-open-5000/modern,\
+W8,W9,W9/modern";
 
 /// What to measure.
 pub(crate) struct Options {
-    /// The command that starts a server; `NAME` and `TRANSPORT` in it are replaced.
+    /// The program that knows how each server is started.
     pub(crate) serve: String,
-    /// The servers, in the order of the table's rows.
+    /// The servers; all if empty.
     pub(crate) servers: Vec<String>,
     /// The tables to make.
     pub(crate) tasks: Vec<Task>,
@@ -27,8 +32,10 @@ pub(crate) struct Options {
     pub(crate) time: Duration,
     /// Fewer requests and less warming up.
     pub(crate) quick: bool,
-    /// Where the tables go, besides standard output.
+    /// Where the rounds go; standard output if nowhere.
     pub(crate) output: Option<PathBuf>,
+    /// Where the servers' standard error goes; this one's if nowhere.
+    pub(crate) log: Option<String>,
 }
 
 /// One table: a workload under one envelope.
@@ -40,13 +47,13 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    fn legacy(workload: Workload) -> Self {
-        Self { workload, modern: false }
-    }
-
     fn parse(name: &str) -> Result<Self, String> {
         let (name, modern) = name.strip_suffix("/modern").map_or((name, false), |name| (name, true));
         Ok(Self { workload: Workload::parse(name)?, modern })
+    }
+
+    pub(crate) fn name(self) -> String {
+        self.workload.name() + if self.modern { "/modern" } else { "" }
     }
 }
 
@@ -54,31 +61,28 @@ impl Options {
     /// Reads the command line of this process.
     pub(crate) fn from_args() -> Result<Self, Box<dyn Error>> {
         let mut options = Self {
-            serve: "tests/bench/serve NAME TRANSPORT".into(),
-            servers: ["floor", "ours-rust", "ours-python", "ours-node", "python-sdk", "ts-sdk"]
-                .map(String::from)
-                .to_vec(),
-            tasks: [Workload::Static, Workload::Item, Workload::AsyncItem].map(Task::legacy).to_vec(),
+            serve: "tests/bench/serve".into(),
+            servers: Vec::new(),
+            tasks: tasks(USUAL)?,
             rounds: 5,
             requests: None,
-            time: Duration::from_secs(4),
+            time: Duration::from_secs(1),
             quick: false,
             output: None,
+            log: None,
         };
         let mut parser = lexopt::Parser::from_env();
         while let Some(argument) = parser.next()? {
             match argument {
                 Long("serve") => options.serve = parser.value()?.string()?,
                 Long("servers") => options.servers = words(&parser.value()?.string()?),
-                Long("workloads") => {
-                    let names = words(&parser.value()?.string()?);
-                    options.tasks = names.iter().map(|name| Task::parse(name)).collect::<Result<_, _>>()?;
-                }
+                Long("workloads") => options.tasks = tasks(&parser.value()?.string()?)?,
                 Long("rounds") => options.rounds = parser.value()?.parse()?,
                 Long("requests") => options.requests = Some(parser.value()?.parse()?),
                 Long("seconds") => options.time = Duration::from_secs_f64(parser.value()?.parse()?),
                 Long("quick") => options.quick = true,
                 Long("output") => options.output = Some(parser.value()?.into()),
+                Long("log") => options.log = Some(parser.value()?.string()?),
                 Long("help") => return Err(USAGE.into()),
                 other => return Err(format!("{}\n{USAGE}", other.unexpected()).into()),
             }
@@ -87,6 +91,23 @@ impl Options {
     }
 }
 
+fn tasks(list: &str) -> Result<Vec<Task>, String> {
+    words(list).iter().map(|name| Task::parse(name)).collect()
+}
+
 fn words(list: &str) -> Vec<String> {
     list.split(',').filter(|word| !word.is_empty()).map(String::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_run_names_every_workload() {
+        let named = tasks(USUAL).unwrap();
+        for workload in Workload::all() {
+            assert!(named.iter().any(|task| task.workload == workload), "{workload:?}");
+        }
+    }
 }

@@ -5,13 +5,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 use std::error::Error;
+use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// Longest life of one server: a measurement that hangs ends with an error.
-const LIFE: Duration = Duration::from_secs(240);
+const LIFE: Duration = Duration::from_secs(120);
 
 /// Keeps this process, and every server that it starts, on the last core it may use.
 pub(crate) fn pin_to_one_core() -> Result<(), Box<dyn Error>> {
@@ -21,6 +22,16 @@ pub(crate) fn pin_to_one_core() -> Result<(), Box<dyn Error>> {
     let mut one = CpuSet::new();
     one.set(last.ok_or("no core to run on")?)?;
     Ok(sched_setaffinity(this, &one)?)
+}
+
+/// How a server is started.
+#[derive(Clone)]
+pub(crate) struct Launch {
+    /// The program and its arguments; `PORT` among them stands for the port.
+    pub(crate) command: Vec<String>,
+    pub(crate) environment: Vec<(&'static str, String)>,
+    /// Where its standard error goes; this process's own if nowhere.
+    pub(crate) log: Option<String>,
 }
 
 /// A running server. It is killed when dropped.
@@ -33,13 +44,20 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server. The shell command must `exec`, so that the process started is the server itself.
-    pub(crate) fn start(command: &str) -> Result<Self, Box<dyn Error>> {
-        let mut child = Command::new("sh")
-            .args(["-c", &format!("exec {command}")])
+    /// Starts a server; `port` is put in where its command has `PORT`.
+    pub(crate) fn start(launch: &Launch, port: Option<u16>) -> Result<Self, Box<dyn Error>> {
+        let port = port.map(|port| port.to_string()).unwrap_or_default();
+        let mut words = launch.command.iter().map(|word| if word == "PORT" { &port } else { word });
+        let errors = match &launch.log {
+            Some(path) => Stdio::from(OpenOptions::new().create(true).append(true).open(path)?),
+            None => Stdio::inherit(),
+        };
+        let mut child = Command::new(words.next().ok_or("no command")?)
+            .args(words)
+            .envs(launch.environment.iter().map(|(name, value)| (*name, value.as_str())))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(errors)
             .spawn()?;
         let pid = Pid::from_raw(i32::try_from(child.id())?);
         let input = child.stdin.take();
@@ -71,8 +89,17 @@ impl Server {
 
     /// The memory that it holds, in bytes.
     pub(crate) fn resident(&self) -> Result<u64, Box<dyn Error>> {
-        let text = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
-        let kib = text.lines().find_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix(" kB"));
+        self.memory("smaps_rollup", "Rss:")
+    }
+
+    /// The most memory that it has held, in bytes.
+    pub(crate) fn peak(&self) -> Result<u64, Box<dyn Error>> {
+        self.memory("status", "VmHWM:")
+    }
+
+    fn memory(&self, file: &str, line: &str) -> Result<u64, Box<dyn Error>> {
+        let text = std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id()))?;
+        let kib = text.lines().find_map(|found| found.strip_prefix(line)?.trim().strip_suffix(" kB"));
         Ok(kib.ok_or("no memory figure")?.trim().parse::<u64>()? * 1_024)
     }
 
@@ -85,7 +112,6 @@ impl Server {
     fn obituary(&mut self) -> String {
         self.input = None;
         match self.child.wait() {
-            Ok(status) if status.code() == Some(3) => "not available".into(),
             Ok(status) => format!("the server ended: {status}"),
             Err(error) => format!("the server ended: {error}"),
         }

@@ -1,36 +1,180 @@
-//! The servers of the comparison: what the driver must know about each.
+//! The servers of the comparison: who takes part in what, who cannot and why, and how each is started.
 
-use crate::workload::Workload;
+use crate::options::Options;
+use crate::process::Launch;
+use crate::workload::{Read, Workload};
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
+use std::process::Command;
 
-/// One server.
+/// A server, and which of its handlers is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Contestant {
     /// Its name, as `../serve` knows it.
-    pub(crate) name: String,
-    /// Requests before counting starts: Python's caches and Node's compiler need some.
-    pub(crate) warm: u64,
-    /// Answers every read with the fixture's static text.
-    pub(crate) constant: bool,
+    pub(crate) name: &'static str,
+    /// Which handler, if not the usual one.
+    pub(crate) handler: Handler,
 }
 
-impl Contestant {
-    /// The server with this name.
-    pub(crate) fn named(name: &str) -> Self {
-        let node = matches!(name, "ours-node" | "ts-sdk");
-        let warm = if node { 10_000 } else { 1_000 };
-        Self { name: name.into(), warm, constant: name.starts_with("floor") }
+/// How the handler that is read was registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handler {
+    /// As the language has it by default; in Python a `def`, in Node a function.
+    Usual,
+    /// Called on the loop itself.
+    Inline,
+    /// An `async` function.
+    Async,
+    /// None: the answer is a constant that the engine holds.
+    Constant,
+}
+
+impl fmt::Display for Contestant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.handler {
+            Handler::Usual => f.write_str(self.name),
+            Handler::Inline => write!(f, "{}, inline", self.name),
+            Handler::Async => write!(f, "{}, async", self.name),
+            Handler::Constant => write!(f, "{}, constant", self.name),
+        }
     }
 }
 
-/// Whether the server's fixture has what the workload reads.
-pub(crate) fn takes_part(name: &str, workload: Workload) -> bool {
-    let ours = name.starts_with("ours-");
-    match workload {
-        Workload::Constant => ours,
-        Workload::Inline | Workload::InlineItem => name == "ours-python",
-        Workload::Blob | Workload::Text => !name.starts_with("floor"),
-        Workload::Static | Workload::Item | Workload::AsyncItem => name != "floor-http",
-        Workload::Http8 | Workload::Http64 => name != "floor",
-        Workload::HttpConstant => ours || name == "floor-http",
-        Workload::Updates | Workload::Subscribers | Workload::Listeners => ours,
+impl Contestant {
+    fn usual(name: &'static str) -> Self {
+        Self { name, handler: Handler::Usual }
+    }
+
+    /// Requests before counting starts: Python's caches and Node's compiler need some.
+    pub(crate) fn warm(&self) -> u64 {
+        if matches!(self.name, "ours-node" | "ts-sdk") { 10_000 } else { 1_000 }
+    }
+
+    /// An interpreter without a server: what the language alone costs.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.name.starts_with("bare-")
+    }
+
+    /// Answers every read with the same text.
+    pub(crate) fn is_floor(&self) -> bool {
+        self.name.starts_with("floor")
+    }
+}
+
+const OURS: [&str; 3] = ["ours-rust", "ours-python", "ours-node"];
+const PEERS: [&str; 4] = ["python-sdk", "fastmcp", "ts-sdk", "rmcp"];
+
+/// Who is in a workload's table, in the order of its rows.
+pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
+    let floor: &[&'static str] = match workload {
+        Workload::Start => &["floor", "bare-python", "bare-node"],
+        Workload::Read(_) => &["floor"],
+        Workload::Http(_) | Workload::Open(_) => &["floor-http"],
+        _ => &[],
+    };
+    let usual = floor.iter().chain(&OURS).map(|name| Contestant::usual(name));
+    let handlers: &[(&'static str, Handler)] = match workload {
+        Workload::Read(Read::Static) => &[
+            ("ours-python", Handler::Inline),
+            ("ours-rust", Handler::Constant),
+            ("ours-python", Handler::Constant),
+            ("ours-node", Handler::Constant),
+        ],
+        Workload::Read(Read::Item) => &[
+            ("ours-python", Handler::Async),
+            ("ours-python", Handler::Inline),
+            ("python-sdk", Handler::Async),
+        ],
+        Workload::Http(_) => &[("ours-rust", Handler::Constant)],
+        _ => &[],
+    };
+    let variants = handlers.iter().map(|(name, handler)| Contestant { name, handler: *handler });
+    // FastMCP stands on the official SDK: it is measured where that says something more.
+    let repeats = modern && !workload.is_http() || matches!(workload, Workload::Template(1 | 100));
+    let peers = PEERS.iter().filter(|name| !(repeats && **name == "fastmcp"));
+    usual.chain(variants).chain(peers.map(|name| Contestant::usual(name))).collect()
+}
+
+/// Why a server has no row of figures.
+pub(crate) fn lacks(contestant: &Contestant, workload: Workload, modern: bool) -> Option<&'static str> {
+    let tells = matches!(workload, Workload::Updates | Workload::Subscribers | Workload::Listeners);
+    match (contestant.name, workload) {
+        ("rmcp", Workload::Template(_)) => Some("has no router: URIs are matched by hand"),
+        ("fastmcp", _) if tells => Some("has no subscriptions"),
+        ("python-sdk", _) if tells && !modern => Some("`MCPServer` has no `resources/subscribe`"),
+        ("python-sdk", Workload::Listeners) => Some("`MCPServer` takes at most 1,024 listeners"),
+        ("ts-sdk", _) if tells && workload.is_http() && !modern => {
+            Some("its HTTP handler serves the legacy era without sessions, so there is no stream to tell")
+        }
+        ("python-sdk" | "fastmcp", Workload::Open(rate)) if rate > 500 => {
+            Some("cannot keep up with the rate")
+        }
+        _ => None,
+    }
+}
+
+/// Knows how to start each server.
+pub(crate) struct Launcher {
+    serve: String,
+    log: Option<String>,
+    known: HashMap<(&'static str, bool), Vec<String>>,
+}
+
+impl Launcher {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self { serve: options.serve.clone(), log: options.log.clone(), known: HashMap::new() }
+    }
+
+    /// How to start a server for a workload: its command, asked of `../serve` once, and its environment.
+    pub(crate) fn launch(
+        &mut self,
+        contestant: &Contestant,
+        workload: Workload,
+    ) -> Result<Launch, Box<dyn Error>> {
+        let key = (contestant.name, workload.is_http());
+        if !self.known.contains_key(&key) {
+            let command = ask(&self.serve, contestant.name, workload.is_http())?;
+            self.known.insert(key, command);
+        }
+        let mut environment = workload.environment();
+        if contestant.is_floor() {
+            environment.push(("ANSWER", workload.floor_answer().into()));
+        }
+        Ok(Launch { command: self.known[&key].clone(), environment, log: self.log.clone() })
+    }
+}
+
+/// The words of the command that starts a server, one on each line; `PORT` stands for the port.
+fn ask(serve: &str, name: &str, http: bool) -> Result<Vec<String>, Box<dyn Error>> {
+    let transport: &[&str] = if http { &["--http", "PORT"] } else { &["--stdio"] };
+    let output = Command::new(serve).args([name, "--print"]).args(transport).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into());
+    }
+    let words: Vec<String> = String::from_utf8(output.stdout)?.lines().map(String::from).collect();
+    if words.is_empty() { Err("no command".into()) } else { Ok(words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cannot_says_why() {
+        let rmcp = Contestant::usual("rmcp");
+        assert!(lacks(&rmcp, Workload::Template(100), false).is_some());
+        assert!(lacks(&rmcp, Workload::Read(Read::Item), false).is_none());
+    }
+
+    #[test]
+    fn every_workload_has_ours_and_nobody_twice() {
+        for workload in Workload::all() {
+            let all = contestants(workload, true);
+            assert!(OURS.iter().all(|name| all.contains(&Contestant::usual(name))));
+            for one in &all {
+                assert_eq!(all.iter().filter(|other| *other == one).count(), 1, "{one} in {workload:?}");
+            }
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! W6: one subscriber of many resources, and one update of each, told over the same pipe.
 
 use crate::client;
-use crate::measure::{Figures, Setting};
-use crate::process::Server;
+use crate::figures::Figures;
+use crate::measure::Setting;
+use crate::process::{Launch, Server};
 use memchr::memmem;
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -11,8 +12,8 @@ const ACKNOWLEDGED: &[u8] = b"notifications/subscriptions/acknowledged";
 const UPDATED: &[u8] = b"notifications/resources/updated";
 
 /// Starts the server, subscribes to every resource, and updates one after the other.
-pub(crate) fn measure(command: &str, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
-    let mut run = Run { server: Server::start(command)?, incoming: Vec::new(), chunk: vec![0; 1 << 16] };
+pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
+    let mut run = Run { server: Server::start(launch, None)?, incoming: Vec::new(), chunk: vec![0; 1 << 16] };
     run.subscribe(setting)?;
     let (cpu, start) = (run.server.cpu_ns()?, Instant::now());
     let mut latencies = Vec::new();
@@ -45,21 +46,21 @@ impl Run {
             return self.until(|incoming| memmem::find(incoming, ACKNOWLEDGED).is_some());
         }
         self.server.write(client::INITIALIZE)?;
-        self.until(|incoming| memmem::find(incoming, b"\"id\":0").is_some())?;
+        self.until(|incoming| has_answer(incoming, 0))?;
         self.server.write(client::INITIALIZED)?;
         for (id, uri) in (1..).zip(uris) {
             request.clear();
             client::subscribe(&mut request, id, &uri)?;
             request.push(b'\n');
             self.server.write(&request)?;
-            self.until(|incoming| memmem::find(incoming, b"\"result\"").is_some())?;
+            self.until(|incoming| has_answer(incoming, id))?;
         }
         Ok(())
     }
 
     /// From the request that makes the change to the notification of it; returns how long that took.
     fn update(&mut self, number: u64, modern: bool) -> Result<Duration, Box<dyn Error>> {
-        let (answer, told) = (format!("\"id\":{},", number + 1_000_000), format!("bench://sub/{number}\""));
+        let told = format!("bench://sub/{number}\"");
         let mut request = Vec::new();
         client::read(&mut request, number + 1_000_000, &format!("bench://touch/{number}"), modern)?;
         let start = Instant::now();
@@ -71,7 +72,7 @@ impl Run {
             if is_told && heard.is_none() {
                 heard = Some(start.elapsed());
             }
-            is_told && memmem::find(incoming, answer.as_bytes()).is_some()
+            is_told && has_answer(incoming, number + 1_000_000)
         })?;
         heard.ok_or_else(|| "no update".into())
     }
@@ -79,10 +80,20 @@ impl Run {
     /// Reads until it holds for what has come, which is then dropped.
     fn until(&mut self, mut holds: impl FnMut(&[u8]) -> bool) -> Result<(), Box<dyn Error>> {
         while !(self.incoming.ends_with(b"\n") && holds(&self.incoming)) {
+            if memmem::find(&self.incoming, b"\"error\":").is_some() {
+                return Err(client::shown(&self.incoming).into());
+            }
             let read = self.server.read(&mut self.chunk)?;
             self.incoming.extend_from_slice(&self.chunk[..read]);
         }
         self.incoming.clear();
         Ok(())
     }
+}
+
+/// Whether the answer with this id is among the messages.
+fn has_answer(incoming: &[u8], id: u64) -> bool {
+    let id = format!("\"id\":{id}");
+    memmem::find_iter(incoming, id.as_bytes())
+        .any(|at| incoming.get(at + id.len()).is_some_and(|byte| !byte.is_ascii_digit()))
 }

@@ -1,112 +1,128 @@
 //! The workloads: which URI a request reads, and what its answer must hold.
 
 use crate::client::Contents;
+use crate::servers::{Contestant, Handler};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// The text behind `bench://static`: 96 bytes.
 pub(crate) const STATIC_TEXT: &str = include_str!("../../servers/static.txt");
 
 /// The number of bytes of `bench://text1m` and `bench://blob1m`.
-const LARGE: usize = 1 << 20;
+pub(crate) const LARGE: usize = 1 << 20;
 
 /// One workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Workload {
-    /// W1: `bench://static`, one at a time.
-    Static,
-    /// W1 over `bench://inline`.
-    Inline,
-    /// W1 over `bench://const`.
-    Constant,
-    /// W2: `bench://item/{id}`, 64 in flight.
-    Item,
-    /// W2 over `bench://aitem/{id}`.
-    AsyncItem,
-    /// W2 over `bench://iitem/{id}`.
-    InlineItem,
-    /// W3: `bench://text1m`.
-    Text,
-    /// W3: `bench://blob1m`.
-    Blob,
+    /// W1 to W3, over stdio.
+    Read(Read),
+    /// W4: `resources/list` with so many resources, page by page to its end.
+    List(u32),
+    /// W5: the last of so many templates.
+    Template(u32),
     /// W6: one subscriber of 10,000 resources, one update of each.
     Updates,
     /// W6: 1,000 subscribers of one resource, over HTTP.
     Subscribers,
-    /// W7: `bench://item/{id}` over 8 HTTP connections.
-    Http8,
-    /// W7: the same over 64.
-    Http64,
-    /// W7 over `bench://const`, 64 connections.
-    HttpConstant,
+    /// W7: `bench://item/{id}` over so many HTTP connections.
+    Http(u32),
+    /// W7, so many requests in a second, whether they are answered or not.
+    Open(u32),
+    /// W8: the start, and memory.
+    Start,
     /// W9: listeners that wait, then one update.
     Listeners,
 }
 
+/// What a request reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// `bench://static`.
+    Static,
+    /// `bench://inline`.
+    Inline,
+    /// `bench://const`.
+    Constant,
+    /// `bench://item/{id}`.
+    Item,
+    /// `bench://aitem/{id}`.
+    AsyncItem,
+    /// `bench://iitem/{id}`.
+    InlineItem,
+    /// `bench://text1m`.
+    Text,
+    /// `bench://blob1m`.
+    Blob,
+    /// `bench://t<n>/{id}/z` with this n.
+    Template(u32),
+    /// Anything, answered with the static text.
+    Anything,
+}
+
 impl Workload {
-    const ALL: [(&'static str, Self); 14] = [
-        ("W1", Self::Static),
-        ("W1-inline", Self::Inline),
-        ("W1-const", Self::Constant),
-        ("W2", Self::Item),
-        ("W2-async", Self::AsyncItem),
-        ("W2-inline", Self::InlineItem),
-        ("W3-text", Self::Text),
-        ("W3-blob", Self::Blob),
-        ("W6", Self::Updates),
-        ("W6-many", Self::Subscribers),
-        ("W7-8", Self::Http8),
-        ("W7-64", Self::Http64),
-        ("W7-const", Self::HttpConstant),
-        ("W9", Self::Listeners),
-    ];
+    /// Every workload, in the order of the tables.
+    pub(crate) fn all() -> Vec<Self> {
+        let reads = [Read::Static, Read::Item, Read::Text, Read::Blob].map(Self::Read);
+        let rest = [
+            Self::List(1_000),
+            Self::List(100_000),
+            Self::Template(1),
+            Self::Template(100),
+            Self::Template(1_000),
+            Self::Template(10_000),
+            Self::Updates,
+            Self::Subscribers,
+            Self::Http(8),
+            Self::Http(64),
+            Self::Open(250),
+            Self::Open(5_000),
+            Self::Start,
+            Self::Listeners,
+        ];
+        reads.into_iter().chain(rest).collect()
+    }
 
     /// The workload with this name.
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(other, _)| *other == name);
-        found.map(|(_, workload)| *workload).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+        Self::all().into_iter().find(|workload| workload.name() == name).ok_or_else(|| {
+            let names: Vec<String> = Self::all().iter().map(|workload| workload.name()).collect();
             format!("no workload {name}; there are {}", names.join(", "))
         })
     }
 
     /// Its name.
-    pub(crate) fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, other)| *other == self).map_or("", |(name, _)| name)
-    }
-
-    /// One line about it, for the table's heading.
-    pub(crate) fn title(self) -> &'static str {
+    pub(crate) fn name(self) -> String {
         match self {
-            Self::Static => "read `bench://static`, one at a time",
-            Self::Inline => "read `bench://inline`, one at a time",
-            Self::Constant => "read `bench://const`, one at a time",
-            Self::Item => "read `bench://item/{id}`, 64 in flight",
-            Self::AsyncItem => "read `bench://aitem/{id}`, 64 in flight",
-            Self::InlineItem => "read `bench://iitem/{id}`, 64 in flight",
-            Self::Text => "read `bench://text1m`, one at a time",
-            Self::Blob => "read `bench://blob1m`, one at a time",
-            Self::Updates => "one subscriber of 10,000 resources, one update of each, one at a time",
-            Self::Subscribers => "one update told to 1,000 HTTP listeners",
-            Self::Http8 => "read `bench://item/{id}` over 8 HTTP connections",
-            Self::Http64 => "read `bench://item/{id}` over 64 HTTP connections",
-            Self::HttpConstant => "read `bench://const` over 64 HTTP connections",
-            Self::Listeners => "one update told to 10,000 HTTP listeners",
+            Self::Read(Read::Text) => "W3-text".into(),
+            Self::Read(Read::Blob) => "W3-blob".into(),
+            Self::Read(Read::Item) => "W2".into(),
+            Self::Read(_) => "W1".into(),
+            Self::List(count) => format!("W4-{count}"),
+            Self::Template(count) => format!("W5-{count}"),
+            Self::Updates => "W6-one".into(),
+            Self::Subscribers => "W6-many".into(),
+            Self::Http(connections) => format!("W7-{connections}"),
+            Self::Open(rate) => format!("W7-open-{rate}"),
+            Self::Start => "W8".into(),
+            Self::Listeners => "W9".into(),
         }
     }
 
     /// Whether it goes over HTTP.
     pub(crate) fn is_http(self) -> bool {
-        matches!(self, Self::Subscribers | Self::Http8 | Self::Http64 | Self::HttpConstant | Self::Listeners)
+        matches!(self, Self::Subscribers | Self::Http(_) | Self::Open(_) | Self::Listeners)
     }
 
     /// Requests in flight; over HTTP, connections.
     pub(crate) fn in_flight(self) -> u64 {
         match self {
-            Self::Item | Self::AsyncItem | Self::InlineItem | Self::Http64 | Self::HttpConstant => 64,
-            Self::Http8 => 8,
+            Self::Read(Read::Item) | Self::Open(_) | Self::Start => 64,
+            // A server that tries one template after the other takes long for each.
+            Self::Template(_) => 8,
+            Self::Http(connections) => connections.into(),
             _ => 1,
         }
     }
@@ -114,32 +130,87 @@ impl Workload {
     /// Requests of one measurement, or listeners.
     pub(crate) fn requests(self, quick: bool) -> u64 {
         let full = match self {
-            Self::Static | Self::Inline | Self::Constant => 20_000,
-            Self::Item | Self::AsyncItem | Self::InlineItem => 100_000,
-            Self::Text | Self::Blob => 500,
-            Self::Http8 | Self::Http64 | Self::HttpConstant => 50_000,
-            Self::Updates | Self::Listeners => 10_000,
+            Self::Read(Read::Item) | Self::Template(_) => 100_000,
+            Self::Read(Read::Text | Read::Blob) => 500,
+            Self::Read(_) => 30_000,
+            Self::Http(_) | Self::Open(_) => 50_000,
+            Self::List(count) => 200_000 / u64::from(count),
+            Self::Updates | Self::Listeners | Self::Start => 10_000,
             Self::Subscribers => 1_000,
         };
-        if quick { full / 5 } else { full }
+        if quick { (full / 5).max(1) } else { full }
+    }
+
+    /// How long a measurement sends requests, where `time` is the usual.
+    pub(crate) fn time(self, time: Duration) -> Duration {
+        match self {
+            // Each update waits for the one before.
+            Self::Updates => time.saturating_mul(2),
+            _ => time,
+        }
     }
 
     /// Requests before counting, for a server that needs `warm` of the small ones.
     pub(crate) fn warm(self, warm: u64, quick: bool) -> u64 {
         let warm = if quick { warm / 4 } else { warm };
-        if matches!(self, Self::Text | Self::Blob) { 20 } else { warm }
+        match self {
+            Self::Read(Read::Text | Read::Blob) => 20,
+            Self::List(_) => 1,
+            Self::Start => 0,
+            _ => warm,
+        }
     }
 
+    /// What a server's fixture must be told.
+    pub(crate) fn environment(self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::List(count) => vec![("STATIC", count.to_string())],
+            Self::Template(count) => vec![("TEMPLATES", count.to_string())],
+            // A peer that makes a server for each request would register them each time.
+            _ if self.is_http() => vec![("STATIC", "0".into())],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What the floor is to answer.
+    pub(crate) fn floor_answer(self) -> &'static str {
+        match self {
+            Self::Read(Read::Text) => "text1m",
+            Self::Read(Read::Blob) => "blob1m",
+            _ => "static",
+        }
+    }
+
+    /// What is read of this server.
+    pub(crate) fn read_by(self, contestant: &Contestant) -> Read {
+        let read = match self {
+            Self::Read(read) => read,
+            Self::Template(count) => Read::Template(count - 1),
+            _ => Read::Item,
+        };
+        match (read, contestant.handler) {
+            (Read::Text | Read::Blob, _) => read,
+            _ if contestant.is_floor() => Read::Anything,
+            (Read::Static, Handler::Inline) => Read::Inline,
+            (_, Handler::Constant) => Read::Constant,
+            (_, Handler::Inline) => Read::InlineItem,
+            (_, Handler::Async) => Read::AsyncItem,
+            (_, Handler::Usual) => read,
+        }
+    }
+}
+
+impl Read {
     /// The URI that request number `id` reads.
     pub(crate) fn uri(self, id: u64) -> String {
         match self {
             Self::Static => "bench://static".into(),
             Self::Inline => "bench://inline".into(),
-            Self::Constant | Self::HttpConstant => "bench://const".into(),
-            Self::Updates | Self::Subscribers | Self::Listeners => "bench://sub/1".into(),
-            Self::Item | Self::Http8 | Self::Http64 => format!("bench://item/{id}"),
+            Self::Constant => "bench://const".into(),
+            Self::Item | Self::Anything => format!("bench://item/{id}"),
             Self::AsyncItem => format!("bench://aitem/{id}"),
             Self::InlineItem => format!("bench://iitem/{id}"),
+            Self::Template(number) => format!("bench://t{number}/{id}/z"),
             Self::Text => "bench://text1m".into(),
             Self::Blob => "bench://blob1m".into(),
         }
@@ -148,25 +219,38 @@ impl Workload {
     /// Whether `contents` is what request number `id` must be answered with.
     pub(crate) fn accepts(self, id: u64, contents: &Contents<'_>) -> bool {
         match self {
-            Self::Static | Self::Inline | Self::Constant | Self::HttpConstant => {
+            Self::Static | Self::Inline | Self::Constant | Self::Anything => {
                 contents.text() == Some(STATIC_TEXT)
             }
-            Self::Updates | Self::Subscribers | Self::Listeners => false,
-            Self::Item | Self::AsyncItem | Self::InlineItem | Self::Http8 | Self::Http64 => {
+            Self::Item | Self::AsyncItem | Self::InlineItem => {
                 let number = contents.text().and_then(|text| text.strip_prefix("item "));
                 number.and_then(|digits| digits.parse().ok()) == Some(id)
             }
+            Self::Template(_) => {
+                let number = contents.text().and_then(|text| text.strip_suffix(" z"));
+                number.and_then(|digits| digits.parse().ok()) == Some(id)
+            }
             Self::Text => contents.text().is_some_and(|text| Sha256::digest(text) == *TEXT_DIGEST),
-            Self::Blob => contents.blob().is_some_and(|blob| blob == *BLOB),
+            Self::Blob => {
+                let bytes = contents.blob().and_then(|blob| STANDARD.decode(blob).ok());
+                bytes.is_some_and(|bytes| Sha256::digest(bytes) == *BLOB_DIGEST)
+            }
         }
+    }
+
+    /// The bytes that an answer holds, if they are many.
+    pub(crate) fn large(self) -> Option<usize> {
+        matches!(self, Self::Text | Self::Blob).then_some(LARGE)
     }
 }
 
-static TEXT_DIGEST: LazyLock<sha2::digest::Output<Sha256>> = LazyLock::new(|| Sha256::digest(large_text()));
+type Output = sha2::digest::Output<Sha256>;
 
-static BLOB: LazyLock<String> = LazyLock::new(|| {
+static TEXT_DIGEST: LazyLock<Output> = LazyLock::new(|| Sha256::digest(large_text()));
+
+static BLOB_DIGEST: LazyLock<Output> = LazyLock::new(|| {
     let bytes: Vec<u8> = (0..LARGE).map(|at| (at.wrapping_mul(167) + 13).to_le_bytes()[0]).collect();
-    STANDARD.encode(bytes)
+    Sha256::digest(bytes)
 });
 
 /// One character in twenty is a line end, which JSON escapes.
@@ -187,17 +271,17 @@ mod tests {
 
     #[test]
     fn names_find_their_workloads() {
-        for (name, workload) in Workload::ALL {
-            assert_eq!(Workload::parse(name), Ok(workload));
-            assert_eq!(workload.name(), name);
+        for workload in Workload::all() {
+            assert_eq!(Workload::parse(&workload.name()), Ok(workload));
         }
     }
 
     #[test]
     fn only_the_right_item_is_accepted() {
         let contents = Contents::of_text("item 7");
-        assert!(Workload::Item.accepts(7, &contents));
-        assert!(!Workload::Item.accepts(8, &contents));
-        assert!(!Workload::Static.accepts(7, &contents));
+        assert!(Read::Item.accepts(7, &contents));
+        assert!(!Read::Item.accepts(8, &contents));
+        assert!(!Read::Static.accepts(7, &contents));
+        assert!(!Read::Template(3).accepts(7, &contents));
     }
 }

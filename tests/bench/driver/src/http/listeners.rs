@@ -3,7 +3,9 @@
 use super::Listening;
 use super::wire::{Terms, Wire, get, post};
 use crate::client;
-use crate::measure::{Figures, Setting, micros, per};
+use crate::figures::{Figures, micros, per};
+use crate::measure::Setting;
+use crate::process::Launch;
 use memchr::memmem;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -19,11 +21,11 @@ const UPDATED: &[u8] = b"notifications/resources/updated";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Starts the server, opens the listeners, and updates the resource that they watch.
-pub(crate) fn measure(command: &str, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
+pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
     allow_descriptors()?;
-    let listening = Listening::start(command)?;
+    let listening = Listening::start(launch)?;
     let mut control = Wire::connect(listening.address)?;
-    let session = if setting.modern { None } else { Some(control.handshake()?) };
+    let session = if setting.modern { None } else { control.handshake()? };
     // The first use of everything, so that only listeners are weighed.
     let mut warm = Listeners::new()?;
     warm.open(&listening, setting, 8, &mut control)?;
@@ -32,15 +34,13 @@ pub(crate) fn measure(command: &str, setting: &Setting) -> Result<Figures, Box<d
     listeners.open(&listening, setting, setting.requests, &mut control)?;
     let grown = listening.server.resident()?.saturating_sub(before);
     let (cpu, start) = (listening.server.cpu_ns()?, Instant::now());
-    touch(&mut control, session.as_deref())?;
+    touch(&mut control, setting.modern, session.as_deref())?;
     listeners.wait(UPDATED)?;
     let (wall, cpu) = (start.elapsed(), listening.server.cpu_ns()? - cpu);
-    Ok(Figures {
-        cpu_us: per(micros(cpu), setting.requests),
-        listener_kib: per(micros(grown), setting.requests) * 1_000.0 / 1_024.0,
-        fan_out_ms: wall.as_secs_f64() * 1_000.0,
-        ..Figures::default()
-    })
+    Ok(Figures::default()
+        .with("told_us", per(micros(cpu), setting.requests))
+        .with("listener_kib", per(micros(grown), setting.requests) * 1_000.0 / 1_024.0)
+        .with("fan_out_ms", wall.as_secs_f64() * 1_000.0))
 }
 
 /// Lets this process, and the server that it starts, hold as many connections as the system allows.
@@ -49,10 +49,10 @@ fn allow_descriptors() -> Result<(), Box<dyn Error>> {
     Ok(setrlimit(Resource::RLIMIT_NOFILE, most, most)?)
 }
 
-fn touch(control: &mut Wire, session: Option<&str>) -> Result<(), Box<dyn Error>> {
+fn touch(control: &mut Wire, modern: bool, session: Option<&str>) -> Result<(), Box<dyn Error>> {
     let mut body = Vec::new();
-    client::read(&mut body, 1_000_000, TOUCH, session.is_none())?;
-    let terms = session.map_or(Terms::Modern("resources/read", Some(TOUCH)), Terms::Session);
+    client::read(&mut body, 1_000_000, TOUCH, modern)?;
+    let terms = if modern { Terms::Modern("resources/read", Some(TOUCH)) } else { Terms::Legacy(session) };
     control.ask(terms, &body)?.message().map(drop)
 }
 
@@ -81,12 +81,12 @@ impl Listeners {
             body.clear();
             if setting.modern {
                 client::listen(&mut body, index, URI)?;
-                post(&mut request, Terms::Modern("subscriptions/listen", None), &body)?;
+                post(&mut request, listening.address, Terms::Modern("subscriptions/listen", None), &body)?;
             } else {
-                let session = control.handshake()?;
+                let session = control.handshake()?.ok_or("the server keeps no session")?;
                 client::subscribe(&mut body, 1, URI)?;
-                control.ask(Terms::Session(&session), &body)?.message()?;
-                get(&mut request, &session)?;
+                control.ask(Terms::Legacy(Some(&session)), &body)?.message()?;
+                get(&mut request, listening.address, &session)?;
             }
             wire.socket.write_all(&request)?;
             wire.socket.set_nonblocking(true)?;

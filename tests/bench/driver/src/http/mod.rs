@@ -1,19 +1,22 @@
-//! Load over HTTP: connections that are kept alive, each with one request outstanding, and listeners that wait.
+//! Load over HTTP: connections that are kept alive, each with one request outstanding; requests at a fixed rate; and listeners that wait.
 
 mod listeners;
 mod load;
+mod open;
+mod peer;
 mod wire;
 
 pub(crate) use listeners::measure as measure_listeners;
 pub(crate) use load::measure as measure_load;
+pub(crate) use open::measure as measure_open;
 
-use crate::process::Server;
+use crate::process::{Launch, Server};
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to listen: it may have to be built first.
-const START: Duration = Duration::from_secs(120);
+/// How long a server may take to listen.
+const START: Duration = Duration::from_secs(30);
 
 /// A server, and where it listens.
 struct Listening {
@@ -23,9 +26,9 @@ struct Listening {
 
 impl Listening {
     /// Starts a server on a free port and waits until it takes connections.
-    fn start(command: &str) -> Result<Self, Box<dyn Error>> {
+    fn start(launch: &Launch) -> Result<Self, Box<dyn Error>> {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
-        let mut server = Server::start(&command.replace("TRANSPORT", &format!("--http {}", address.port())))?;
+        let mut server = Server::start(launch, Some(address.port()))?;
         let since = Instant::now();
         while TcpStream::connect(address).is_err() {
             if let Some(obituary) = server.ended()? {

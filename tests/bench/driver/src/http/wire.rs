@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) enum Terms<'a> {
     /// The first request of a legacy session.
     Start,
-    /// In a legacy session.
-    Session(&'a str),
+    /// In a legacy session, or in the legacy era of a server that keeps none.
+    Legacy(Option<&'a str>),
     /// Complete in itself: the method, and the URI if one is read.
     Modern(&'static str, Option<&'a str>),
 }
@@ -50,6 +50,8 @@ impl Response {
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) socket: TcpStream,
+    /// Where it leads, for `Host`.
+    pub(crate) host: SocketAddr,
     incoming: Vec<u8>,
 }
 
@@ -58,13 +60,13 @@ impl Wire {
         let socket = TcpStream::connect(address)?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self { socket, incoming: Vec::new() })
+        Ok(Self { socket, host: address, incoming: Vec::new() })
     }
 
     /// Sends a request and waits for its response.
     pub(crate) fn ask(&mut self, terms: Terms<'_>, body: &[u8]) -> Result<Response, Box<dyn Error>> {
         let mut request = Vec::new();
-        post(&mut request, terms, body)?;
+        post(&mut request, self.host, terms, body)?;
         self.socket.write_all(&request)?;
         let mut chunk = [0; 4096];
         loop {
@@ -77,16 +79,16 @@ impl Wire {
         }
     }
 
-    /// Starts a legacy session; returns its id.
-    pub(crate) fn handshake(&mut self) -> Result<String, Box<dyn Error>> {
+    /// Opens the legacy era; returns the id of the session, if the server keeps one.
+    pub(crate) fn handshake(&mut self) -> Result<Option<String>, Box<dyn Error>> {
         let response = self.ask(Terms::Start, client::INITIALIZE)?;
         response.message()?;
-        let session = response.session.ok_or("the server gives no session")?;
-        let accepted = self.ask(Terms::Session(&session), client::INITIALIZED)?;
+        let terms = Terms::Legacy(response.session.as_deref());
+        let accepted = self.ask(terms, client::INITIALIZED)?;
         if accepted.status != 202 {
             return Err(format!("initialized was answered with {}", accepted.status).into());
         }
-        Ok(session)
+        Ok(response.session)
     }
 
     /// Reads what there is; `false` at the end.
@@ -153,8 +155,13 @@ fn unchunk(coded: &[u8]) -> Result<Option<(Vec<u8>, usize)>, &'static str> {
 }
 
 /// Appends a POST.
-pub(crate) fn post(out: &mut Vec<u8>, terms: Terms<'_>, body: &[u8]) -> std::io::Result<()> {
-    out.extend_from_slice(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n");
+pub(crate) fn post(
+    out: &mut Vec<u8>,
+    host: SocketAddr,
+    terms: Terms<'_>,
+    body: &[u8],
+) -> std::io::Result<()> {
+    write!(out, "POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n")?;
     out.extend_from_slice(b"Accept: application/json, text/event-stream\r\n");
     say(out, terms)?;
     write!(out, "Content-Length: {}\r\n\r\n", body.len())?;
@@ -163,9 +170,9 @@ pub(crate) fn post(out: &mut Vec<u8>, terms: Terms<'_>, body: &[u8]) -> std::io:
 }
 
 /// Appends the GET that opens the stream of a legacy session.
-pub(crate) fn get(out: &mut Vec<u8>, session: &str) -> std::io::Result<()> {
-    out.extend_from_slice(b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n");
-    say(out, Terms::Session(session))?;
+pub(crate) fn get(out: &mut Vec<u8>, host: SocketAddr, session: &str) -> std::io::Result<()> {
+    write!(out, "GET /mcp HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n")?;
+    say(out, Terms::Legacy(Some(session)))?;
     out.extend_from_slice(b"\r\n");
     Ok(())
 }
@@ -173,8 +180,9 @@ pub(crate) fn get(out: &mut Vec<u8>, session: &str) -> std::io::Result<()> {
 fn say(out: &mut Vec<u8>, terms: Terms<'_>) -> std::io::Result<()> {
     match terms {
         Terms::Start => Ok(()),
-        Terms::Session(session) => {
-            write!(out, "MCP-Protocol-Version: {}\r\nMcp-Session-Id: {session}\r\n", client::LEGACY)
+        Terms::Legacy(session) => {
+            write!(out, "MCP-Protocol-Version: {}\r\n", client::LEGACY)?;
+            session.map_or(Ok(()), |session| write!(out, "Mcp-Session-Id: {session}\r\n"))
         }
         Terms::Modern(method, name) => {
             write!(out, "MCP-Protocol-Version: {}\r\nMcp-Method: {method}\r\n", client::MODERN)?;

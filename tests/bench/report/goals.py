@@ -1,0 +1,154 @@
+"""What is to be reached, and what was."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from data import Results, Spread
+from words import spread, times
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One goal, and what was measured of it."""
+
+    workload: str
+    what: str
+    bound: float
+    found: Spread | None
+    # At most the bound, or at least.
+    below: bool = True
+    unit: str = "×"
+
+    @property
+    def met(self) -> bool | None:
+        if self.found is None:
+            return None
+        return self.found.median <= self.bound if self.below else self.found.median >= self.bound
+
+    def line(self) -> str:
+        sign = "≤" if self.below else "≥"
+        goal = f"{sign} {self.bound:g} {self.unit}"
+        if self.found is None:
+            return f"| {self.workload} | {self.what} | {goal} | not measured | |"
+        found = times(self.found) if self.unit == "×" else spread(self.found, 1)
+        by = self.found.median / self.bound if self.below else self.bound / self.found.median
+        verdict = "met" if self.met else f"short by {by:.2f} ×"
+        return f"| {self.workload} | {self.what} | {goal} | {found} | {verdict} |"
+
+
+def table(results: Results) -> str:
+    """A line for each goal."""
+    lines = ["| workload | what | goal | measured | |", "| --- | --- | --- | --- | --- |"]
+    return "\n".join([*lines, *(goal.line() for goal in goals(results)), ""])
+
+
+def goals(results: Results) -> Iterator[Goal]:
+    """Every goal."""
+    yield from _stdio(results)
+    yield from _large(results)
+    yield from _catalogue(results)
+    yield from _updates(results)
+    yield from _http(results)
+    yield from _start(results)
+
+
+def _stdio(results: Results) -> Iterator[Goal]:
+    for server, bound in (("ours-rust", 1.25), ("ours-python, inline", 1.6), ("ours-node", 1.6)):
+        found = results.ratio("W1", server, "floor", "p50_us")
+        yield Goal("W1", f"p50, {server} over the floor", bound, found)
+    for peer, server, bound in (
+        ("python-sdk", "ours-python, inline", 60),
+        ("python-sdk", "ours-python", 18),
+        ("ts-sdk", "ours-node", 6),
+    ):
+        yield Goal("W1", f"CPU, {peer} over {server}", bound, results.ratio("W1", peer, server), below=False)
+    for peer, server, bound in (
+        ("python-sdk", "ours-python", 300),
+        ("python-sdk, async", "ours-python, async", 100),
+        ("ts-sdk", "ours-node", 20),
+        ("rmcp", "ours-rust", 20),
+    ):
+        yield Goal("W2", f"CPU, {peer} over {server}", bound, results.ratio("W2", peer, server), below=False)
+    for server, limit in (
+        ("ours-rust", 1.5),
+        ("ours-python", 2.5),
+        ("ours-node", 2.5),
+        ("ours-python, async", 7.0),
+    ):
+        yield Goal("W2", f"CPU, {server} over the floor", limit, results.ratio("W2", server, "floor"))
+
+
+def _large(results: Results) -> Iterator[Goal]:
+    for kind, bound in (("blob", 2), ("text", 3)):
+        name = f"engine/modern/read/1 MiB {kind}"
+        found = _bytes(results, name)
+        yield Goal("W3", f"engine alone, {kind}", 5, found, below=False, unit="GB/s")
+        for server in ("ours-rust", "ours-python", "ours-node"):
+            found = results.ratio(f"W3-{kind}", server, "floor")
+            yield Goal("W3", f"CPU of {kind}, {server} over the floor", bound, found)
+
+
+def _catalogue(results: Results) -> Iterator[Goal]:
+    for peer, server in (("python-sdk", "ours-python"), ("ts-sdk", "ours-node"), ("rmcp", "ours-rust")):
+        for size in (1_000, 100_000):
+            found = results.ratio(f"W4-{size}", peer, server, "cpu_us_item")
+            yield Goal("W4", f"CPU of {size:,} resources, {peer} over {server}", 50, found, below=False)
+    for server in ("ours-rust", "ours-python", "ours-node"):
+        found = results.across("W4-100000", "W4-1000", server, "cpu_us_page")
+        yield Goal("W4", f"CPU of a page, {server}, 100,000 over 1,000 resources", 1.25, found)
+    for server in ("ours-rust", "ours-python", "ours-node"):
+        found = results.across("W5-10000", "W5-1", server, "cpu_us")
+        yield Goal("W5", f"CPU, {server}, 10,000 templates over 1", 1.5, found)
+
+
+def _updates(results: Results) -> Iterator[Goal]:
+    word = _elements(results, "one subscriber of 10,000 URIs/word each")
+    yield Goal("W6", "engine alone, notifications worded", 1, word, below=False, unit="M/s")
+    mark = results.micro.get("one update/mark and wake/1000")
+    found = Spread(*(mark[key] / 1e6 for key in ("ns", "least", "most"))) if mark else None
+    yield Goal("W6", "engine alone, marking and waking 1,000 subscribers", 1, found, unit="ms")
+    for server in ("ours-rust", "ours-python", "ours-node"):
+        told = results.figure("W6-many/modern", server, "told_us")
+        yield Goal("W6", f"CPU for each listener told, {server}", 15, told, unit="µs")
+    for server in ("ours-rust", "ours-python", "ours-node"):
+        late = results.figure("W6-one/modern", server, "p99_us")
+        yield Goal("W6", f"update to notification over stdio, p99, {server}", 1_000, late, unit="µs")
+
+
+def _http(results: Results) -> Iterator[Goal]:
+    name = "W7-64/modern"
+    constant = "ours-rust, constant"
+    yield Goal("W7", "CPU, engine-answered over floor-http", 2.5, results.ratio(name, constant, "floor-http"))
+    yield Goal("W7", "CPU, rmcp over engine-answered", 4, results.ratio(name, "rmcp", constant), below=False)
+    found = results.ratio(name, "python-sdk", "ours-python")
+    yield Goal("W7", "CPU, python-sdk over ours-python", 20, found, below=False)
+
+
+def _start(results: Results) -> Iterator[Goal]:
+    yield Goal("W8", "import mcp_resources", 30, results.figure("W8", "ours-python", "import_ms"), unit="ms")
+    for server, bound in (("ours-python", 120), ("ours-node", 100), ("ours-rust", 5)):
+        found = results.figure("W8", server, "start_ms")
+        yield Goal("W8", f"start to first answer, {server}", bound, found, unit="ms")
+    ours, bare = (results.row("W8", server) for server in ("ours-python", "bare-python"))
+    if ours and bare:
+        pairs = zip(ours.rounds, bare.rounds, strict=False)
+        more = Spread.of(mine["rest_mib"] - its["rest_mib"] for mine, its in pairs)
+        yield Goal("W8", "memory beyond a Python with asyncio", 8, more, unit="MiB")
+    for era in ("W9", "W9/modern"):
+        for server in ("ours-rust", "ours-python", "ours-node"):
+            found = results.figure(era, server, "listener_kib")
+            yield Goal(era, f"memory of an idle listener, {server}", 16, found, unit="KiB")
+
+
+def _bytes(results: Results, name: str) -> Spread | None:
+    entry = results.micro.get(name)
+    if not entry or "bytes" not in entry:
+        return None
+    return Spread(*(entry["bytes"] / entry[key] for key in ("ns", "most", "least")))
+
+
+def _elements(results: Results, name: str) -> Spread | None:
+    entry = results.micro.get(name)
+    if not entry or "elements" not in entry:
+        return None
+    return Spread(*(entry["elements"] / entry[key] * 1_000 for key in ("ns", "most", "least")))

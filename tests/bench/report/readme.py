@@ -1,0 +1,56 @@
+"""What the README quotes: a short table of ratios, and the plots."""
+
+from pathlib import Path
+
+from data import Results
+from tables import PLOTS, better
+from words import times
+
+BEGIN, END = "<!-- written by make bench -->", "<!-- end of what make bench writes -->"
+# What is compared, by workload, ours, the peer, and the figure.
+QUOTED = (
+    ("Python `def`, stdio, 64 in flight", "W2", "ours-python", "python-sdk", "cpu_us"),
+    ("Python `async def`, stdio, 64 in flight", "W2", "ours-python, async", "python-sdk, async", "cpu_us"),
+    ("Python `def`, stdio, one at a time", "W1", "ours-python", "python-sdk", "cpu_us"),
+    ("Python, 64 HTTP connections", "W7-64/modern", "ours-python", "python-sdk", "cpu_us"),
+    ("Python, the last of 1,000 templates", "W5-1000", "ours-python", "python-sdk", "cpu_us"),
+    ("Python, 1 MiB of text", "W3-text", "ours-python", "python-sdk", "cpu_us"),
+    ("Node, stdio, 64 in flight", "W2", "ours-node", "ts-sdk", "cpu_us"),
+    ("Node, 64 HTTP connections", "W7-64/modern", "ours-node", "ts-sdk", "cpu_us"),
+    ("Node, the last of 1,000 templates", "W5-1000", "ours-node", "ts-sdk", "cpu_us"),
+    ("Rust, stdio, 64 in flight", "W2", "ours-rust", "rmcp", "cpu_us"),
+    ("Rust, 64 HTTP connections", "W7-64/modern", "ours-rust", "rmcp", "cpu_us"),
+)
+
+
+def section(results: Results) -> str:
+    """The Markdown between the two marks."""
+    machine = next((table.machine for table in results.tables), "")
+    lines = [
+        "CPU of the server for each read, ours and the official SDK of the same language",
+        f"([all tables](tests/bench/RESULTS.md); {machine}; median and spread of the rounds):",
+        "",
+        "| | ours, µs | official SDK, µs | ratio |",
+        "| --- | --- | --- | --- |",
+    ]
+    for what, name, ours, peer, figure in QUOTED:
+        mine, its = results.figure(name, ours, figure), results.figure(name, peer, figure)
+        if mine and its:
+            ratio = times(results.ratio(name, peer, ours, figure))
+            lines.append(f"| {what} | {mine.median:,.1f} | {its.median:,.1f} | {ratio} |")
+    worse = sum(1 for table in results.tables for _ in better(table))
+    if worse:
+        where = "tests/bench/RESULTS.md#where-a-peer-is-better"
+        lines += ["", f"In {worse} figure{'s' * (worse > 1)} of all tables [a peer is better]({where})."]
+    lines += [""] + [f"![{title}](tests/bench/plots/{name}.svg)" for name, title in PLOTS]
+    return "\n".join(lines)
+
+
+def replace(path: Path, results: Results) -> None:
+    """Puts the section between its marks."""
+    text = path.read_text()
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{path} lacks the marks {BEGIN} and {END}")
+    path.write_text(f"{head}{BEGIN}\n{section(results)}\n{END}{tail}")

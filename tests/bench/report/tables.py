@@ -1,0 +1,102 @@
+"""RESULTS.md: the goals, where a peer is better, and one table for each workload."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import goals
+import micro
+from data import Results, Row, Table
+from words import KINDS, PEERS, Figure, Kind, spread, times
+
+HOW = (
+    "Client and server share one core. A figure is the median of the rounds with the least and the most in brackets; "
+    "rounds are interleaved, ratios are taken round by round. CPU is the user and system time of the server's "
+    "process by the kernel's account. [README.md](README.md) says what each server does and how it is measured."
+)
+PLOTS = (
+    ("throughput", "Reads in a second over stdio"),
+    ("cpu", "CPU for each read over HTTP"),
+    ("templates", "CPU for each read against the number of templates"),
+    ("listeners", "Memory of an idle listener"),
+)
+
+
+def document(results: Results) -> str:
+    """The whole of it."""
+    machines = sorted({table.machine for table in results.tables})
+    rounds = max((len(row.rounds) for table in results.tables for row in table.rows), default=0)
+    newest = max((table.time for table in results.tables), default=0)
+    parts = [
+        "# Side by side",
+        f"Written by `make bench` on {_date(newest)}; do not edit. {'; '.join(machines)}; {rounds} rounds.",
+        "Versions: " + ", ".join(results.versions) + ".",
+        HOW,
+        "## Goals",
+        goals.table(results).rstrip(),
+        "## Where a peer is better",
+        _better(results),
+        "## Plots",
+        "\n".join(f"![{title}](plots/{name}.svg)" for name, title in PLOTS),
+        *(_table(table, newest) for table in results.tables),
+        micro.table(results.micro).rstrip(),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _better(results: Results) -> str:
+    lines = [f"- {line}" for table in results.tables for line in better(table)]
+    return "\n".join(lines) if lines else "Nowhere in these tables, beside the peer of the same language."
+
+
+def better(table: Table) -> Iterator[str]:
+    """Each figure in which a peer of the same language beats ours, by more than the rounds' spread."""
+    for ours, peers in PEERS.items():
+        mine = table.row(ours)
+        for row in (found for peer in peers if (found := table.row(peer))):
+            for figure in KINDS[table.workload].figures:
+                ratio = mine.over(row, figure.name) if mine else None
+                if ratio and (ratio.least > 1 if figure.less else ratio.most < 1):
+                    yield f"{_name(table)}: {figure.title}, {row.server} {times(row.over(mine, figure.name))} × {ours}"
+
+
+def _table(table: Table, newest: int) -> str:
+    kind = KINDS[table.workload]
+    figures = [one for one in kind.figures if any(row.figure(one.name) for row in table.rows)]
+    versus = [one for one in ("python-sdk", "ts-sdk", "rmcp") if _has(table.row(one), kind)]
+    ratios = [f"{one} ÷ it" for one in versus]
+    floor = [f"× {kind.floor}"] if kind.floor else []
+    head = ["server", *(one.title for one in figures), *floor, *ratios]
+    era = "2026-07-28" if table.modern else "2025-06-18"
+    lines = [f"## {table.workload}: {kind.title} ({era})", "", "| " + " | ".join(head) + " |"]
+    lines.append("|" + " --- |" * len(head))
+    lines += [_line(row, table, kind, figures, versus) for row in table.rows]
+    if floor or ratios:
+        lines += ["", f"The ratios are of {kind.ratio.title}."]
+    if newest - table.time > 86_400:
+        lines += ["", f"Measured on {_date(table.time)}."]
+    return "\n".join(lines)
+
+
+def _line(row: Row, table: Table, kind: Kind, figures: list[Figure], versus: list[str]) -> str:
+    rest = len(figures) + bool(kind.floor) + len(versus)
+    if row.missing:
+        return f"| {row.server} | {row.missing} |" + " |" * (rest - 1)
+    cells = [row.server, *(spread(row.figure(one.name), one.digits) for one in figures)]
+    if kind.floor:
+        cells.append(times(row.over(table.row(kind.floor), kind.ratio.name)))
+    for one in versus:
+        peer = table.row(one)
+        cells.append(times(peer.over(row, kind.ratio.name)) if peer and one != row.server else "")
+    return "| " + " | ".join(cells) + " |"
+
+
+def _has(row: Row | None, kind: Kind) -> bool:
+    return bool(row and row.figure(kind.ratio.name))
+
+
+def _name(table: Table) -> str:
+    return table.workload + ("/modern" if table.modern else "")
+
+
+def _date(time: int) -> str:
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")

@@ -1,0 +1,90 @@
+"""How numbers are said, and which figures there are."""
+
+from dataclasses import dataclass
+
+from data import Spread
+
+PEERS = {"ours-python": ("python-sdk", "fastmcp"), "ours-node": ("ts-sdk",), "ours-rust": ("rmcp",)}
+OFFICIAL = {"ours-python": "python-sdk", "ours-node": "ts-sdk", "ours-rust": "rmcp"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One column: the name in the data, its title, the digits shown, whether less is better."""
+
+    name: str
+    title: str
+    digits: int
+    less: bool = True
+
+
+P50 = Figure("p50_us", "p50 µs", 1)
+P99 = Figure("p99_us", "p99 µs", 0)
+CPU = Figure("cpu_us", "CPU µs/request", 2)
+RATE = Figure("rate", "requests/s", 0, less=False)
+MIB_S = Figure("mib_s", "MiB/s", 0, less=False)
+LISTED = Figure("rate", "resources/s", 0, less=False)
+CPU_ITEM = Figure("cpu_us_item", "CPU µs/resource", 3)
+CPU_PAGE = Figure("cpu_us_page", "CPU µs/page", 0)
+UPDATES = Figure("rate", "updates/s", 0, less=False)
+TOLD = Figure("told_us", "CPU µs/listener told", 2)
+MEMORY = Figure("listener_kib", "KiB/listener", 1)
+FAN_OUT = Figure("fan_out_ms", "fan-out ms", 0)
+START = Figure("start_ms", "start to first answer, ms", 1)
+IMPORT = Figure("import_ms", "import, ms", 1)
+REST = Figure("rest_mib", "MiB at rest", 1)
+AFTER = Figure("after_mib", "MiB after 10,000 reads", 1)
+PEAK = Figure("peak_mib", "MiB at most", 1)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is said of a workload: a line, its figures, the one whose ratios are shown, its floor."""
+
+    title: str
+    figures: tuple[Figure, ...]
+    ratio: Figure
+    floor: str | None = None
+
+
+KINDS = {
+    "W1": Kind("read `bench://static`, one at a time, stdio", (P50, CPU, RATE), CPU, "floor"),
+    "W2": Kind("read `bench://item/{id}`, 64 in flight, stdio", (CPU, RATE), CPU, "floor"),
+    "W3-text": Kind("read 1 MiB of text, one at a time, stdio", (MIB_S, CPU), CPU, "floor"),
+    "W3-blob": Kind("read 1 MiB of bytes, one at a time, stdio", (MIB_S, CPU), CPU, "floor"),
+    "W4-1000": Kind("list 1,000 resources to the end, stdio", (LISTED, CPU_ITEM, CPU_PAGE), CPU_ITEM),
+    "W4-100000": Kind("list 100,000 resources to the end, stdio", (LISTED, CPU_ITEM, CPU_PAGE), CPU_ITEM),
+    "W5-1": Kind("read from the one template more, 8 in flight, stdio", (CPU, RATE), CPU),
+    "W5-100": Kind("read from the last of 100 templates more, 8 in flight, stdio", (CPU, RATE), CPU),
+    "W5-1000": Kind("read from the last of 1,000 templates more, 8 in flight, stdio", (CPU, RATE), CPU),
+    "W5-10000": Kind("read from the last of 10,000 templates more, 8 in flight, stdio", (CPU, RATE), CPU),
+    "W6-one": Kind("one subscriber of 10,000 resources, one update of each, stdio", (P50, P99, CPU, UPDATES), CPU),
+    "W6-many": Kind("one update told to 1,000 HTTP listeners", (MEMORY, FAN_OUT, TOLD), TOLD),
+    "W7-8": Kind("read `bench://item/{id}` over 8 HTTP connections", (P99, CPU, RATE), CPU, "floor-http"),
+    "W7-64": Kind("read `bench://item/{id}` over 64 HTTP connections", (P99, CPU, RATE), CPU, "floor-http"),
+    "W7-open-250": Kind("250 reads in a second, come what may, over HTTP", (P50, P99, CPU), CPU, "floor-http"),
+    "W7-open-5000": Kind("5,000 reads in a second, come what may, over HTTP", (P50, P99, CPU), CPU, "floor-http"),
+    "W8": Kind("start, import, memory", (START, IMPORT, REST, AFTER, PEAK), START),
+    "W9": Kind("10,000 idle HTTP listeners, then one update", (MEMORY, FAN_OUT, TOLD), MEMORY),
+}
+
+
+def number(value: float, digits: int) -> str:
+    """With thousands apart."""
+    return f"{value:,.{digits}f}"
+
+
+def spread(found: Spread | None, digits: int) -> str:
+    """The median, and in brackets the least and the most."""
+    if found is None:
+        return ""
+    return f"{number(found.median, digits)} ({number(found.least, digits)}–{number(found.most, digits)})"
+
+
+def times(found: Spread | None) -> str:
+    """A ratio, with as many digits as matter."""
+    return "" if found is None else f"{_ratio(found.median)} ({_ratio(found.least)}–{_ratio(found.most)})"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:,.2f}" if value < 10 else f"{value:,.0f}"

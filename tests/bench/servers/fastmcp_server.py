@@ -1,0 +1,62 @@
+"""The fixture of the benchmark on FastMCP (`fastmcp`), as its documentation would have it written."""
+
+import os
+import sys
+from pathlib import Path
+
+from fastmcp import FastMCP
+
+TEXT = (Path(__file__).parent / "static.txt").read_text()
+LARGE = 1 << 20
+LARGE_TEXT = ("resource contents 1\n" * (LARGE // 20 + 1))[:LARGE]
+LARGE_BLOB = bytes((at * 167 + 13) % 256 for at in range(LARGE))
+
+server = FastMCP("bench")
+
+
+@server.resource("bench://static", mime_type="text/plain")
+def static() -> str:
+    return TEXT
+
+
+@server.resource("bench://item/{id}", mime_type="text/plain")
+def item(id: str) -> str:
+    return f"item {id}"
+
+
+@server.resource("bench://aitem/{id}", mime_type="text/plain")
+async def aitem(id: str) -> str:
+    return f"item {id}"
+
+
+@server.resource("bench://text1m", mime_type="text/plain")
+def text1m() -> str:
+    return LARGE_TEXT
+
+
+@server.resource("bench://blob1m", mime_type="application/octet-stream")
+def blob1m() -> bytes:
+    return LARGE_BLOB
+
+
+def listed(number: int) -> None:
+    @server.resource(f"bench://r/{number}", name=f"r-{number}", mime_type="text/plain")
+    def resource() -> str:
+        return f"resource {number}"
+
+
+def template(number: int) -> None:
+    @server.resource(f"bench://t{number}/{{a}}/{{b}}", name=f"t-{number}", mime_type="text/plain")
+    def pair(a: str, b: str) -> str:
+        return f"{a} {b}"
+
+
+for number in range(int(os.environ.get("STATIC", "1000"))):
+    listed(number)
+for number in range(int(os.environ.get("TEMPLATES", "0"))):
+    template(number)
+
+if sys.argv[1] == "--http":
+    server.run("http", port=int(sys.argv[2]), show_banner=False, uvicorn_config={"log_level": "warning"})
+else:
+    server.run(show_banner=False)

@@ -1,0 +1,44 @@
+"""The benchmark's report says what the rounds say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _table(figures: dict[str, list[float]]) -> str:
+    rows = [{"server": name, "rounds": [{"cpu_us": value} for value in rounds]} for name, rounds in figures.items()]
+    rows.append({"server": "rmcp", "rounds": [], "missing": "is not here"})
+    return json.dumps({"workload": "W2", "modern": False, "time": 0, "machine": "a machine", "rows": rows}) + "\n"
+
+
+def _report(folder: Path, table: str) -> str:
+    (folder / "rounds").write_text(table)
+    (folder / "versions").write_text("ours 1\n")
+    command = [sys.executable, "tests/bench/report", folder / "rounds", "--versions", folder / "versions"]
+    subprocess.run([*command, "--into", folder], cwd=ROOT, check=True, capture_output=True)
+    return (folder / "RESULTS.md").read_text()
+
+
+def test_ratios_are_taken_round_by_round(tmp_path: Path) -> None:
+    text = _report(tmp_path, _table({"ours-python": [1.0, 2.0, 4.0], "python-sdk": [300.0, 800.0, 800.0]}))
+    assert "| W2 | CPU, python-sdk over ours-python | ≥ 300 × | 300 (200–400) | met |" in text
+    assert "| ours-python | 2.00 (1.00–4.00) |" in text
+
+
+def test_who_cannot_and_who_is_better_is_said(tmp_path: Path) -> None:
+    text = _report(tmp_path, _table({"ours-node": [4.0, 6.0], "ts-sdk": [2.0, 2.0]}))
+    assert "| rmcp | is not here |" in text
+    assert "- W2: CPU µs/request, ts-sdk 0.42 (0.33–0.50) × ours-node" in text
+
+
+def test_what_was_not_measured_again_stays(tmp_path: Path) -> None:
+    _report(tmp_path, _table({"ours-node": [4.0]}).replace("W2", "W1"))
+    _report(tmp_path, _table({"ours-node": [8.0]}))
+    found = {
+        table["workload"]: table["rows"][0]["rounds"]
+        for table in json.loads((tmp_path / "results.json").read_text())["tables"]
+    }
+    assert found == {"W1": [{"cpu_us": 4.0}], "W2": [{"cpu_us": 8.0}]}
