@@ -3,6 +3,7 @@ import type { AuditFunction } from './audit.js';
 import { type Auth, authFields } from './auth.js';
 import type { HttpFields, ResourceFields } from './binding.js';
 import type { AnyFunction } from './functions.js';
+import type { Policy } from './guard.js';
 import type { CacheHint, CacheScope, JsonObject } from './results.js';
 import type { StandardSchema } from './schema.js';
 
@@ -151,6 +152,8 @@ export interface ServerOptions {
   readonly audit?: string | AuditFunction;
   /** Whether requests are counted, for `metricsText`. Default `false`. */
   readonly metrics?: boolean;
+  /** Who may see what: a policy, or the path of a JSON or YAML file. Default: everybody everything. */
+  readonly guard?: Policy | string;
   /** How long lists may be kept. Default: not at all. */
   readonly listCache?: CacheHint;
   /** How long the server's description may be kept. Default: not at all. */
@@ -188,6 +191,8 @@ export interface Details {
   readonly ttlMs?: number;
   /** By whom: `public` only if they are the same for everyone. Default `private`. */
   readonly cacheScope?: CacheScope;
+  /** The scopes that a token must have to see it, all of them. Default: none. */
+  readonly scopes?: readonly string[];
   /** Whether a subscription to it also hears of the resources beneath it. Default `false`. */
   readonly children?: boolean;
   /** Its size in bytes, for a resource without variables. */
@@ -259,6 +264,7 @@ const DETAILS = [
   'meta',
   'ttlMs',
   'cacheScope',
+  'scopes',
   'children',
   'size',
 ] as const satisfies readonly (keyof Details)[];
@@ -278,6 +284,7 @@ const SERVER_OPTIONS = [
   'explicitDenials',
   'audit',
   'metrics',
+  'guard',
   'listCache',
   'discoverCache',
   'keys',

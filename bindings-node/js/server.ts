@@ -8,6 +8,7 @@ import { Endpoint } from './endpoint.js';
 import { translated } from './errors.js';
 import { type FetchHandler, fetchHandler } from './fetch.js';
 import { type AnyFunction, method, reader } from './functions.js';
+import { policySource } from './guard.js';
 import { type Reader, ResourceHandler, type ResourceOptions } from './handler.js';
 import { warned } from './log.js';
 import { type NodeHandler, nodeHandler } from './node-handler.js';
@@ -98,12 +99,13 @@ export class ResourceServer {
   constructor(info: ServerInfo, options: ServerOptions = {}) {
     checkServerOptions(options);
     const { name, version = '0.0.0', ...about } = info;
-    const { extensions = {}, keys, revisions, limits, audit, ...rest } = options;
+    const { extensions = {}, guard, keys, revisions, limits, audit, ...rest } = options;
     const fields = {
       ...about,
       ...rest,
       processKey: randomBytes(32),
       extensions: Object.entries(extensions).map(([id, settings]) => [id, JSON.stringify(settings)]),
+      ...(guard !== undefined && { guard: policySource(guard) }),
       ...(keys && { keys: [...keys] }),
       ...(revisions && { revisions: [...revisions] }),
       ...(limits && { limits: { ...limits } }),

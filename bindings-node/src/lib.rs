@@ -7,6 +7,7 @@ mod calls;
 mod channel;
 mod error;
 mod function;
+mod guard;
 mod http;
 mod link;
 mod options;

@@ -1,11 +1,13 @@
 //! What a server is made with.
 
 use crate::error::unusable;
+use crate::guard::PolicySource;
 use crate::resource::{CacheHint, Icon};
 use mcp_resources::engine::{Options, ServerInfo};
 use mcp_resources::limits::Limits;
 use mcp_resources::seal::SealKey;
 use mcp_resources::version::Revision;
+use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::collections::HashMap;
@@ -50,6 +52,8 @@ pub struct ServerFields {
     pub audit: Option<Either<String, bool>>,
     /// Whether requests are counted.
     pub metrics: Option<bool>,
+    /// Who may see what.
+    pub guard: Option<PolicySource>,
     /// How long lists may be kept.
     pub list_cache: Option<CacheHint>,
     /// How long the server's description may be kept.
@@ -64,7 +68,7 @@ pub struct ServerFields {
 
 impl ServerFields {
     /// The core's words for it.
-    pub(crate) fn read(self, name: String, version: String) -> Result<(ServerInfo, Options)> {
+    pub(crate) fn read(self, env: &Env, name: String, version: String) -> Result<(ServerInfo, Options)> {
         let icons = self.icons.into_iter().flatten().map(Icon::read).collect::<Result<_>>()?;
         let info = ServerInfo {
             name,
@@ -90,6 +94,7 @@ impl ServerFields {
         options.cache = self.cache.unwrap_or(options.cache);
         options.transforms = self.transforms.unwrap_or(options.transforms);
         options.metrics = self.metrics.unwrap_or(options.metrics);
+        options.guard = self.guard.map(|policy| policy.read(env)).transpose()?.unwrap_or_default();
         options.list_cache = self.list_cache.map(CacheHint::read).transpose()?.unwrap_or_default();
         options.discover_cache = self.discover_cache.map(CacheHint::read).transpose()?.unwrap_or_default();
         options.keys = self.keys.into_iter().flatten().map(|secret| key(&secret)).collect::<Result<_>>()?;

@@ -34,6 +34,8 @@ pub struct Resource {
     pub ttl_ms: Option<i64>,
     /// By whom.
     pub cache_scope: Option<String>,
+    /// The scopes that a token must have to see it.
+    pub scopes: Option<Vec<String>>,
     /// Whether a subscription to it also hears of the resources beneath it.
     pub children: Option<bool>,
     /// Its size in bytes.
@@ -128,6 +130,7 @@ impl Resource {
         details.annotations.priority = self.priority;
         details.annotations.last_modified = self.last_modified;
         details.meta = self.meta;
+        details.scopes = self.scopes.unwrap_or_default();
         details.cache = CacheHint { ttl_ms: self.ttl_ms, cache_scope: self.cache_scope }.read()?;
         Ok(())
     }

@@ -46,7 +46,7 @@ impl Server {
     #[napi(catch_unwind, constructor)]
     pub fn new(env: Env, name: String, version: String, mut fields: ServerFields) -> Result<Self> {
         let file = audit::file(fields.audit.take())?;
-        let (info, options) = fields.read(name, version)?;
+        let (info, options) = fields.read(&env, name, version)?;
         let (registry, clock) = (Registry::new(info, options), Arc::new(Clock::new()));
         if let Some(file) = file {
             registry.audit(Box::new(file));

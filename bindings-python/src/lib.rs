@@ -7,6 +7,7 @@ mod context;
 mod convert;
 mod error;
 mod function;
+mod guard;
 mod http;
 mod options;
 mod peer;
@@ -33,6 +34,8 @@ mod _core {
     use super::convert::Gather;
     #[pymodule_export]
     use super::function::Function;
+    #[pymodule_export]
+    use super::guard::Guard;
     #[pymodule_export]
     use super::http::{Admitted, Endpoint, Exchange, Identified};
     #[pymodule_export]

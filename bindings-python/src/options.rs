@@ -1,6 +1,7 @@
 //! What a server is made with, from keyword arguments.
 
 use crate::convert::{HintParts, cache_hint};
+use crate::guard;
 use crate::resource::icons;
 use mcp_resources::engine::{Options, ServerInfo};
 use mcp_resources::limits::Limits;
@@ -32,6 +33,7 @@ pub(crate) fn read(mut info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult
             // The function itself is the host's.
             "redact" => options.transforms = !value.is_none(),
             "metrics" => options.metrics = value.extract()?,
+            "guard" => options.guard = guard::read(&value)?,
             "list_cache" => options.list_cache = cache_hint(value.extract::<HintParts>()?)?,
             "discover_cache" => options.discover_cache = cache_hint(value.extract::<HintParts>()?)?,
             "keys" => options.keys = items(&value, key)?,

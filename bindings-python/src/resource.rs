@@ -23,7 +23,7 @@ impl Resource {
         signature = (uri, **fields),
         text_signature = "(uri, *, name=None, title=None, description=None, mime_type=None, icons=None, \
                           audience=None, priority=None, last_modified=None, meta=None, ttl_ms=0, \
-                          cache_scope='private', children=False, size=None)"
+                          cache_scope='private', scopes=(), children=False, size=None)"
     )]
     fn new(uri: String, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut resource = core::Resource::new(uri);
@@ -164,6 +164,7 @@ fn read_fields(
             "priority" => details.annotations.priority = Some(value.extract()?),
             "last_modified" => details.annotations.last_modified = Some(time(&value)?),
             "meta" => details.meta = Some(to_json(&value)?),
+            "scopes" => details.scopes = words(&value)?,
             "ttl_ms" => details.cache.ttl_ms = value.extract()?,
             "cache_scope" => details.cache.scope = cache_scope(value.extract()?)?,
             _ if own(field, &value)? => {}
@@ -171,6 +172,14 @@ fn read_fields(
         }
     }
     Ok(())
+}
+
+/// Several texts; one alone is a slip of the pen.
+fn words(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if value.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("scopes is a text, expected a sequence of texts"));
+    }
+    value.try_iter()?.map(|item| item?.extract()).collect()
 }
 
 fn audience(value: &Bound<'_, PyAny>) -> PyResult<Vec<Audience>> {

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Who asks: the subject of a verified token, or the local process on stdio.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Principal {
     id: Arc<str>,
     grant: Arc<Grant>,
 }
 
 /// What a principal brings with it: the scopes of its token, with those that they include.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Grant {
     scopes: Vec<String>,
 }
@@ -46,6 +46,11 @@ impl Principal {
         let mut scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         scopes.sort_unstable();
         Cow::Owned(format!("{LONG}{}:{}{}", self.id.len(), self.id, scopes.join(" ")))
+    }
+
+    /// Whether it is the local process, or somebody of whom nothing is known: no token stands behind it.
+    pub fn is_local(&self) -> bool {
+        self.id.is_empty()
     }
 
     /// The identity; empty for the local process.

@@ -13,6 +13,7 @@ server.run()
 
 from ._core import (
     Context,
+    Guard,
     Icon,
     Match,
     NoMatch,
@@ -69,6 +70,7 @@ __all__ = [
     "CustomError",
     "Elicit",
     "ElicitUrl",
+    "Guard",
     "Icon",
     "InputDeclined",
     "InputRequired",

@@ -1,5 +1,6 @@
 """The compiled part: everything between bytes and the author's functions."""
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias, final
@@ -74,6 +75,7 @@ class Resource:
         meta: Mapping[str, object] | None = None,
         ttl_ms: int = 0,
         cache_scope: CacheScope = "private",
+        scopes: Iterable[str] = (),
         children: bool = False,
         size: int | None = None,
     ) -> Resource: ...
@@ -135,6 +137,42 @@ class Variable:
     @property
     def required(self) -> bool | None:
         """Whether every URI defines it; `None` where no template says."""
+
+@final
+class Guard:
+    """What a policy says, for an author's own tests and functions.
+
+    Args:
+        policy: who may see what: a mapping, or the path of a JSON or YAML file.
+        explicit_denials: whether `decide` says `denied` where it would say `hidden`.
+
+    Raises:
+        RegistrationError: the policy has an unknown member, or one with a value that means nothing.
+    """
+
+    def __new__(
+        cls, policy: Mapping[str, Any] | str | os.PathLike[str], *, explicit_denials: bool = False
+    ) -> Guard: ...
+    def decide(
+        self, uri: str, *, principal: str = "", scopes: Sequence[str] = ...
+    ) -> Literal["allow", "hidden", "denied", "missing_scope"]:
+        """What is said of a URI, in any spelling.
+
+        Raises:
+            InvalidUri: it is not a URI.
+        """
+    def missing_scopes(self, uri: str, *, principal: str = "", scopes: Sequence[str] = ...) -> list[str]:
+        """The scopes that are missing where nothing else is.
+
+        Raises:
+            InvalidUri: it is not a URI.
+        """
+    def knows_template(self, template: str, *, principal: str = "", scopes: Sequence[str] = ...) -> bool:
+        """Whether a template is listed: one of its URIs may be seen.
+
+        Raises:
+            InvalidTemplate: it is not one.
+        """
 
 @final
 class UriTemplate:

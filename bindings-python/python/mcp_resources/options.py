@@ -151,6 +151,8 @@ class ServerOptions(TypedDict, total=False):
     The function is called on a thread of its own. Default: nothing is recorded."""
     metrics: bool
     """Whether requests are counted, for `metrics_text`. Default `False`."""
+    guard: "Mapping[str, Any] | str | os.PathLike[str]"
+    """Who may see what: a policy, or the path of a JSON or YAML file. Default: everybody everything."""
     list_cache: CacheHint
     """How long lists may be kept. Default: not at all."""
     discover_cache: CacheHint
@@ -211,6 +213,8 @@ class Details(TypedDict, total=False):
     """For how many milliseconds its contents may be kept. Default 0."""
     cache_scope: CacheScope
     """By whom: `public` only if they are the same for everyone. Default `private`."""
+    scopes: Iterable[str]
+    """The scopes that a token must have to see it, all of them. Default: none."""
     children: bool
     """Whether a subscription to it also hears of the resources beneath it. Default `False`."""
 

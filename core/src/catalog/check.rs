@@ -8,7 +8,7 @@ use crate::limits::Limits;
 use crate::meta::{self, InvalidMeta};
 use crate::resource::{
     Details, Icon, Parameter, ParameterCheck, RegistrationError, Resource, Template, is_date_time,
-    is_icon_size, is_media_type,
+    is_icon_size, is_media_type, is_scope,
 };
 use crate::template::UriTemplate;
 use crate::uri;
@@ -139,6 +139,10 @@ impl Field<'_> {
         }
         let ttl = details.cache.ttl_ms;
         self.ensure(ttl <= MAX_INTEGER, "ttlMs", &ttl.to_string(), "at most 2^53 - 1 ms")?;
+        if let Some(scope) = details.scopes.iter().find(|scope| !is_scope(scope)) {
+            let expected = "printable ASCII without spaces, quotes and backslashes";
+            return Err(self.invalid("scopes", scope, expected));
+        }
         for (at, icon) in details.icons.iter().enumerate() {
             self.icon(icon, at, limits)?;
         }

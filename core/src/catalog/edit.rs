@@ -95,6 +95,7 @@ impl Draft {
         ensure_room("resources", self.catalog.in_order.len(), self.catalog.limits.resources)?;
         self.warn_of_web_scheme(&canonical);
         self.catalog.parents += usize::from(resource.children);
+        self.catalog.scoped += usize::from(!resource.details.scopes.is_empty());
         let entry = Arc::new(ResourceEntry::new(resource, canonical.clone(), source));
         self.catalog.by_uri.insert(canonical.clone(), entry.clone());
         self.catalog.in_order.insert(canonical, entry);
@@ -109,6 +110,7 @@ impl Draft {
         if let Some(entry) = self.catalog.by_uri.remove(&*normal) {
             self.catalog.in_order.remove(&*normal);
             self.catalog.parents -= usize::from(entry.resource.children);
+            self.catalog.scoped -= usize::from(!entry.resource.details.scopes.is_empty());
             self.applied.removed.push(entry.canonical.clone());
             self.applied.resources_changed = true;
         }

@@ -33,6 +33,8 @@ pub struct Catalog {
     in_order: OrdMap<Arc<str>, Arc<ResourceEntry>>,
     /// How many resources have children.
     parents: usize,
+    /// How many resources need scopes.
+    scoped: usize,
     templates: Arc<Templates>,
 }
 
@@ -44,6 +46,7 @@ impl Catalog {
             by_uri: ByUri::default(),
             in_order: OrdMap::new(),
             parents: 0,
+            scoped: 0,
             templates: Arc::default(),
         }
     }
@@ -92,6 +95,11 @@ impl Catalog {
     /// Whether anything completes a variable of a template.
     pub fn has_completers(&self) -> bool {
         self.templates.has_completers
+    }
+
+    /// Whether anything that is registered needs scopes.
+    pub fn has_scopes(&self) -> bool {
+        self.scoped > 0 || self.templates.has_scopes
     }
 
     /// Whether a function of the author's lists the resources of a template.

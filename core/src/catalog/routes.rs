@@ -39,6 +39,17 @@ pub enum Route<'c, 'u> {
     },
 }
 
+impl Route<'_, '_> {
+    /// The scopes that what answers the URI needs.
+    pub fn scopes(&self) -> &[String] {
+        match self {
+            Self::Resource(entry) => &entry.resource.details.scopes,
+            Self::Template(entry, _) => &entry.template.details.scopes,
+            Self::Rejected { .. } | Self::None { .. } => &[],
+        }
+    }
+}
+
 /// The templates of one snapshot, in the order of their text.
 #[derive(Debug, Default)]
 pub(super) struct Templates {
@@ -48,6 +59,7 @@ pub(super) struct Templates {
     pub(super) has_completers: bool,
     pub(super) has_list_sources: bool,
     pub(super) has_children: bool,
+    pub(super) has_scopes: bool,
 }
 
 impl Templates {
@@ -64,6 +76,7 @@ impl Templates {
             has_completers: entries.iter().any(|entry| entry.has_completers()),
             has_list_sources: entries.iter().any(|entry| entry.template.list.is_some()),
             has_children: entries.iter().any(|entry| entry.template.children),
+            has_scopes: entries.iter().any(|entry| !entry.template.details.scopes.is_empty()),
             entries,
         })
     }

@@ -1,5 +1,6 @@
 //! `completion/complete` (R-106 … R-112).
 
+use super::admit;
 use super::answer::Completion;
 use super::event::{CompletionRequest, Event};
 use super::reply::Task;
@@ -7,9 +8,11 @@ use super::request::Request;
 use super::words::Wording;
 use super::{Connection, Outcome};
 use crate::catalog::{Catalog, Completer, Route, TemplateEntry};
-use crate::guard::RateClass;
+use crate::engine::Suggested;
+use crate::guard::{Action, RateClass};
 use crate::jsonrpc::{Json, Members};
 use crate::limits::Limits;
+use crate::principal::Principal;
 use crate::rank;
 use crate::uri;
 use crate::version::{COMPLETE, INVALID_PARAMS};
@@ -32,18 +35,26 @@ impl Connection {
             return refused;
         }
         let catalog = self.engine.catalog();
-        let Some(entry) = asked.template(&catalog, self.engine.limits()) else {
+        let found = asked.template(&catalog, self, request.principal);
+        let Some(entry) = found.filter(|entry| self.engine.sees_template(request.principal, entry)) else {
             return self.refuse(&request, (INVALID_PARAMS, "Invalid params: unknown ref"), out);
         };
+        let suggested = asked.suggested(self, entry, request.principal);
         match entry.completer(&asked.variable) {
             None => return self.refuse(&request, (INVALID_PARAMS, "Invalid params: unknown argument"), out),
             Some(Completer::Handler) => {}
-            Some(Completer::Values(values)) => return self.suggest(&request, values, &asked.value, out),
-            Some(Completer::Words(words)) => return self.suggest(&request, words, &asked.value, out),
-            Some(Completer::Nothing) => return self.suggest(&request, &[""; 0], &asked.value, out),
+            Some(Completer::Values(values)) => {
+                return self.suggest(&request, values, (&asked.value, suggested.as_deref()), out);
+            }
+            Some(Completer::Words(words)) => {
+                return self.suggest(&request, words, (&asked.value, suggested.as_deref()), out);
+            }
+            Some(Completer::Nothing) => {
+                return self.suggest(&request, &[""; 0], (&asked.value, None), out);
+            }
         }
         let (handler, timeout) = (entry.handler, self.engine.limits().completion_timeout);
-        self.wait(request, (Task::Complete, timeout, None), out, |token, caller| {
+        self.wait(request, (Task::Complete(suggested), timeout, None), out, |token, caller| {
             Event::Complete(CompletionRequest {
                 token,
                 handler,
@@ -60,11 +71,14 @@ impl Connection {
         &self,
         request: &Request<'m>,
         values: &[V],
-        typed: &str,
+        (typed, suggested): (&str, Option<&Suggested>),
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         let values = rank::ranked(values, typed).into_iter().map(Cow::Borrowed).collect();
-        let completion = Completion { values, total: None, has_more: None };
+        let mut completion = Completion { values, total: None, has_more: None };
+        if let Some(suggested) = suggested {
+            admit::filter(&mut completion, suggested, &self.engine);
+        }
         write(&self.wording(request), out, &completion, self.engine.limits());
         Outcome::answered()
     }
@@ -111,15 +125,44 @@ impl<'m> Asked<'m> {
     }
 
     /// The template that `ref.uri` names, by its text or by a URI that it matches.
-    fn template<'c>(&self, catalog: &'c Catalog, limits: &Limits) -> Option<&'c Arc<TemplateEntry>> {
+    fn template<'c>(
+        &self,
+        catalog: &'c Catalog,
+        connection: &Connection,
+        principal: &Principal,
+    ) -> Option<&'c Arc<TemplateEntry>> {
         if let Some(entry) = catalog.template_by_text(&self.reference) {
             return Some(entry);
         }
-        let normal = uri::normalize(&self.reference, limits.uri).ok()?;
+        let engine = &connection.engine;
+        let normal = uri::normalize(&self.reference, engine.limits().uri).ok()?;
+        if !engine.guard().permits(principal, Action::Complete, &normal) {
+            return None;
+        }
         match catalog.route(&normal) {
             Route::Template(entry, _) => Some(entry),
             _ => None,
         }
+    }
+}
+
+impl Asked<'_> {
+    /// What the values are filtered by; nothing where everybody may see everything.
+    fn suggested(
+        &self,
+        connection: &Connection,
+        entry: &Arc<TemplateEntry>,
+        principal: &Arc<Principal>,
+    ) -> Option<Box<Suggested>> {
+        let own = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| (name.to_string(), value.to_string());
+        (!connection.engine.guard().is_open()).then(|| {
+            Box::new(Suggested {
+                entry: entry.clone(),
+                principal: principal.clone(),
+                variable: self.variable.to_string(),
+                arguments: self.arguments.iter().map(own).collect(),
+            })
+        })
     }
 }
 

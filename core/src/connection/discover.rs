@@ -12,12 +12,12 @@ impl Connection {
                 engine.options().revisions.iter().for_each(|revision| list.str(revision.as_str()));
             });
             result.object("capabilities", |writer| {
-                engine.write_capabilities(writer, (wording.revision, true));
+                engine.write_capabilities(writer, (wording.revision, true), request.principal);
             });
             if let Some(instructions) = engine.instructions() {
                 result.str("instructions", instructions);
             }
-            contents::hint(result, &wording, engine.options().discover_cache);
+            contents::hint(result, &wording, engine.shared(engine.options().discover_cache));
         });
         Outcome::answered()
     }

@@ -39,7 +39,7 @@ pub(super) fn answer<'m>(
     connection.wording_of(raw).complete(out, |result| {
         result.str("protocolVersion", revision.as_str());
         result.object("capabilities", |capabilities| {
-            engine.write_capabilities(capabilities, (revision, notifies));
+            engine.write_capabilities(capabilities, (revision, notifies), step.arrival.principal);
         });
         result.value("serverInfo").extend_from_slice(engine.server_info_for(revision).as_bytes());
         if let Some(instructions) = engine.instructions() {

@@ -206,7 +206,7 @@ impl Connection {
         let known = Method::parse(&method);
         let offered = match known {
             Some(Method::Subscribe | Method::Unsubscribe) if !self.can_notify() => false,
-            Some(known) => self.engine.offers(known, request.terms.revision),
+            Some(known) => self.engine.offers(known, request.terms.revision, request.principal),
             None => self.engine.extension(&method).is_some(),
         };
         if !offered {
@@ -303,6 +303,10 @@ impl Connection {
 impl<'m> Raw<'m> {
     fn under(self, terms: Terms<'m>, step: Step<'m>) -> (Request<'m>, Cow<'m, str>) {
         let Self { id, method, params } = self;
+        let arrival = &step.arrival;
+        let challenges = arrival.mirror.is_some_and(|mirror| mirror.challenges)
+            && step.batch.is_none()
+            && !arrival.principal.is_local();
         (
             Request {
                 id,
@@ -311,6 +315,7 @@ impl<'m> Raw<'m> {
                 principal: step.arrival.principal,
                 now: step.now,
                 batch: step.batch,
+                challenges,
             },
             method,
         )

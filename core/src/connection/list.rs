@@ -24,7 +24,7 @@ impl Connection {
         }
         let rest = match cursor {
             None => Cursor { list: kind, position: Position::Catalog, after: String::new() },
-            Some(text) => match self.engine.open_cursor(kind, &text) {
+            Some(text) => match self.engine.open_cursor(kind, &text, request.principal) {
                 Some(cursor) => cursor,
                 None => {
                     return self.refuse(&request, (INVALID_PARAMS, "Invalid params: unknown cursor"), out);

@@ -5,9 +5,10 @@ use super::request::Request;
 use super::words;
 use super::{Connection, Outcome, Status};
 use crate::catalog::Route;
-use crate::guard::RateClass;
+use crate::guard::{Action, RateClass};
 use crate::hub::{Filter, ListKinds, ListenError};
 use crate::jsonrpc::{Json, OwnedId};
+use crate::principal::Principal;
 use crate::uri;
 use crate::version::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST};
 use std::borrow::Cow;
@@ -31,7 +32,7 @@ impl Connection {
         if asked.uris.len() > self.engine.limits().filter_uris {
             return self.refuse(request, (INTERNAL_ERROR, "Subscription limit reached"), out);
         }
-        let honoured = self.honour(asked);
+        let honoured = self.honour(asked, request.principal);
         if honoured.is_empty() {
             // DEC-10: nothing to wait for.
             self.acknowledge(request, &honoured, out);
@@ -57,7 +58,7 @@ impl Connection {
     }
 
     /// The part of the filter that is granted (R-089, DEC-19).
-    fn honour<'m>(&self, asked: Asked<'m>) -> Honoured<'m> {
+    fn honour<'m>(&self, asked: Asked<'m>, principal: &Principal) -> Honoured<'m> {
         let lists = asked.lists.intersection(self.engine.announced_lists());
         let mut honoured = Honoured { lists, uris: Vec::new() };
         if !self.engine.options().subscribe {
@@ -67,7 +68,8 @@ impl Connection {
         let mut seen = std::collections::HashSet::new();
         for uri in asked.uris {
             let Ok(normal) = uri::normalize(&uri, limit).map(Cow::into_owned) else { continue };
-            let exists = matches!(catalog.route(&normal), Route::Resource(_) | Route::Template(..));
+            let exists = matches!(catalog.route(&normal), Route::Resource(_) | Route::Template(..))
+                && self.engine.sees(principal, Action::Subscribe, &normal);
             // Of two spellings of one URI the first is told (DEC-15).
             if exists && seen.insert(normal.clone()) {
                 honoured.uris.push((normal, uri));

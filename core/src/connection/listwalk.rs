@@ -5,10 +5,11 @@ use super::answer::ListPage;
 use super::contents;
 use super::event::{ListRequest, RequestToken};
 use super::words::Wording;
-use crate::catalog::{Catalog, Cursor, ListKind, Page, Position, Route, TemplateEntry};
+use crate::catalog::{Catalog, Cursor, ListKind, Page, Position, ResourceEntry, Route, TemplateEntry};
 use crate::catalog::{check_resource, encode_item};
 use crate::engine::Engine;
 use crate::error::ReadError;
+use crate::guard::Action;
 use crate::now::Now;
 use crate::principal::Principal;
 use crate::resource::Resource;
@@ -51,12 +52,15 @@ impl ListWalk {
             if self.take_catalog(&catalog, engine) {
                 return self.done(engine, true);
             }
-            if self.rest.list == ListKind::Templates || !self.enter(catalog.list_sources_after(None).next()) {
+            if self.rest.list == ListKind::Templates || !self.enter(self.next_source(&catalog, engine, None))
+            {
                 return self.done(engine, false);
             }
         }
         loop {
-            let Some((entry, cursor)) = self.source(&catalog) else { return self.done(engine, false) };
+            let Some((entry, cursor)) = self.source(&catalog, engine) else {
+                return self.done(engine, false);
+            };
             let room = engine.limits().page.saturating_sub(self.count);
             if room == 0 {
                 return self.done(engine, true);
@@ -68,7 +72,7 @@ impl ListWalk {
                 return self.done(engine, true);
             }
             let text = entry.parsed.as_str();
-            if !self.enter(catalog.list_sources_after(Some(text)).next()) {
+            if !self.enter(self.next_source(&catalog, engine, Some(text))) {
                 return self.done(engine, false);
             }
         }
@@ -86,8 +90,10 @@ impl ListWalk {
             return Err(ReadError::SizeExceeded { limit: limit as u64, size: Some(page.items.len() as u64) });
         }
         let catalog = engine.catalog();
-        let Some((entry, _)) = self.source(&catalog) else { return Ok((self.done(engine, false), None)) };
-        let (listed, misuse) = served_by(&catalog, entry, page.items, engine);
+        let Some((entry, _)) = self.source(&catalog, engine) else {
+            return Ok((self.done(engine, false), None));
+        };
+        let (listed, misuse) = served_by(&catalog, entry, page.items, (engine, &self.principal));
         let text = entry.parsed.as_str();
         if !entry.template.list.is_some_and(|list| list.pages) {
             engine.keep_list(entry.handler, &self.principal, Arc::new(sorted(listed)), now);
@@ -100,7 +106,7 @@ impl ListWalk {
             self.rest.position = Position::Source { template: text.to_owned(), cursor: Some(next) };
             return Ok((self.done(engine, true), misuse));
         }
-        let more = self.enter(catalog.list_sources_after(Some(text)).next());
+        let more = self.enter(self.next_source(&catalog, engine, Some(text)));
         Ok((if more { self.advance(engine, now) } else { self.done(engine, false) }, misuse))
     }
 
@@ -124,7 +130,7 @@ impl ListWalk {
             if let Some(next) = next {
                 result.str("nextCursor", next);
             }
-            contents::hint(result, wording, engine.options().list_cache);
+            contents::hint(result, wording, engine.shared(engine.options().list_cache));
         });
     }
 
@@ -132,9 +138,17 @@ impl ListWalk {
     fn take_catalog(&mut self, catalog: &Catalog, engine: &Engine) -> bool {
         let page = Page::new(engine.limits(), self.fields);
         let after = Some(self.rest.after.as_str()).filter(|after| !after.is_empty());
+        let (principal, all) = (&self.principal, !engine.restricts());
         let listed = match self.rest.list {
-            ListKind::Resources => catalog.list_resources(after, page, &mut |_| true, &mut self.items),
-            ListKind::Templates => catalog.list_templates(after, page, &mut |_| true, &mut self.items),
+            ListKind::Resources => {
+                let mut visible =
+                    |entry: &ResourceEntry| all || engine.sees(principal, Action::List, &entry.canonical);
+                catalog.list_resources(after, page, &mut visible, &mut self.items)
+            }
+            ListKind::Templates => {
+                let mut visible = |entry: &TemplateEntry| all || engine.sees_template(principal, entry);
+                catalog.list_templates(after, page, &mut visible, &mut self.items)
+            }
         };
         self.count += listed.count;
         if let Some(last) = listed.last.filter(|_| listed.more) {
@@ -144,15 +158,32 @@ impl ListWalk {
     }
 
     /// The callback where the rest begins, or the next one if it is gone; with its own cursor.
-    fn source<'c>(&mut self, catalog: &'c Catalog) -> Option<(&'c Arc<TemplateEntry>, Option<String>)> {
+    fn source<'c>(
+        &mut self,
+        catalog: &'c Catalog,
+        engine: &Engine,
+    ) -> Option<(&'c Arc<TemplateEntry>, Option<String>)> {
         let Position::Source { template, cursor } = &self.rest.position else { return None };
-        if let Some(entry) = catalog.template_by_text(template).filter(|entry| entry.template.list.is_some())
-        {
+        let lists = |entry: &&Arc<TemplateEntry>| {
+            entry.template.list.is_some() && engine.sees_template(&self.principal, entry)
+        };
+        if let Some(entry) = catalog.template_by_text(template).filter(lists) {
             return Some((entry, cursor.clone()));
         }
-        let next = catalog.list_sources_after(Some(template)).next()?;
+        let next = self.next_source(catalog, engine, Some(template))?;
         self.enter(Some(next));
         Some((next, None))
+    }
+
+    /// The callback after the template with this text; those of templates that the principal may not know of are never
+    /// asked.
+    fn next_source<'c>(
+        &self,
+        catalog: &'c Catalog,
+        engine: &Engine,
+        after: Option<&str>,
+    ) -> Option<&'c Arc<TemplateEntry>> {
+        catalog.list_sources_after(after).find(|entry| engine.sees_template(&self.principal, entry))
     }
 
     /// The rest begins with this callback; `false` if there is none.
@@ -186,7 +217,7 @@ impl ListWalk {
     }
 
     fn done(&self, engine: &Engine, more: bool) -> Step {
-        Step::Done { next: more.then(|| engine.seal_cursor(&self.rest)).flatten() }
+        Step::Done { next: more.then(|| engine.seal_cursor(&self.rest, &self.principal)).flatten() }
     }
 }
 
@@ -196,12 +227,12 @@ fn ask(entry: &TemplateEntry, cursor: Option<String>, limit: usize) -> Step {
     Step::Ask(ListRequest { token, handler: entry.handler, cursor, limit, caller: None })
 }
 
-/// Keeps the items that a read would take to this very template; what is not well-formed is named to the author.
+/// Keeps the items that a read would take to this very template, and that the principal may see; what is not well-formed is named to the author.
 fn served_by(
     catalog: &Catalog,
     entry: &TemplateEntry,
     items: Vec<Resource>,
-    engine: &Engine,
+    (engine, principal): (&Engine, &Principal),
 ) -> (Listed, Option<String>) {
     let mut listed = Vec::with_capacity(items.len());
     let mut misuse = None;
@@ -209,7 +240,8 @@ fn served_by(
         match check_resource(&mut resource, engine.limits()) {
             Ok(canonical) => {
                 let route = catalog.route(&canonical);
-                if matches!(route, Route::Template(served, _) if served.handler == entry.handler) {
+                let is_own = matches!(route, Route::Template(served, _) if served.handler == entry.handler);
+                if is_own && engine.guard().permits(principal, Action::List, &canonical) {
                     listed.push((canonical.clone(), resource));
                 }
             }

@@ -25,6 +25,8 @@ pub struct Mirror<'m> {
     pub name: Field<'m>,
     /// What its session is to this connection.
     pub session: Standing,
+    /// Whether the response has a status of its own, so that it can be a challenge (DEC-27).
+    pub challenges: bool,
 }
 
 /// One header, without the white space around its value.

@@ -2,6 +2,7 @@
 //!
 //! Law: no I/O, no clock, no thread. The same calls give the same bytes.
 
+mod admit;
 mod answer;
 mod ask;
 mod batch;
@@ -44,7 +45,7 @@ pub(crate) use listwalk::Listed;
 pub(crate) use words::SERVER_INFO;
 
 use crate::engine::{Engine, Open};
-use crate::guard::Verdict;
+use crate::guard::{Action, Verdict};
 use crate::hub::{ConnectionId, Delivered, Delivery, Ending};
 use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId};
 use crate::now::{Millis, Now};
@@ -103,6 +104,8 @@ pub struct Outcome<'m> {
     pub wakes: bool,
     /// How a request ended, if it has: for the record.
     pub verdict: Verdict,
+    /// The scopes that the token lacks, with [`Refusal::Scope`].
+    pub scopes: Vec<String>,
 }
 
 /// Whether a message has been dealt with.
@@ -137,6 +140,8 @@ pub enum Refusal {
     Method,
     /// The client did not declare a capability that is needed.
     Capability,
+    /// The token lacks scopes: [`Outcome::scopes`].
+    Scope,
 }
 
 /// The protocol state of one peer.
@@ -162,13 +167,15 @@ pub struct Connection {
     /// The request that is being looked at, until it waits or has ended.
     opening: Option<Opening>,
     _open: Option<Open>,
+    /// Who sent the latest message, where that makes a difference: a session outlives its tokens.
+    principal: Option<Arc<Principal>>,
 }
 
 impl Connection {
     pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: Peer) -> Self {
         let limits = engine.limits();
         let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch, ..DecodeLimits::default() };
-        let (session, inflight, listens, asks, batches, waiting) = Default::default();
+        let (session, inflight, listens, asks, batches, waiting, principal) = Default::default();
         let (opening, open) = (None, Open::of(&engine, peer));
         Self {
             engine,
@@ -183,12 +190,16 @@ impl Connection {
             waiting,
             opening,
             _open: open,
+            principal,
         }
     }
 
     /// Takes one message. Appends what can be answered to `out`, each message ended by a newline, and returns what
     /// cannot.
     pub fn message<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> Outcome<'m> {
+        if self.peer == Peer::Session {
+            self.know(arrival.principal);
+        }
         ladder::climb(self, arrival, now, out)
     }
 
@@ -260,7 +271,10 @@ impl Connection {
         self.landed(&mut |_, line| out.append(line));
         let ending = if self.peer == Peer::Stdio { Ending::ResultThenCancelled } else { Ending::ResultOnly };
         let delivery = Delivery { room, server_info: self.engine.server_info(), ending };
-        self.engine.hub().deliver(self.id, delivery, out, &mut |_, _| true)
+        let (engine, latest) = (&self.engine, self.principal.as_deref());
+        let mut may_see =
+            |principal: &Principal, uri: &str| engine.sees(latest.unwrap_or(principal), Action::Notify, uri);
+        engine.hub().deliver(self.id, delivery, out, &mut may_see)
     }
 
     /// What it is to its transport.

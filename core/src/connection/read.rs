@@ -9,7 +9,7 @@ use super::request::Request;
 use super::{Connection, Outcome, Status};
 use crate::catalog::{HandlerId, ResourceEntry, Route, Source};
 use crate::error::ReadError;
-use crate::guard::RateClass;
+use crate::guard::{Action, RateClass};
 use crate::resource::CacheHint;
 use crate::template::Params;
 use crate::uri::{self, InvalidUri};
@@ -53,7 +53,11 @@ impl Connection {
             Ok(retry) => retry,
             Err(message) => return self.refuse(&request, (INVALID_PARAMS, &message), out),
         };
-        match self.find(&normal) {
+        let (found, lacking) = self.find(&request, &normal);
+        if let Err(refused) = self.admit(&request, Action::Read, (&normal, lacking)) {
+            return self.turn_away(&request, refused, &uri, out);
+        }
+        match found {
             Found::Constant(entry) => self.constant(&request, &uri, (&entry, retry.retried), out),
             Found::Handler(found) => {
                 let asked = Asked { uri, normal, retry };
@@ -97,11 +101,24 @@ impl Connection {
         Outcome::new(Status::Pending).with([Event::Read(read)])
     }
 
-    fn find<'m>(&self, normal: &Cow<'m, str>) -> Found<'m> {
+    /// What serves a URI, and the scopes that it needs and the principal lacks.
+    fn find<'m>(&self, request: &Request<'_>, normal: &Cow<'m, str>) -> (Found<'m>, Vec<String>) {
         let catalog = self.engine.catalog();
+        let lacking = |route: &Route<'_, '_>| {
+            let lacking = self.engine.guard().missing(request.principal, route.scopes());
+            lacking.into_iter().map(str::to_owned).collect()
+        };
         match normal {
-            Cow::Borrowed(normal) => Found::of(catalog.route(normal)),
-            Cow::Owned(normal) => Found::of(catalog.route(normal)).into_owned(),
+            Cow::Borrowed(normal) => {
+                let route = catalog.route(normal);
+                let lacking = lacking(&route);
+                (Found::of(route), lacking)
+            }
+            Cow::Owned(normal) => {
+                let route = catalog.route(normal);
+                let lacking = lacking(&route);
+                (Found::of(route).into_owned(), lacking)
+            }
         }
     }
 
@@ -119,7 +136,7 @@ impl Connection {
             Source::Handler(_) => return self.fail(request, &ReadError::Failed, Some(uri), out),
         };
         let details = &entry.resource.details;
-        let cache = if retried { CacheHint::default() } else { details.cache };
+        let cache = if retried { CacheHint::default() } else { self.engine.shared(details.cache) };
         let result = ReadResult::from(contents);
         let most = self.engine.most_bytes(&entry.canonical);
         if let Err(error) = contents::check(&result, most) {

@@ -1,6 +1,7 @@
 //! All that is needed to word one answer away from the connection.
 
-use super::answer::{Answer, Completion, InputRequired, RawResult, ReadResult};
+use super::admit;
+use super::answer::{Answer, Completion, Contents, InputRequired, RawResult, ReadResult};
 use super::contents;
 use super::event::{ListRequest, LogLevel, RequestToken};
 use super::gather::Gather;
@@ -10,9 +11,9 @@ use super::listwalk::{ListWalk, Step};
 use super::logs;
 use super::words::{self, Wording};
 use crate::catalog::{ResourceEntry, TemplateEntry};
-use crate::engine::{Engine, Lead};
+use crate::engine::{Engine, Lead, Suggested};
 use crate::error::ReadError;
-use crate::guard::Verdict;
+use crate::guard::{Action, Verdict};
 use crate::now::{Millis, Now};
 use crate::resource::{CacheHint, CacheScope};
 use crate::uri;
@@ -34,7 +35,8 @@ pub struct Reply {
 #[derive(Debug)]
 pub(super) enum Task {
     Read(ReadTask),
-    Complete,
+    /// With what the values are filtered by, where not everybody may see everything.
+    Complete(Option<Box<Suggested>>),
     List(Box<ListWalk>),
     Call(Box<CallTask>),
 }
@@ -190,10 +192,10 @@ impl Reply {
         }
         match (&mut self.task, answer) {
             (_, Answer::Failed(error)) => self.fail(error, out),
-            (Task::Read(_), Answer::Contents(result)) => self.read(&result, out),
+            (Task::Read(_), Answer::Contents(result)) => self.read(result, out),
             (Task::Read(_), Answer::Gathered(gather)) => self.gathered(&gather, out),
             (Task::Read(_) | Task::Call(_), Answer::InputRequired(ask)) => self.input(&ask, now, out),
-            (Task::Complete, Answer::Completion(completion)) => self.complete(&completion, out),
+            (Task::Complete(_), Answer::Completion(completion)) => self.complete(completion, out),
             (Task::Call(_), Answer::Raw(result)) => self.raw(&result, out),
             (Task::List(_), Answer::Listed(page)) => self.listed(page, now, out),
             _ => self.misuse("the answer is not of the sort that the request needs".into(), out),
@@ -250,9 +252,9 @@ impl Reply {
         Worded { misuse: Some(misuse), ..self.fail(ReadError::Failed, out) }
     }
 
-    fn read(&self, result: &ReadResult<'_>, out: &mut Vec<u8>) -> Worded {
+    fn read(&self, result: ReadResult<'_>, out: &mut Vec<u8>) -> Worded {
         let Task::Read(task) = &self.task else { return Worded::default() };
-        if let Err(error) = self.checked(result) {
+        if let Err(error) = self.checked(&result) {
             return self.fail(error, out);
         }
         let uri = self.ticket.uri.as_deref().unwrap_or_default();
@@ -260,7 +262,7 @@ impl Reply {
             &self.wording(),
             out,
             (uri, task.served.mime_type()),
-            (result, task.cache(result.cache)),
+            (&result, self.engine.shared(task.cache(result.cache))),
         );
         Worded::default()
     }
@@ -276,6 +278,7 @@ impl Reply {
             Answer::Gathered(gather) => gather.into_answer(),
             other => other,
         };
+        let answer = self.visible(answer);
         match (answer, self.engine.amounts().redactor()) {
             (Answer::Contents(mut result), Some(redactor)) if matches!(self.task, Task::Read(_)) => {
                 contents::redact(&mut result, redactor);
@@ -285,6 +288,27 @@ impl Reply {
         }
     }
 
+    /// The contents without the entries that the principal may not see (S-12).
+    fn visible<'a>(&self, answer: Answer<'a>) -> Answer<'a> {
+        match (&self.task, answer) {
+            (Task::Read(task), Answer::Contents(mut result)) if self.engine.restricts() => {
+                let asked = self.normal_uri();
+                result.contents.retain(|entry| self.may_show(task, entry, &asked));
+                Answer::Contents(result)
+            }
+            (_, answer) => answer,
+        }
+    }
+
+    /// Whether an entry is the one that was asked for, or one that the principal could have asked for (S-12).
+    fn may_show(&self, task: &ReadTask, entry: &Contents<'_>, asked: &str) -> bool {
+        let Some(uri) = &entry.uri else { return true };
+        let normal = uri::normalize(uri, self.engine.limits().uri);
+        normal.is_ok_and(|normal| {
+            normal == asked || self.engine.sees(&task.asker.principal, Action::Read, &normal)
+        })
+    }
+
     fn gathered(&self, gather: &Gather, out: &mut Vec<u8>) -> Worded {
         let Task::Read(task) = &self.task else { return Worded::default() };
         let uri = self.ticket.uri.as_deref().unwrap_or_default();
@@ -292,7 +316,7 @@ impl Reply {
             &self.wording(),
             out,
             (uri, task.served.mime_type()),
-            (gather, task.cache(gather.cache)),
+            (gather, self.engine.shared(task.cache(gather.cache))),
         );
         Worded::default()
     }
@@ -337,8 +361,11 @@ impl Reply {
         uri::normalize(sent, self.engine.limits().uri).map_or_else(|_| sent.to_owned(), Cow::into_owned)
     }
 
-    fn complete(&self, completion: &Completion<'_>, out: &mut Vec<u8>) -> Worded {
-        super::complete::write(&self.wording(), out, completion, self.engine.limits());
+    fn complete(&self, mut completion: Completion<'_>, out: &mut Vec<u8>) -> Worded {
+        if let Task::Complete(Some(suggested)) = &self.task {
+            admit::filter(&mut completion, suggested, &self.engine);
+        }
+        super::complete::write(&self.wording(), out, &completion, self.engine.limits());
         Worded::default()
     }
 

@@ -25,12 +25,14 @@ pub(super) struct Request<'m> {
     pub(super) principal: &'m Arc<Principal>,
     pub(super) now: Now,
     pub(super) batch: Option<BatchId>,
+    /// Whether it can be answered with a challenge for a better token (DEC-27).
+    pub(super) challenges: bool,
 }
 
 impl<'m> Outcome<'m> {
     pub(super) fn new(status: Status) -> Self {
         let verdict = Self::verdict_of(status);
-        Self { status, events: Events::new(), misuse: None, wakes: false, verdict }
+        Self { status, events: Events::new(), misuse: None, wakes: false, verdict, scopes: Vec::new() }
     }
 
     pub(super) fn answered() -> Self {

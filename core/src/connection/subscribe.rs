@@ -5,7 +5,7 @@ use super::request::Request;
 use super::{Connection, Outcome};
 use crate::catalog::Route;
 use crate::error::ReadError;
-use crate::guard::RateClass;
+use crate::guard::{Action, RateClass};
 use crate::uri;
 use crate::version::{INTERNAL_ERROR, INVALID_PARAMS};
 
@@ -20,7 +20,17 @@ impl Connection {
         if let Some(refused) = self.refuse_rate(request, RateClass::Subscribe, Some(&uri), out) {
             return refused;
         }
-        if !matches!(self.engine.catalog().route(&normal), Route::Resource(_) | Route::Template(..)) {
+        let (exists, lacking) = {
+            let catalog = self.engine.catalog();
+            let route = catalog.route(&normal);
+            let lacking = self.engine.guard().missing(request.principal, route.scopes());
+            let lacking: Vec<String> = lacking.into_iter().map(str::to_owned).collect();
+            (matches!(route, Route::Resource(_) | Route::Template(..)), lacking)
+        };
+        if let Err(refused) = self.admit(request, Action::Subscribe, (&normal, lacking)) {
+            return self.turn_away(request, refused, &uri, out);
+        }
+        if !exists {
             return self.fail(request, &ReadError::NotFound, Some(&uri), out);
         }
         match self.engine.hub().subscribe(self.id, &normal, &uri) {

@@ -44,10 +44,8 @@ pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
 
 /// The guard that the policy makes, and its bounds.
 pub(super) fn guard(options: &Options) -> Result<(Guard, Amounts), RegistrationError> {
-    let guard = Guard::new(&options.guard, options.explicit_denials);
-    guard
-        .and_then(|guard| Ok((guard, Amounts::new(&options.guard, options.limits.principals)?)))
-        .map_err(|error| RegistrationError::InvalidPolicy { field: error.field, reason: error.reason })
+    let guard = Guard::new(&options.guard, options.explicit_denials)?;
+    Ok((guard, Amounts::new(&options.guard, options.limits.principals)?))
 }
 
 fn object(name: &str, settings: &str) -> Result<(), RegistrationError> {

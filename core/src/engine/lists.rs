@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bounded; kept for each callback and principal.
 pub(super) struct KeptLists {
-    kept: Mutex<HashMap<(HandlerId, String), Kept>>,
+    kept: Mutex<HashMap<(HandlerId, Principal), Kept>>,
     ttl: Millis,
     most: usize,
 }
@@ -27,7 +27,7 @@ impl KeptLists {
 
     pub(super) fn get(&self, handler: HandlerId, principal: &Principal, now: Now) -> Option<Arc<Listed>> {
         let kept = self.lock();
-        let found = kept.get(&(handler, principal.id().to_owned()))?;
+        let found = kept.get(&(handler, principal.clone()))?;
         (now.tick < found.until).then(|| found.listed.clone())
     }
 
@@ -39,17 +39,14 @@ impl KeptLists {
         if kept.len() >= self.most {
             kept.clear();
         }
-        kept.insert(
-            (handler, principal.id().to_owned()),
-            Kept { until: now.tick.saturating_add(self.ttl), listed },
-        );
+        kept.insert((handler, principal.clone()), Kept { until: now.tick.saturating_add(self.ttl), listed });
     }
 
     pub(super) fn clear(&self) {
         self.lock().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(HandlerId, String), Kept>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(HandlerId, Principal), Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

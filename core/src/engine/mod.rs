@@ -7,11 +7,13 @@ mod metrics;
 mod observe;
 mod options;
 mod records;
+mod sight;
 mod words;
 
 pub use cache::CacheCounts;
 pub(crate) use metrics::Open;
 pub use options::{Extension, Options, ServerInfo};
+pub(crate) use sight::Suggested;
 
 pub(crate) use cache::{Flight, Landed, Landing, Lead};
 
@@ -33,6 +35,7 @@ use lists::KeptLists;
 use metrics::Metrics;
 use records::Records;
 use std::borrow::Cow;
+use sight::Reached;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -49,6 +52,9 @@ pub struct Engine {
     guard: Guard,
     state_seal: Option<Seal>,
     cursor_seal: Seal,
+    /// For cursors that may name what not everybody may see.
+    secret_seal: Option<Seal>,
+    reached: Reached,
     handlers: AtomicU32,
     lists: KeptLists,
     cache: Option<Arc<ReadCache>>,
@@ -76,6 +82,8 @@ impl Engine {
             guard,
             state_seal: state_seal(&options),
             cursor_seal: cursor_seal(&options, &words),
+            secret_seal: state_seal(&options),
+            reached: Reached::default(),
             handlers: AtomicU32::new(0),
             lists: KeptLists::new(limits),
             cache: options.cache.then(|| ReadCache::new(limits)),
@@ -130,6 +138,7 @@ impl Engine {
         };
         if applied.templates_changed {
             self.lists.clear();
+            self.reached.clear();
         }
         // What was served by a template may be served by something else now.
         if let Some(cache) = &self.cache {
@@ -251,12 +260,12 @@ impl Engine {
         self.options.revisions.contains(&revision)
     }
 
-    /// Whether the method exists under `revision` and its capability is declared.
-    pub(crate) fn offers(&self, method: Method, revision: Revision) -> bool {
+    /// Whether the method exists under `revision` and its capability is declared to `principal`.
+    pub(crate) fn offers(&self, method: Method, revision: Revision, principal: &Principal) -> bool {
         method.exists_in(revision)
             && match method {
                 Method::Subscribe | Method::Unsubscribe => self.options.subscribe,
-                Method::Complete => self.completes(),
+                Method::Complete => self.completes(principal),
                 Method::SetLevel => self.options.logging,
                 _ => true,
             }
@@ -281,6 +290,7 @@ impl Engine {
         &self,
         writer: &mut ObjectWriter<'_>,
         (revision, notified): (Revision, bool),
+        principal: &Principal,
     ) {
         writer.object("resources", |resources| {
             if self.options.subscribe && notified {
@@ -290,7 +300,7 @@ impl Engine {
                 resources.bool("listChanged", true);
             }
         });
-        if self.completes() && revision.has_completions_capability() {
+        if self.completes(principal) && revision.has_completions_capability() {
             writer.object("completions", |_| ());
         }
         if self.options.logging {
@@ -331,18 +341,26 @@ impl Engine {
     }
 
     /// `None` if the cursor of an author's callback is too long: then the list ends here.
-    pub(crate) fn seal_cursor(&self, cursor: &Cursor) -> Option<String> {
-        cursor.seal(&self.cursor_seal, self.cursor_scope()).ok()
+    pub(crate) fn seal_cursor(&self, cursor: &Cursor, principal: &Principal) -> Option<String> {
+        let (seal, scope) = self.cursor_terms(principal);
+        cursor.seal(seal, scope).ok()
     }
 
-    pub(crate) fn open_cursor(&self, list: ListKind, text: &str) -> Option<Cursor> {
+    pub(crate) fn open_cursor(&self, list: ListKind, text: &str, principal: &Principal) -> Option<Cursor> {
         let text = Some(text).filter(|text| text.len() <= self.limits().state)?;
-        Cursor::open(text, list, &self.cursor_seal, self.cursor_scope())
+        let (seal, scope) = self.cursor_terms(principal);
+        Cursor::open(text, list, seal, scope)
     }
 
-    /// Without a guard every principal has the same lists.
-    fn cursor_scope(&self) -> CursorScope<'_> {
-        CursorScope { server: self.words.name(), principal: None }
+    /// Where not everybody sees everything, a cursor may hold what is hidden: it is bound to its principal, and
+    /// sealed with a key that nobody can guess.
+    fn cursor_terms<'a>(&'a self, principal: &'a Principal) -> (&'a Seal, CursorScope<'a>) {
+        let server = self.words.name();
+        if !self.restricts() {
+            return (&self.cursor_seal, CursorScope { server, principal: None });
+        }
+        let seal = self.secret_seal.as_ref().unwrap_or(&self.cursor_seal);
+        (seal, CursorScope { server, principal: Some(principal.id()) })
     }
 
     pub(crate) fn kept_list(
@@ -369,8 +387,8 @@ impl Engine {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    fn completes(&self) -> bool {
-        let has_any = || self.extension(COMPLETE).is_some() || self.catalog.load().has_completers();
+    fn completes(&self, principal: &Principal) -> bool {
+        let has_any = || self.extension(COMPLETE).is_some() || self.has_completers(principal);
         self.options.completions.unwrap_or_else(has_any)
     }
 }

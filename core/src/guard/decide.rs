@@ -2,9 +2,11 @@
 
 use super::glob::Glob;
 use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy};
+use super::reach::Question;
 use super::set::GlobSet;
 use super::subject::subject;
 use crate::principal::Principal;
+use crate::template::{Outline, UriTemplate};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::ops::ControlFlow;
@@ -49,6 +51,27 @@ pub enum Decision<'g> {
         /// All scopes that are missing.
         scopes: Vec<&'g str>,
     },
+}
+
+impl Decision<'_> {
+    /// The word for it: `allow`, `hidden`, `denied` or `missing_scope`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Hidden => "hidden",
+            Self::Denied => "denied",
+            Self::MissingScope { .. } => "missing_scope",
+        }
+    }
+}
+
+/// What tells principals apart: two with the same view see the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct View {
+    /// The identity, where the policy has rules for it.
+    own: Option<Box<str>>,
+    /// The globs whose scopes are missing.
+    unmet: Box<[usize]>,
 }
 
 /// What is allowed, and of that what is not.
@@ -121,6 +144,39 @@ impl Guard {
     /// Whether `principal` may do this with the URI `normal`, and needs no further scope for it.
     pub fn permits(&self, principal: &Principal, action: Action, normal: &str) -> bool {
         self.is_open || self.decide(principal, action, normal) == Decision::Allow
+    }
+
+    /// What `principal` sees differs from what others see by this.
+    pub fn view(&self, principal: &Principal) -> View {
+        let own = self.principals.get_key_value(principal.id());
+        let narrowed = own.filter(|(_, own)| !own.rules.is_open()).map(|(id, _)| id.clone());
+        let own = own.map(|(_, own)| own);
+        let lacks = |needed: &[String]| needed.iter().any(|scope| !holds(principal, own, scope));
+        let needed = self.scopes.needed.iter().enumerate();
+        View { own: narrowed, unmet: needed.filter(|(_, needed)| lacks(needed)).map(|(at, _)| at).collect() }
+    }
+
+    /// Whether `principal` may see one of the template's URIs: then it is listed (S-12).
+    pub fn knows_template(&self, principal: &Principal, template: &UriTemplate) -> bool {
+        self.reaches(&self.view(principal), &template.outline(&|_| None))
+    }
+
+    /// Whether a principal with this view may see one of the URIs of `outline` (S-12). Bounded; what cannot be decided
+    /// within the bound is hidden.
+    pub(crate) fn reaches(&self, view: &View, outline: &Outline) -> bool {
+        if self.is_open {
+            return true;
+        }
+        let own = view.own.as_ref().and_then(|id| self.principals.get(id)).map(|own| &own.rules);
+        let mut question = Question::default();
+        for rules in [Some(&self.rules), own].into_iter().flatten() {
+            if let Some(allow) = &rules.allow {
+                question.allow(allow.globs());
+            }
+            question.deny(rules.deny.globs());
+        }
+        question.deny(view.unmet.iter().filter_map(|at| self.scopes.globs.globs().get(*at)));
+        question.ask(outline)
     }
 
     /// Of `scopes`, which a registration asks for, those that `principal` does not have.

@@ -1,6 +1,7 @@
 //! The policy as an author writes it: the same keys in a YAML or JSON file, a mapping of another language and here.
 
 use super::rate::Rates;
+use crate::resource::RegistrationError;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -101,6 +102,11 @@ fn at_path(error: serde_path_to_error::Error<serde_json::Error>) -> PolicyError 
 }
 
 impl PolicyError {
+    /// An error that is about the whole document.
+    pub(crate) fn whole(reason: impl Into<String>) -> Self {
+        Self::new("", reason)
+    }
+
     pub(super) fn new(field: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { field: field.into(), reason: reason.into() }
     }
@@ -116,6 +122,12 @@ impl fmt::Display for PolicyError {
 }
 
 impl std::error::Error for PolicyError {}
+
+impl From<PolicyError> for RegistrationError {
+    fn from(PolicyError { field, reason }: PolicyError) -> Self {
+        Self::InvalidPolicy { field, reason }
+    }
+}
 
 impl<T: Into<String>> FromIterator<T> for Globs {
     fn from_iter<I: IntoIterator<Item = T>>(texts: I) -> Self {

@@ -17,11 +17,12 @@ pub(super) fn subject(normal: &str) -> Option<Cow<'_, str>> {
     if is_plain(path.as_bytes()) {
         return Some(Cow::Borrowed(normal));
     }
-    let path = without_dots(path)?;
-    if !is_harmless(&path, layout) {
+    // What a dot segment takes back has to be harmless too.
+    let named: Vec<&str> = path.split('/').filter(|segment| !is_dot_segment(segment)).collect();
+    if !is_harmless(&named.join("/"), layout) {
         return None;
     }
-    Some(match path {
+    Some(match without_dots(path)? {
         Cow::Borrowed(_) => Cow::Borrowed(normal),
         Cow::Owned(path) => Cow::Owned([&normal[..layout.start], &path, &normal[layout.end..]].concat()),
     })
@@ -67,7 +68,7 @@ fn has_nul(text: &str) -> bool {
     text.contains("%00")
 }
 
-/// Whether the path, in which dot segments are resolved, stays harmless however often it is decoded.
+/// Whether the path, without the dot segments that it spells, stays harmless however often it is decoded.
 fn is_harmless(path: &str, layout: Layout) -> bool {
     const ROUNDS: usize = 8;
     let mut text = Cow::Borrowed(path);
@@ -108,6 +109,7 @@ fn separators(text: &str) -> usize {
     text.bytes().filter(|byte| matches!(byte, b'/' | b'\\')).count()
 }
 
+/// Judges a path as far as it is decoded.
 fn is_harmless_text(text: &str, layout: Layout) -> bool {
     if text.chars().any(|char| char.is_control() || char == '\\') {
         return false;
@@ -145,13 +147,14 @@ fn folds_to_dots(segment: &str) -> bool {
             '\u{2025}' | '\u{fe30}' => folded.push_str(".."),
             '\u{ff0f}' | '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{ff3c}' | '\u{fe68}' | '\u{2216}'
             | '\u{29f5}' => folded.push('/'),
-            // They have no width: what is seen is what is left.
+            // Blank, or without width: what is seen is what is left.
+            blank if blank.is_whitespace() => {}
             '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => {}
             other => folded.push(other),
         }
     }
     folded.split('/').any(|part| {
-        let part = part.split(';').next().unwrap_or_default().trim();
+        let part = part.split(';').next().unwrap_or_default();
         !part.is_empty() && part.bytes().all(|byte| byte == b'.')
     })
 }

@@ -9,7 +9,7 @@ use super::auth::{Denied, RulesError, Verified, Words};
 use super::cors;
 use super::head::{Head, Response};
 use super::rules::{Rules, Sse24, is_origin};
-use crate::connection::{Field, Mirror, Standing};
+use crate::connection::{Field, Mirror, Outcome, Refusal, Standing, Status};
 use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::version::{INVALID_REQUEST, Method, Revision};
@@ -264,6 +264,14 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// The challenge that answers a message whose token lacks scopes (DEC-27).
+    pub(super) fn challenge(&self, outcome: &Outcome<'_>) -> Option<String> {
+        let is_scope = outcome.status == Status::Refused(Refusal::Scope);
+        self.words.as_ref().filter(|_| is_scope).map(|words| words.lacking(&outcome.scopes))
+    }
+}
+
 impl Admitted {
     /// The bearer token that the host must verify. `None` where no tokens are asked for.
     pub fn token(&self) -> Option<&str> {
@@ -309,6 +317,7 @@ impl Identified {
 impl Call {
     pub(super) fn mirror(&self, session: Standing) -> Mirror<'_> {
         Mirror {
+            challenges: true,
             version: self.version.as_field(),
             method: self.method.as_field(),
             name: self.name.as_field(),

@@ -6,6 +6,7 @@
 use super::head::{Head, Response};
 use crate::jsonrpc::object;
 use crate::principal::Principal;
+use crate::resource::is_scope;
 use crate::version::INVALID_REQUEST;
 use std::fmt;
 use std::sync::Arc;
@@ -163,15 +164,21 @@ impl Words {
     /// Whether the token suffices, and what the client is told if not.
     pub(super) fn check(&self, who: Result<Verified, Denied>) -> Result<Arc<Principal>, Response> {
         match who {
-            Ok(Verified { principal, scopes }) if self.suffices(&scopes) => Ok(principal),
-            Ok(_) => Err(self.forbidden()),
+            Ok(Verified { principal, scopes }) => {
+                let held = self.with_implied(&scopes);
+                if !self.rules.required_scopes.iter().all(|scope| held.contains(&scope.as_str())) {
+                    return Err(self.forbidden());
+                }
+                let is_known = principal.scopes().iter().map(String::as_str).eq(held.iter().copied());
+                Ok(if is_known { principal } else { principal.with_scopes(held) })
+            }
             Err(Denied::Invalid) => Err(self.unauthorized(Some("invalid_token"))),
             Err(Denied::Unavailable) => Err(Response::empty(503)),
         }
     }
 
-    /// Whether `granted`, with all that it includes, has every required scope (R-204).
-    fn suffices(&self, granted: &[String]) -> bool {
+    /// `granted`, with all that it includes (R-204).
+    fn with_implied<'a>(&'a self, granted: &'a [String]) -> Vec<&'a str> {
         let mut held: Vec<&str> = granted.iter().map(String::as_str).collect();
         let mut at = 0;
         while let Some(&broader) = held.get(at) {
@@ -182,7 +189,7 @@ impl Words {
             }
             at += 1;
         }
-        self.rules.required_scopes.iter().all(|scope| held.contains(&scope.as_str()))
+        held
     }
 
     fn malformed(&self) -> Response {
@@ -198,15 +205,26 @@ impl Words {
     }
 
     fn challenge(&self, status: u16, message: &str, error: Option<&str>) -> Response {
+        let header = self.bearer(error, &join(&self.rules.required_scopes));
+        Response::error(status, INVALID_REQUEST, message).with("www-authenticate", header)
+    }
+
+    /// The challenge to come back with a token that has these scopes too: all that the operation needs at once (R-199,
+    /// R-206).
+    pub(super) fn lacking(&self, scopes: &[String]) -> String {
+        let mut all = self.rules.required_scopes.clone();
+        all.extend(scopes.iter().filter(|scope| !self.rules.required_scopes.contains(scope)).cloned());
+        self.bearer(Some("insufficient_scope"), &join(&all))
+    }
+
+    fn bearer(&self, error: Option<&str>, scopes: &str) -> String {
         let mut parts = Vec::new();
         parts.extend(error.map(|error| format!("error=\"{error}\"")));
         parts.push(format!("resource_metadata=\"{}\"", self.metadata_url));
-        let scopes = join(&self.rules.required_scopes);
         if !scopes.is_empty() {
             parts.push(format!("scope=\"{scopes}\""));
         }
-        let header = format!("Bearer {}", parts.join(", "));
-        Response::error(status, INVALID_REQUEST, message).with("www-authenticate", header)
+        format!("Bearer {}", parts.join(", "))
     }
 }
 
@@ -239,11 +257,6 @@ fn split(url: &str) -> Option<(&str, &str)> {
     let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
     let at = rest.find('/').unwrap_or(rest.len());
     (is_web && at > 0).then(|| url.split_at(scheme.len() + 3 + at))
-}
-
-/// RFC 6749: `scope-token`.
-fn is_scope(scope: &str) -> bool {
-    !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
 }
 
 /// RFC 6750: `b64token`.
@@ -297,13 +310,25 @@ mod tests {
     fn scopes_include_others() {
         let words = Words::new(Auth { required_scopes: vec!["files:read".into()], ..words().rules });
         let suffices = |scopes: &[&str]| {
-            words
-                .as_ref()
-                .unwrap()
-                .suffices(&scopes.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>())
+            let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+            let who = Verified { principal: Principal::new("alice"), scopes };
+            words.as_ref().unwrap().check(Ok(who)).is_ok()
         };
         assert!(suffices(&["files:read"]) && suffices(&["x", "files:write"]) && suffices(&["files:admin"]));
         assert!(!suffices(&[]) && !suffices(&["files"]) && !suffices(&["files:read:x"]));
+    }
+
+    /// R-204: a guard sees the included scopes too.
+    #[test]
+    fn a_principal_has_the_scopes_of_its_token() {
+        let mut rules = words().rules;
+        rules.required_scopes.clear();
+        let who = Verified { principal: Principal::new("alice"), scopes: vec!["files:write".into()] };
+        let principal = Words::new(rules).unwrap().check(Ok(who)).unwrap();
+        assert_eq!(
+            (principal.id(), principal.scopes()),
+            ("alice", &["files:write".into(), "files:read".into()][..])
+        );
     }
 
     /// R-199, R-205, R-206: the same words each time, without `offline_access`.

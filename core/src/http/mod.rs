@@ -186,7 +186,7 @@ impl Endpoint {
             (false, true) => self.session_of(request),
             (false, false) => (None, Standing::Known),
         };
-        let call = (request, request.call.mirror(standing), self.rules());
+        let call = (request, request.call.mirror(standing), &*self.gate);
         if let Some(channel) = session {
             let taken = channel.with(|state| state.message(call, body, now, out));
             self.note_session(&channel);

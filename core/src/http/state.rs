@@ -2,7 +2,7 @@
 //!
 //! Law: every byte for a client goes through a stream, or is the whole response to the message that caused it.
 
-use super::admission::{Call, Identified};
+use super::admission::{Call, Gate, Identified};
 use super::head::{JSON, ResponseHead};
 use super::rules::{Answers, Rules};
 use super::sse::EventId;
@@ -79,12 +79,13 @@ impl State {
     /// Takes the body of a `POST`.
     pub(super) fn message<'m>(
         &mut self,
-        (whose, mirror, rules): (&'m Identified, Mirror<'m>, &Rules),
+        (whose, mirror, gate): (&'m Identified, Mirror<'m>, &Gate),
         message: &'m [u8],
         now: Now,
         out: &mut Vec<u8>,
     ) -> Taken<'m> {
         self.touched = now.tick;
+        let rules = &gate.rules;
         let mut lines = Vec::with_capacity(USUAL_ANSWER);
         // Another request may have ended the session meanwhile.
         let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
@@ -109,7 +110,13 @@ impl State {
                 self.policy(Purpose::Answer, &whose.call, rules)
             }
             _ => {
-                return Taken::Whole(whole(self.connection.id(), outcome, (status, lines), &whose.call, out));
+                let challenge = gate.challenge(&outcome);
+                let mut turn = whole(self.connection.id(), outcome, (status, lines), &whose.call, out);
+                turn.head = turn.head.map(|head| match challenge {
+                    Some(challenge) => head.with("www-authenticate", challenge),
+                    None => head,
+                });
+                return Taken::Whole(turn);
             }
         };
         let is_over = outcome.status == Status::Answered;
@@ -197,6 +204,7 @@ impl State {
         now: Now,
     ) -> Turn<'m> {
         let mut lines = Vec::new();
+        let mirror = Mirror { challenges: false, ..mirror };
         let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
         let arrival = Arrival { message, principal: &whose.principal, mirror: Some(mirror) };
         let outcome = self.connection.message(arrival, now, &mut lines);
@@ -355,6 +363,7 @@ impl State {
             Status::Pending | Status::Answered => 200,
             Status::Refused(Refusal::Method) if self.connection.revision().is_some() => 200,
             Status::Refused(Refusal::Method | Refusal::SessionUnknown) => 404,
+            Status::Refused(Refusal::Scope) => 403,
             Status::Refused(_) => 400,
         }
     }

@@ -20,6 +20,8 @@ pub struct Details {
     pub meta: Option<String>,
     /// How long an answer may be kept, and by whom (2026-07-28).
     pub cache: CacheHint,
+    /// The scopes that a token must have to see it, all of them. Never published.
+    pub scopes: Vec<String>,
 }
 
 /// Hints for clients.
@@ -233,6 +235,12 @@ macro_rules! details_setters {
         /// How long an answer may be kept, and by whom. Default: not at all.
         pub fn cache(mut self, cache: $crate::resource::CacheHint) -> Self {
             self.details.cache = cache;
+            self
+        }
+
+        /// The scopes that a token must have to see it, all of them. Default: none.
+        pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+            self.details.scopes = scopes.into_iter().map(Into::into).collect();
             self
         }
 

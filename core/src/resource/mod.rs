@@ -11,7 +11,7 @@ mod syntax;
 pub use details::{Annotations, Audience, CacheHint, CacheScope, Details, Icon, Theme};
 pub use error::RegistrationError;
 pub use parameter::{Parameter, ParameterCheck, ParameterKind};
-pub use syntax::{is_date, is_date_time, is_icon_size, is_media_type, is_uuid};
+pub use syntax::{is_date, is_date_time, is_icon_size, is_media_type, is_scope, is_uuid};
 
 use crate::template::TemplateOptions;
 use details::details_setters;

@@ -49,6 +49,11 @@ pub fn is_uuid(text: &str) -> bool {
         })
 }
 
+/// A scope of a token (RFC 6749, `scope-token`).
+pub fn is_scope(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
+}
+
 /// An icon's size: `WxH` in pixels, or `any` (R-079).
 pub fn is_icon_size(text: &str) -> bool {
     let is_length = |text: &str| {

@@ -8,6 +8,7 @@ use super::shared::{Diagnose, Diagnostic, Redact, Shared, Watch};
 use super::{Method, ResourceServer};
 use crate::connection::Contents;
 use crate::engine::{Engine, Extension, Options, ServerInfo};
+use crate::guard::Policy;
 use crate::limits::Limits;
 use crate::resource::{CacheHint, Icon, RegistrationError, Resource, Template};
 use crate::seal::SealKey;
@@ -214,6 +215,13 @@ impl Builder {
     /// Default `false`.
     pub fn explicit_denials(mut self, explicit: bool) -> Self {
         self.options.explicit_denials = explicit;
+        self
+    }
+
+    /// Who may see what, and how much of it; [`load_policy`](crate::transport::load_policy) reads it from a file.
+    /// Default: everybody may see everything.
+    pub fn guard(mut self, policy: Policy) -> Self {
+        self.options.guard = policy;
         self
     }
 

@@ -196,5 +196,6 @@ pub(super) fn nothing() -> Outcome<'static> {
 
 /// What follows from an answer.
 pub(super) fn follows(events: Events<'static>, misuse: Option<String>) -> Outcome<'static> {
-    Outcome { status: Status::Accepted, events, misuse, wakes: false, verdict: Verdict::default() }
+    let (verdict, scopes) = Default::default();
+    Outcome { status: Status::Accepted, events, misuse, wakes: false, verdict, scopes }
 }

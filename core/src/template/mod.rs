@@ -20,6 +20,7 @@ mod literal;
 mod matching;
 mod options;
 mod order;
+mod outline;
 mod parse;
 mod pattern;
 mod policy;
@@ -43,6 +44,7 @@ pub use expand::expand;
 pub use index::{Lookup, TemplateIndex};
 pub use lint::{Lint, LintKind};
 pub use options::{Chars, ExtraQuery, Kind, Policy, TemplateOptions, UnknownWord, Variable, VariableOptions};
+pub(crate) use outline::{On, Outline};
 pub use policy::Rejection;
 pub use set::TemplateSet;
 pub use value::{Params, Value, Values};
@@ -99,6 +101,11 @@ impl UriTemplate {
     /// The template, as given.
     pub fn as_str(&self) -> &str {
         &self.0.text
+    }
+
+    /// Tells this template and its clones from others that are alive.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
     }
 
     /// The variables, in template order, each name once.

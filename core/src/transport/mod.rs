@@ -8,6 +8,7 @@ mod clock;
 pub mod http;
 #[cfg(feature = "pipe")]
 mod pipe;
+mod policy;
 #[cfg(feature = "pipe")]
 mod registry;
 #[cfg(all(feature = "pipe", unix))]
@@ -23,6 +24,7 @@ pub use audit_events::AuditEvents;
 pub use clock::Clock;
 #[cfg(feature = "pipe")]
 pub use pipe::{Cancelled, Detached, Flushed, Pipe};
+pub use policy::{load_policy, read_policy};
 #[cfg(feature = "pipe")]
 pub use registry::{Change, Foreign, Number, Registry};
 #[cfg(all(feature = "pipe", unix))]

@@ -110,7 +110,7 @@ impl Pipe {
             }
             Line::TooLong => {
                 let Outcome { status, misuse, verdict, .. } = connection.too_long(out);
-                Outcome { status, events: Events::new(), misuse, wakes: false, verdict }
+                Outcome { status, events: Events::new(), misuse, wakes: false, verdict, scopes: Vec::new() }
             }
         };
         state.after(outcome)

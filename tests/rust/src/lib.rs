@@ -1,5 +1,6 @@
 //! The shared fixtures run through Rust; see `tests/fixtures/README.md`.
 
+pub mod guarding;
 pub mod matching;
 pub mod uritemplate;
 pub mod vectors;

@@ -61,7 +61,9 @@ impl Tokens {
         if kept.len() >= self.most {
             kept.clear();
         }
-        kept.insert(key, Kept { verified: verified.clone(), expires });
+        // One principal for all requests with the token.
+        let principal = verified.principal.with_scopes(&verified.scopes);
+        kept.insert(key, Kept { verified: Verified { principal, ..verified.clone() }, expires });
         Ok(())
     }
 

@@ -1,0 +1,82 @@
+/** The guard's policy, and the guard on its own. */
+import { binding } from './binding.js';
+import { translated } from './errors.js';
+
+/** A text, or several. */
+export type OneOrMany = string | readonly string[];
+
+/** Who may see what: the same keys as in a policy file. Globs are compared with canonical URIs. */
+export interface Policy {
+  /** What may be seen; the rest does not exist. `*` alone is everything. Default: everything. */
+  readonly allow?: OneOrMany | null;
+  /** What may not be seen, also where it is allowed. Default: nothing. */
+  readonly deny?: OneOrMany;
+  /** By glob, the scopes that a token must have. Default: none. */
+  readonly scopes?: Readonly<Record<string, OneOrMany>>;
+  /** By identity, what narrows the policy for one principal; the local process has the empty one. Default: nothing. */
+  readonly principals?: Readonly<Record<string, PrincipalPolicy>>;
+}
+
+/** What narrows a policy for one principal. */
+export interface PrincipalPolicy {
+  /** As in the policy: it may see what both allow. */
+  readonly allow?: OneOrMany | null;
+  /** As in the policy. */
+  readonly deny?: OneOrMany;
+  /** Scopes that it has beside those of its token. */
+  readonly scopes?: OneOrMany;
+}
+
+/** Who asks. */
+export interface Asker {
+  /** The identity. Default: the local process. */
+  readonly principal?: string;
+  /** The scopes of its token. Default: none. */
+  readonly scopes?: readonly string[];
+}
+
+/** What a policy says, for an author's own tests and functions. */
+export class Guard {
+  readonly #native: InstanceType<typeof binding.Guard>;
+
+  /**
+   * @param policy - the policy, or the path of a JSON or YAML file.
+   * @throws {RegistrationError} it has an unknown member, or one with a value that means nothing.
+   */
+  constructor(policy: Policy | string, { explicitDenials = false }: { readonly explicitDenials?: boolean } = {}) {
+    this.#native = translated(() => new binding.Guard(policySource(policy), explicitDenials));
+  }
+
+  /**
+   * What is said of a URI, in any spelling.
+   * @throws {InvalidUri} it is not a URI.
+   */
+  decide(uri: string, asker: Asker = {}): 'allow' | 'hidden' | 'denied' | 'missing_scope' {
+    return translated(() => this.#native.decide(uri, given(asker)));
+  }
+
+  /**
+   * The scopes that are missing where nothing else is.
+   * @throws {InvalidUri} it is not a URI.
+   */
+  missingScopes(uri: string, asker: Asker = {}): string[] {
+    return translated(() => this.#native.missingScopes(uri, given(asker)));
+  }
+
+  /**
+   * Whether a template is listed: one of its URIs may be seen.
+   * @throws {InvalidTemplate} it is not one.
+   */
+  knowsTemplate(template: string, asker: Asker = {}): boolean {
+    return translated(() => this.#native.knowsTemplate(template, given(asker)));
+  }
+}
+
+/** A policy as the compiled part takes it. */
+export function policySource(policy: Policy | string): { json?: string; file?: string } {
+  return typeof policy === 'string' ? { file: policy } : { json: JSON.stringify(policy) };
+}
+
+function given({ principal = '', scopes = [] }: Asker): { principal: string; scopes: string[] } {
+  return { principal, scopes: [...scopes] };
+}

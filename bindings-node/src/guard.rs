@@ -1,0 +1,89 @@
+//! The guard on its own: a policy, and what it says of a URI.
+
+use crate::error::{invalid_template, invalid_uri, registration};
+use mcp_resources::guard::{Action, Decision, Guard as Core, Policy};
+use mcp_resources::limits::Limits;
+use mcp_resources::principal::Principal;
+use mcp_resources::template::UriTemplate;
+use mcp_resources::transport::{load_policy, read_policy};
+use mcp_resources::uri::normalize;
+use napi::Env;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What a policy says.
+#[napi]
+pub struct Guard(Core);
+
+/// A policy: one of the two.
+#[napi(object, object_to_js = false)]
+pub struct PolicySource {
+    /// The text of a JSON object.
+    pub json: Option<String>,
+    /// The path of a file.
+    pub file: Option<String>,
+}
+
+/// Who asks.
+#[napi(object, object_to_js = false)]
+pub struct Asker {
+    /// The identity. Default: the local process.
+    pub principal: Option<String>,
+    /// The scopes of its token.
+    pub scopes: Option<Vec<String>>,
+}
+
+#[napi]
+impl Guard {
+    /// Compiles a policy.
+    #[napi(catch_unwind, constructor)]
+    pub fn new(env: &Env, policy: PolicySource, explicit_denials: bool) -> Result<Self> {
+        let guard = Core::new(&policy.read(env)?, explicit_denials);
+        guard.map(Self).map_err(|error| registration(env, &error.into()))
+    }
+
+    /// What is said of a URI, in any spelling.
+    #[napi(catch_unwind, ts_return_type = "'allow' | 'hidden' | 'denied' | 'missing_scope'")]
+    pub fn decide(&self, env: &Env, uri: String, asker: Asker) -> Result<&'static str> {
+        Ok(self.0.decide(&asker.principal(), Action::Read, &canonical(env, &uri)?).as_str())
+    }
+
+    /// The scopes that are missing where nothing else is.
+    #[napi(catch_unwind)]
+    pub fn missing_scopes(&self, env: &Env, uri: String, asker: Asker) -> Result<Vec<String>> {
+        Ok(match self.0.decide(&asker.principal(), Action::Read, &canonical(env, &uri)?) {
+            Decision::MissingScope { scopes } => scopes.into_iter().map(str::to_owned).collect(),
+            _ => Vec::new(),
+        })
+    }
+
+    /// Whether a template is listed.
+    #[napi(catch_unwind)]
+    pub fn knows_template(&self, env: &Env, template: String, asker: Asker) -> Result<bool> {
+        let template = UriTemplate::parse(&template).map_err(|error| invalid_template(env, &error))?;
+        Ok(self.0.knows_template(&asker.principal(), &template))
+    }
+}
+
+impl PolicySource {
+    /// The core's policy.
+    pub(crate) fn read(self, env: &Env) -> Result<Policy> {
+        let policy = match &self.file {
+            Some(path) => load_policy(path),
+            None => read_policy(self.json.as_deref().unwrap_or("{}")),
+        };
+        policy.map_err(|error| registration(env, &error.into()))
+    }
+}
+
+impl Asker {
+    fn principal(self) -> Arc<Principal> {
+        Principal::new(self.principal.unwrap_or_default()).with_scopes(self.scopes.unwrap_or_default())
+    }
+}
+
+fn canonical<'u>(env: &Env, uri: &'u str) -> Result<Cow<'u, str>> {
+    normalize(uri, Limits::default().uri).map_err(|error| invalid_uri(env, &error))
+}

@@ -1,0 +1,82 @@
+//! The guard on its own: a policy, and what it says of a URI.
+
+use crate::error::{invalid_template, raise, registration, to_json};
+use mcp_resources::guard::{Action, Decision, Guard as Core, Policy};
+use mcp_resources::limits::Limits;
+use mcp_resources::principal::Principal;
+use mcp_resources::template::UriTemplate;
+use mcp_resources::transport::{load_policy, read_policy};
+use mcp_resources::uri::normalize;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+/// What a policy says.
+#[pyclass(frozen, module = "mcp_resources")]
+pub struct Guard(Core);
+
+#[pymethods]
+impl Guard {
+    #[new]
+    #[pyo3(signature = (policy, *, explicit_denials = false))]
+    fn new(policy: &Bound<'_, PyAny>, explicit_denials: bool) -> PyResult<Self> {
+        let py = policy.py();
+        let guard = Core::new(&read(policy)?, explicit_denials);
+        guard.map(Self).map_err(|error| registration(py, &error.into()))
+    }
+
+    /// What is said of a URI, in any spelling.
+    #[pyo3(signature = (uri, *, principal = "", scopes = Vec::new()))]
+    fn decide(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        principal: &str,
+        scopes: Vec<String>,
+    ) -> PyResult<&'static str> {
+        let who = Principal::new(principal).with_scopes(scopes);
+        Ok(self.0.decide(&who, Action::Read, &canonical(py, uri)?).as_str())
+    }
+
+    /// The scopes that are missing where nothing else is.
+    #[pyo3(signature = (uri, *, principal = "", scopes = Vec::new()))]
+    fn missing_scopes(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        principal: &str,
+        scopes: Vec<String>,
+    ) -> PyResult<Vec<String>> {
+        let who = Principal::new(principal).with_scopes(scopes);
+        Ok(match self.0.decide(&who, Action::Read, &canonical(py, uri)?) {
+            Decision::MissingScope { scopes } => scopes.into_iter().map(str::to_owned).collect(),
+            _ => Vec::new(),
+        })
+    }
+
+    /// Whether a template is listed.
+    #[pyo3(signature = (template, *, principal = "", scopes = Vec::new()))]
+    fn knows_template(
+        &self,
+        py: Python<'_>,
+        template: &str,
+        principal: &str,
+        scopes: Vec<String>,
+    ) -> PyResult<bool> {
+        let template = UriTemplate::parse(template).map_err(|error| invalid_template(py, &error))?;
+        Ok(self.0.knows_template(&Principal::new(principal).with_scopes(scopes), &template))
+    }
+}
+
+/// A policy: a mapping, or the path of a file.
+pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<Policy> {
+    let is_path = value.is_instance_of::<PyString>() || value.hasattr("__fspath__")?;
+    let policy =
+        if is_path { load_policy(value.extract::<PathBuf>()?) } else { read_policy(&to_json(value)?) };
+    policy.map_err(|error| registration(value.py(), &error.into()))
+}
+
+fn canonical<'u>(py: Python<'_>, uri: &'u str) -> PyResult<Cow<'u, str>> {
+    normalize(uri, Limits::default().uri).map_err(|error| raise(py, "InvalidUri", (error.to_string(),)))
+}

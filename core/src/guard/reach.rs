@@ -1,0 +1,178 @@
+//! Whether some expansion of a template may be seen (S-12).
+//!
+//! Law: template and globs are walked side by side, with all positions that the globs can be at; a URI that ends where
+//! an allowing glob ends and no denying one does is one that may be seen. Exact but for what an [`Outline`] says of
+//! variables. A question that costs too much is answered with no: what cannot be shown to be visible is hidden.
+
+use super::glob::{Glob, Token};
+use crate::template::{On, Outline};
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+/// The globs of one question.
+#[derive(Default)]
+pub(super) struct Question<'g> {
+    /// By place: the globs, in the order of their positions.
+    globs: Vec<(u32, &'g Glob, Side)>,
+    next: u32,
+    /// How many lists allow: a URI must be in each.
+    lists: usize,
+    steps: u64,
+}
+
+/// What a glob says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    /// It allows, in this list.
+    Allow(usize),
+    Deny,
+}
+
+/// The positions that are alive, in order.
+type Places = Box<[u32]>;
+
+impl<'g> Question<'g> {
+    /// The most steps of one question, about 20 ms.
+    const BUDGET: u64 = 1_000_000;
+
+    /// A URI must be matched by one of these.
+    pub(super) fn allow(&mut self, globs: &'g [Glob]) {
+        let list = self.lists;
+        self.lists += 1;
+        globs.iter().for_each(|glob| self.add(glob, Side::Allow(list)));
+    }
+
+    /// A URI must be matched by none of these.
+    pub(super) fn deny(&mut self, globs: impl IntoIterator<Item = &'g Glob>) {
+        globs.into_iter().for_each(|glob| self.add(glob, Side::Deny));
+    }
+
+    /// Whether a URI of the outline is allowed and not denied.
+    pub(super) fn ask(mut self, outline: &Outline) -> bool {
+        let mut begin = Vec::with_capacity(self.globs.len());
+        for (first, glob, _) in &self.globs {
+            close(glob, *first, 0, &mut begin);
+        }
+        let begin = settle(begin);
+        let mut seen: HashSet<(u32, Places), BuildHasherDefault<DefaultHasher>> = HashSet::default();
+        let mut open = vec![(0, begin)];
+        while let Some((node, places)) = open.pop() {
+            self.steps += 1 + places.len() as u64;
+            if self.steps > Self::BUDGET {
+                return false;
+            }
+            if !seen.insert((node, places.clone())) || !self.may_be_allowed(&places) {
+                continue;
+            }
+            if outline.is_end(node) && self.is_visible(&places) {
+                return true;
+            }
+            for edge in outline.edges(node) {
+                match edge.on {
+                    On::Nothing => open.push((edge.to, places.clone())),
+                    On::Byte(byte) => open.push((edge.to, self.step(&places, byte))),
+                    On::Any(set) => {
+                        for byte in self.telling(&places).into_iter().filter(|byte| set.has(*byte)) {
+                            open.push((edge.to, self.step(&places, byte)));
+                        }
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    fn add(&mut self, glob: &'g Glob, side: Side) {
+        self.globs.push((self.next, glob, side));
+        let length = glob.prefix.len() + glob.tokens.len() + 1;
+        self.next = self.next.saturating_add(u32::try_from(length).unwrap_or(u32::MAX));
+    }
+
+    /// The glob of a place, and the position in it.
+    fn of(&self, place: u32) -> Option<(u32, &'g Glob, Side, usize)> {
+        let at = self.globs.partition_point(|(first, ..)| *first <= place).checked_sub(1)?;
+        let (first, glob, side) = self.globs[at];
+        Some((first, glob, side, (place - first) as usize))
+    }
+
+    fn step(&mut self, places: &[u32], byte: u8) -> Places {
+        self.steps += places.len() as u64;
+        let mut next = Vec::with_capacity(places.len());
+        for &place in places {
+            let Some((first, glob, _, at)) = self.of(place) else { continue };
+            let Some(token) = token(glob, at) else { continue };
+            let (stays, moves) = match token {
+                Token::Byte(own) => (false, own == byte),
+                Token::One => (false, byte != b'/'),
+                Token::Run => (byte != b'/', false),
+                Token::Deep => (true, false),
+                Token::Directories => (true, byte == b'/'),
+            };
+            if stays {
+                close(glob, first, at, &mut next);
+            }
+            if moves {
+                close(glob, first, at + 1, &mut next);
+            }
+        }
+        settle(next)
+    }
+
+    /// A byte for each way in which bytes differ to these places: those that they name, the slash, and one other.
+    fn telling(&self, places: &[u32]) -> Vec<u8> {
+        let mut bytes: Vec<u8> = vec![b'/'];
+        for &place in places {
+            if let Some((_, glob, _, at)) = self.of(place)
+                && let Some(Token::Byte(byte)) = token(glob, at)
+                && !bytes.contains(&byte)
+            {
+                bytes.push(byte);
+            }
+        }
+        // Of each set of an outline there must be one: a letter is in all of them, as a rule. It is tried first.
+        let other = (b'a'..=b'z').chain(b'A'..=b'Z').chain(b'0'..=b'9').find(|byte| !bytes.contains(byte));
+        bytes.extend(other);
+        bytes
+    }
+
+    /// Whether every list still has a glob that may come to match.
+    fn may_be_allowed(&self, places: &[u32]) -> bool {
+        (0..self.lists).all(|list| self.any(places, |side, _| side == Side::Allow(list)))
+    }
+
+    fn is_visible(&self, places: &[u32]) -> bool {
+        let ends = |wanted: Side| self.any(places, |side, is_end| is_end && side == wanted);
+        (0..self.lists).all(|list| ends(Side::Allow(list))) && !ends(Side::Deny)
+    }
+
+    fn any(&self, places: &[u32], is: impl Fn(Side, bool) -> bool) -> bool {
+        places.iter().any(|&place| {
+            self.of(place).is_some_and(|(_, glob, side, at)| is(side, token(glob, at).is_none()))
+        })
+    }
+}
+
+/// Appends the place of a position, and of those behind it that need no character.
+fn close(glob: &Glob, first: u32, at: usize, places: &mut Vec<u32>) {
+    let mut at = at;
+    loop {
+        places.push(first.saturating_add(u32::try_from(at).unwrap_or(u32::MAX)));
+        match token(glob, at) {
+            Some(Token::Run | Token::Deep | Token::Directories) => at += 1,
+            _ => return,
+        }
+    }
+}
+
+fn settle(mut places: Vec<u32>) -> Places {
+    places.sort_unstable();
+    places.dedup();
+    places.into()
+}
+
+fn token(glob: &Glob, at: usize) -> Option<Token> {
+    match glob.prefix.get(at) {
+        Some(byte) => Some(Token::Byte(*byte)),
+        None => glob.tokens.get(at - glob.prefix.len()).copied(),
+    }
+}
