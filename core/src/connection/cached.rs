@@ -150,7 +150,9 @@ impl Reply {
                 Ok(()) => kept(Kept::of(result, mime_type, self.engine.shared(task.cache(result.cache)))),
                 Err(error) => Landed::Failed(error),
             },
-            Answer::Gathered(gather) => kept(Kept::gathered(gather, mime_type, self.engine.shared(task.cache(gather.cache)))),
+            Answer::Gathered(gather) => {
+                kept(Kept::gathered(gather, mime_type, self.engine.shared(task.cache(gather.cache))))
+            }
             Answer::InputRequired(ask) => Landed::Input(Box::new(ask.to_owned())),
             Answer::Failed(error) => Landed::Failed(error.clone()),
             _ => Landed::Failed(ReadError::Failed),

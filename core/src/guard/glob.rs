@@ -45,8 +45,10 @@ pub(super) enum Token {
     Run,
     /// Any run.
     Deep,
-    /// Nothing, or any run and the slash behind it.
+    /// Nothing, or any run and the slash behind it. Takes no byte itself: [`Token::Within`] stands behind it.
     Directories,
+    /// The rest of that run.
+    Within,
 }
 
 /// Why a text is no glob.
@@ -127,8 +129,9 @@ pub(super) struct Program {
     /// The positions that stay where they are on any byte, on any but a slash.
     stay: Box<[u64]>,
     stay_in_segment: Box<[u64]>,
-    /// The positions that may be skipped.
+    /// The positions that may be left for the next one, and for the one after it.
     skip: Box<[u64]>,
+    leap: Box<[u64]>,
 }
 
 impl Program {
@@ -151,7 +154,8 @@ impl Program {
         }
         let mut steps = vec![0; usize::from(count) * words];
         let empty: Box<[u64]> = vec![0; words].into();
-        let (mut stay, mut stay_in_segment, mut skip) = (empty.clone(), empty.clone(), empty);
+        let (mut stay, mut stay_in_segment) = (empty.clone(), empty.clone());
+        let (mut skip, mut leap) = (empty.clone(), empty);
         for (at, token) in tokens.iter().enumerate() {
             let (word, bit) = (at / 64, 1 << (at % 64));
             let mut step = |class: u8| steps[usize::from(class) * words + word] |= bit;
@@ -160,7 +164,8 @@ impl Program {
                 Token::One => (0..count).filter(|class| *class != 1).for_each(step),
                 Token::Run => stay_in_segment[word] |= bit,
                 Token::Deep => stay[word] |= bit,
-                Token::Directories => {
+                Token::Directories => leap[word] |= bit,
+                Token::Within => {
                     stay[word] |= bit;
                     step(1);
                 }
@@ -172,7 +177,7 @@ impl Program {
         for (any, own) in stay_in_segment.iter_mut().zip(&stay) {
             *any |= own;
         }
-        Self { length: tokens.len(), words, classes, steps: steps.into(), stay, stay_in_segment, skip }
+        Self { length: tokens.len(), words, classes, steps: steps.into(), stay, stay_in_segment, skip, leap }
     }
 
     fn matches(&self, text: &[u8]) -> bool {
@@ -211,10 +216,10 @@ impl Program {
     fn skip(&self, at: &mut [u64]) {
         for _ in 0..2 {
             let mut carry = 0;
-            for (word, skip) in at.iter_mut().zip(&self.skip) {
-                let moved = *word & skip;
-                *word |= (moved << 1) | carry;
-                carry = moved >> 63;
+            for (word, (skip, leap)) in at.iter_mut().zip(self.skip.iter().zip(&self.leap)) {
+                let (moved, leapt) = (*word & skip, *word & leap);
+                *word |= (moved << 1) | (leapt << 2) | carry;
+                carry = (moved >> 63) | (leapt >> 62);
             }
         }
     }
@@ -259,7 +264,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, InvalidGlob> {
 /// it is.
 fn wildcard(text: &[u8], tokens: &mut Vec<Token>) -> usize {
     let stars = text.iter().take_while(|byte| **byte == b'*').count();
-    let behind_slash = matches!(tokens.last(), Some(Token::Byte(b'/') | Token::Directories));
+    let behind_slash = matches!(tokens.last(), Some(Token::Byte(b'/') | Token::Within));
     let (token, length) = match stars {
         1 => (Token::Run, 1),
         2 if behind_slash && text.get(2) == Some(&b'/') => (Token::Directories, 3),
@@ -267,11 +272,12 @@ fn wildcard(text: &[u8], tokens: &mut Vec<Token>) -> usize {
     };
     match (tokens.last(), token) {
         // What the one before takes, or what takes all that the one before does.
-        (Some(Token::Directories), Token::Directories) => {}
-        (Some(Token::Directories), Token::Deep) => {
-            tokens.pop();
+        (Some(Token::Within), Token::Directories) => {}
+        (Some(Token::Within), Token::Deep) => {
+            tokens.truncate(tokens.len() - 2);
             tokens.push(Token::Deep);
         }
+        (_, Token::Directories) => tokens.extend([Token::Directories, Token::Within]),
         _ => tokens.push(token),
     }
     length

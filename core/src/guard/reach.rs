@@ -106,7 +106,8 @@ impl<'g> Question<'g> {
                 Token::One => (false, byte != b'/'),
                 Token::Run => (byte != b'/', false),
                 Token::Deep => (true, false),
-                Token::Directories => (true, byte == b'/'),
+                Token::Directories => (false, false),
+                Token::Within => (true, byte == b'/'),
             };
             if stays {
                 close(glob, first, at, &mut next);
@@ -154,11 +155,16 @@ impl<'g> Question<'g> {
 
 /// Appends the place of a position, and of those behind it that need no character.
 fn close(glob: &Glob, first: u32, at: usize, places: &mut Vec<u32>) {
+    let place = |at: usize| first.saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
     let mut at = at;
     loop {
-        places.push(first.saturating_add(u32::try_from(at).unwrap_or(u32::MAX)));
+        places.push(place(at));
         match token(glob, at) {
-            Some(Token::Run | Token::Deep | Token::Directories) => at += 1,
+            Some(Token::Run | Token::Deep) => at += 1,
+            Some(Token::Directories) => {
+                places.push(place(at + 1));
+                at += 2;
+            }
             _ => return,
         }
     }
