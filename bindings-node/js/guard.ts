@@ -15,6 +15,36 @@ export interface Policy {
   readonly scopes?: Readonly<Record<string, OneOrMany>>;
   /** By identity, what narrows the policy for one principal; the local process has the empty one. Default: nothing. */
   readonly principals?: Readonly<Record<string, PrincipalPolicy>>;
+  /** How often one principal may ask. */
+  readonly rate?: Rates;
+  /** How many requests of one principal may wait for an answer. Default: no bound. */
+  readonly concurrency?: number | null;
+  /** By glob, the most bytes that one read may give. Default: none. */
+  readonly max_size?: Readonly<Record<string, number>>;
+  /** The detectors whose finds in texts are replaced. Default: none. */
+  readonly redact?: OneOrMany;
+}
+
+/** How often one principal may ask. */
+export interface Rate {
+  /** How many a second in the long run. */
+  readonly per_second: number;
+  /** How many at once. Default: those of one second, one at least. */
+  readonly burst?: number;
+}
+
+/** How often one principal may ask, by what it asks for. `null` is without a bound. */
+export interface Rates {
+  /** Reads. Default: no bound. */
+  readonly read?: Rate | null;
+  /** Completions. Default: 200 a second, 400 at once. */
+  readonly completion?: Rate | null;
+  /** Pages of lists. Default: no bound. */
+  readonly list?: Rate | null;
+  /** Subscriptions and listens. Default: no bound. */
+  readonly subscribe?: Rate | null;
+  /** Methods that are not of resources. Default: no bound. */
+  readonly call?: Rate | null;
 }
 
 /** What narrows a policy for one principal. */

@@ -41,7 +41,7 @@ export {
   ResourceHandler,
   type ResourceOptions,
 } from './handler.js';
-export { type Asker, Guard, type OneOrMany, type Policy, type PrincipalPolicy } from './guard.js';
+export { type Asker, Guard, type OneOrMany, type Policy, type PrincipalPolicy, type Rate, type Rates } from './guard.js';
 export type { Log, LogLevel } from './log.js';
 export type { NodeHandler } from './node-handler.js';
 export type {

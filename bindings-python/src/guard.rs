@@ -19,44 +19,30 @@ pub struct Guard(Core);
 #[pymethods]
 impl Guard {
     #[new]
-    #[pyo3(signature = (policy, *, explicit_denials = false))]
     fn new(policy: &Bound<'_, PyAny>, explicit_denials: bool) -> PyResult<Self> {
         let py = policy.py();
         let guard = Core::new(&read(policy)?, explicit_denials);
         guard.map(Self).map_err(|error| registration(py, &error.into()))
     }
 
-    /// What is said of a URI, in any spelling.
-    #[pyo3(signature = (uri, *, principal = "", scopes = Vec::new()))]
+    /// What is said of a URI, in any spelling, and the scopes that are missing where nothing else is.
     fn decide(
         &self,
         py: Python<'_>,
         uri: &str,
         principal: &str,
         scopes: Vec<String>,
-    ) -> PyResult<&'static str> {
+    ) -> PyResult<(&'static str, Vec<String>)> {
         let who = Principal::new(principal).with_scopes(scopes);
-        Ok(self.0.decide(&who, Action::Read, &canonical(py, uri)?).as_str())
-    }
-
-    /// The scopes that are missing where nothing else is.
-    #[pyo3(signature = (uri, *, principal = "", scopes = Vec::new()))]
-    fn missing_scopes(
-        &self,
-        py: Python<'_>,
-        uri: &str,
-        principal: &str,
-        scopes: Vec<String>,
-    ) -> PyResult<Vec<String>> {
-        let who = Principal::new(principal).with_scopes(scopes);
-        Ok(match self.0.decide(&who, Action::Read, &canonical(py, uri)?) {
-            Decision::MissingScope { scopes } => scopes.into_iter().map(str::to_owned).collect(),
-            _ => Vec::new(),
+        let decision = self.0.decide(&who, Action::Read, &canonical(py, uri)?);
+        let word = decision.as_str();
+        Ok(match decision {
+            Decision::MissingScope { scopes } => (word, scopes.into_iter().map(str::to_owned).collect()),
+            _ => (word, Vec::new()),
         })
     }
 
     /// Whether a template is listed.
-    #[pyo3(signature = (template, *, principal = "", scopes = Vec::new()))]
     fn knows_template(
         &self,
         py: Python<'_>,

@@ -13,7 +13,6 @@ server.run()
 
 from ._core import (
     Context,
-    Guard,
     Icon,
     Match,
     NoMatch,
@@ -40,6 +39,7 @@ from .errors import (
     SizeExceeded,
     TemplateConflict,
 )
+from .guard import Guard, Policy
 from .handler import ResourceHandler
 from .options import Limits
 from .parameters import Param
@@ -87,6 +87,7 @@ __all__ = [
     "MethodResult",
     "NoMatch",
     "Param",
+    "Policy",
     "RateLimited",
     "ReadResult",
     "ReadTimeout",

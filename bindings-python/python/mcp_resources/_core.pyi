@@ -1,6 +1,5 @@
 """The compiled part: everything between bytes and the author's functions."""
 
-import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias, final
@@ -8,6 +7,7 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 from typing_extensions import Buffer
 
 from .functions import Mode, Slot
+from .guard import Decision
 from .log import Log, LogLevel
 from .results import CacheScope, InputResponse
 
@@ -20,6 +20,7 @@ __all__ = [
     "Exchange",
     "Function",
     "Gather",
+    "Guard",
     "HttpServer",
     "Icon",
     "Identified",
@@ -140,39 +141,10 @@ class Variable:
 
 @final
 class Guard:
-    """What a policy says, for an author's own tests and functions.
-
-    Args:
-        policy: who may see what: a mapping, or the path of a JSON or YAML file.
-        explicit_denials: whether `decide` says `denied` where it would say `hidden`.
-
-    Raises:
-        RegistrationError: the policy has an unknown member, or one with a value that means nothing.
-    """
-
-    def __new__(
-        cls, policy: Mapping[str, Any] | str | os.PathLike[str], *, explicit_denials: bool = False
-    ) -> Guard: ...
-    def decide(
-        self, uri: str, *, principal: str = "", scopes: Sequence[str] = ...
-    ) -> Literal["allow", "hidden", "denied", "missing_scope"]:
-        """What is said of a URI, in any spelling.
-
-        Raises:
-            InvalidUri: it is not a URI.
-        """
-    def missing_scopes(self, uri: str, *, principal: str = "", scopes: Sequence[str] = ...) -> list[str]:
-        """The scopes that are missing where nothing else is.
-
-        Raises:
-            InvalidUri: it is not a URI.
-        """
-    def knows_template(self, template: str, *, principal: str = "", scopes: Sequence[str] = ...) -> bool:
-        """Whether a template is listed: one of its URIs may be seen.
-
-        Raises:
-            InvalidTemplate: it is not one.
-        """
+    """What a policy, or the path of one, says of URIs."""
+    def __new__(cls, policy: object, explicit_denials: bool) -> Guard: ...
+    def decide(self, uri: str, principal: str, scopes: Sequence[str]) -> tuple[Decision, list[str]]: ...
+    def knows_template(self, template: str, principal: str, scopes: Sequence[str]) -> bool: ...
 
 @final
 class UriTemplate:
@@ -460,12 +432,7 @@ class Admitted:
     def identify(
         self, verified: tuple[str, Sequence[str]] | None = None, denied: bool | None = None
     ) -> Identified | tuple[_Head, bytes]:
-        """Goes on when it is known whose request it is: once.
-
-        Args:
-            verified: the identity and the scopes of the token; `None` where none is asked for.
-            denied: the token is not valid (`False`), or that could not be found out (`True`).
-        """
+        """Goes on, once: with identity and scopes, or as the token is not valid (`False`) or could not be verified."""
 
 @final
 class Identified:
@@ -482,10 +449,7 @@ class Exchange:
     def register(self, waker: Callable[[], object]) -> None:
         """Has `waker` called once when there is something to deliver, on any thread."""
     def deliver(self, room: int) -> _Turn:
-        """What the client has not been sent, up to about `room` bytes.
-
-        Returns the head, if it is decided now; a part of the body; whether it ends; whether more waits.
-        """
+        """What is to be sent: the head, if it is decided now; a part of the body; whether it ends, and more waits."""
     def closed(self) -> None:
         """The client is gone."""
     @property
@@ -523,7 +487,6 @@ class Verification:
 @final
 class Words:
     """What a client says and hears, for `mcp_resources.testing`."""
-
     def __new__(cls, revision: str, capabilities: str) -> Words: ...
     def request(self, ask: str, params: str, meta: str) -> tuple[int, bytes]:
         """A request: its id, and a line."""

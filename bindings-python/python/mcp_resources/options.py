@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from ._core import Icon, Variable
+from .guard import Policy
 from .parameters import Param
 from .results import CacheHint, CacheScope, Contents
 
@@ -151,7 +152,7 @@ class ServerOptions(TypedDict, total=False):
     The function is called on a thread of its own. Default: nothing is recorded."""
     metrics: bool
     """Whether requests are counted, for `metrics_text`. Default `False`."""
-    guard: "Mapping[str, Any] | str | os.PathLike[str]"
+    guard: Policy | str | os.PathLike[str]
     """Who may see what: a policy, or the path of a JSON or YAML file. Default: everybody everything."""
     list_cache: CacheHint
     """How long lists may be kept. Default: not at all."""
