@@ -478,7 +478,6 @@ class HttpServer:
 @final
 class Verification:
     """A token that waits for its verifier. The first answer counts."""
-
     def accept(self, subject: str, scopes: Sequence[str], expires: int | None) -> None:
         """It stands for `subject`; until `expires` (milliseconds since 1970), if that may be relied on."""
     def refuse(self, unavailable: bool) -> None:

@@ -6,7 +6,7 @@ use super::request::Request;
 use super::{Connection, Outcome, Refusal};
 use crate::engine::{Engine, Suggested};
 use crate::error::ReadError;
-use crate::guard::{Action, Decision};
+use crate::guard::{Action, Decision, Verdict};
 use crate::principal::Principal;
 use std::sync::Arc;
 
@@ -53,7 +53,10 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         match refused {
-            Refused::No(error) => self.fail(request, &error, Some(uri), out),
+            Refused::No(error) => {
+                let verdict = if error == ReadError::NotFound { Verdict::Hidden } else { Verdict::Denied };
+                Outcome { verdict, ..self.fail(request, &error, Some(uri), out) }
+            }
             Refused::Lacking(scopes) => {
                 let code = request.terms.revision.code(&ReadError::AccessDenied);
                 self.wording(request).error(out, (code, "Insufficient scope"), |data| {

@@ -130,6 +130,7 @@ impl Outcome<'_> {
             Status::Refused(Refusal::Version) => Verdict::UnsupportedVersion,
             Status::Refused(Refusal::Method) => Verdict::MethodNotFound,
             Status::Refused(Refusal::Capability) => Verdict::MissingCapability,
+            Status::Refused(Refusal::Scope) => Verdict::Denied,
             Status::Pending | Status::Answered | Status::Accepted => Verdict::Ok,
         }
     }
