@@ -19,7 +19,7 @@ import {
   ReadResult,
   Sample,
 } from './results.js';
-import { gather, isStream, type Stream } from './streams.js';
+import { type Gathering, gather, isStream, type Stream } from './streams.js';
 
 /** Whose answer it is: its name, and the media type of values that become JSON. */
 export interface Reading {
@@ -29,6 +29,10 @@ export interface Reading {
 
 /** Answers a read. Returns a text that is the answer, or nothing. */
 export function answerRead(driver: Driver, request: number, value: unknown, reading: Reading): string | undefined {
+  if (driver.redact !== undefined && !(value instanceof InputRequired)) {
+    answerRedacted(driver, request, value, reading);
+    return undefined;
+  }
   if (typeof value === 'string') return value;
   const { answers, quick } = driver;
   const bytes = bytesOf(value);
@@ -37,14 +41,40 @@ export function answerRead(driver: Driver, request: number, value: unknown, read
   else if (value instanceof ReadResult) answers.contents(request, entries(value.contents, reading), value.cache);
   else if (value instanceof Contents) answers.contents(request, entries([value], reading));
   else if (isContents(value)) answers.contents(request, entries(value, reading));
-  else if (isStream(value)) stream(driver, request, value, reading.name);
+  else if (isStream(value)) stream(driver, request, value, { name: reading.name });
   else if (reading.json === undefined) quick.text(request, document(value));
   else quick.text(request, document(value), reading.json);
   return undefined;
 }
 
-function stream(driver: Driver, request: number, value: Stream, name: string): void {
-  gather(driver, request, value, name)?.catch((error) => fail(driver, request, error, name));
+function stream(driver: Driver, request: number, value: Stream, gathering: Gathering): void {
+  gather(driver, request, value, gathering)?.catch((error) => fail(driver, request, error, gathering.name));
+}
+
+/** The same with what `redact` makes of the contents. */
+function answerRedacted(driver: Driver, request: number, value: unknown, reading: Reading): void {
+  if (isStream(value)) {
+    const whole = (body: string | Uint8Array) => answerRedacted(driver, request, body, reading);
+    stream(driver, request, value, { name: reading.name, whole });
+    return;
+  }
+  const result = value instanceof ReadResult ? value : undefined;
+  const contents =
+    result?.contents ?? (isContents(value) ? value : [value instanceof Contents ? value : new Contents(value)]);
+  const uri = driver.quick.about(request)?.uri ?? '';
+  const redacted = contents.map((one) => {
+    const passed = driver.redact?.(one.uri ?? uri, encodable(one, reading));
+    if (passed instanceof Contents) return passed;
+    throw new TypeError('redact must return Contents');
+  });
+  driver.answers.contents(request, entries(redacted, reading), result?.cache);
+}
+
+/** With a text or bytes as its body. */
+function encodable(contents: Contents, reading: Reading): Contents {
+  const { body, ...about } = contents;
+  if (typeof body === 'string' || bytesOf(body) !== undefined) return contents;
+  return new Contents(document(body), defined({ mimeType: reading.json, ...defined(about) }));
 }
 
 /** Answers a completion: a `Completion`, any iterable of texts, or nothing. */

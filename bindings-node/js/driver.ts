@@ -2,6 +2,7 @@
 import { type Answers, binding, type Channel, type Quick, type QuickInput, type Server } from './binding.js';
 import { AskFailed } from './errors.js';
 import { held, misused } from './log.js';
+import type { Redact } from './options.js';
 import { Watchdog, type Work } from './watchdog.js';
 
 /** What the event loop must do: the numbers of `bindings-node/src/peer.rs`. */
@@ -31,6 +32,8 @@ interface Asker {
 
 /** The drivers of one server, by the numbers that functions are called with. */
 export class Peers {
+  /** Looks at contents before they are encoded. */
+  redact: Redact | undefined;
   readonly #drivers: (Driver | undefined)[] = [];
 
   /** The driver with this number; one that is closed serves nobody. */
@@ -70,6 +73,11 @@ export abstract class Driver {
   constructor(peers: Peers) {
     this.#peers = peers;
     this.#number = peers.join(this);
+  }
+
+  /** What looks at contents before they are encoded. */
+  get redact(): Redact | undefined {
+    return this.#peers.redact;
   }
 
   /** A handler is at work that has not answered. */

@@ -4,7 +4,7 @@ import { type Auth, authFields } from './auth.js';
 import type { HttpFields, ResourceFields } from './binding.js';
 import type { AnyFunction } from './functions.js';
 import type { Policy } from './guard.js';
-import type { CacheHint, CacheScope, JsonObject } from './results.js';
+import type { CacheHint, CacheScope, Contents, JsonObject } from './results.js';
 import type { StandardSchema } from './schema.js';
 
 /** A picture of a resource or a server. */
@@ -61,6 +61,12 @@ export interface Limits {
   readonly listTtl?: number;
   /** How many such answers are kept. Default 256. */
   readonly listCache?: number;
+  /** Results that the read cache keeps. Default 10,000. */
+  readonly cacheEntries?: number;
+  /** Bytes that they take, encoded. Default 64 MiB. */
+  readonly cacheBytes?: number;
+  /** Principals whose rates and requests in flight are counted apart. Default 10,000. */
+  readonly principals?: number;
   /** Subscriptions of one connection. Default 10,000. */
   readonly subscriptions?: number;
   /** URIs that one listen may name. Default 10,000. */
@@ -125,6 +131,9 @@ export interface Limits {
   readonly sseAfter?: number;
 }
 
+/** Looks at contents before they are sent. */
+export type Redact = (uri: string, contents: Contents) => Contents;
+
 /** How a server behaves. */
 export interface ServerOptions {
   /** How a model is to use it. */
@@ -154,6 +163,16 @@ export interface ServerOptions {
   readonly metrics?: boolean;
   /** Who may see what: a policy, or the path of a JSON or YAML file. Default: everybody everything. */
   readonly guard?: Policy | string;
+  /**
+   * Whether the contents of reads are kept for their `ttlMs` and given again, and concurrent reads make one call. What is
+   * private is given to the principal that read it alone. `notifyUpdated` ends what is kept. Default `false`.
+   */
+  readonly cache?: boolean;
+  /**
+   * Called with the URI and the contents of each read before they are sent, constants included: returns what may be. Its
+   * exception fails the read, and nothing is sent.
+   */
+  readonly redact?: Redact;
   /** How long lists may be kept. Default: not at all. */
   readonly listCache?: CacheHint;
   /** How long the server's description may be kept. Default: not at all. */
@@ -285,6 +304,8 @@ const SERVER_OPTIONS = [
   'audit',
   'metrics',
   'guard',
+  'cache',
+  'redact',
   'listCache',
   'discoverCache',
   'keys',

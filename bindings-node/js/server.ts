@@ -99,11 +99,12 @@ export class ResourceServer {
   constructor(info: ServerInfo, options: ServerOptions = {}) {
     checkServerOptions(options);
     const { name, version = '0.0.0', ...about } = info;
-    const { extensions = {}, guard, keys, revisions, limits, audit, ...rest } = options;
+    const { extensions = {}, guard, keys, revisions, limits, audit, redact, ...rest } = options;
     const fields = {
       ...about,
       ...rest,
       processKey: randomBytes(32),
+      transforms: redact !== undefined,
       extensions: Object.entries(extensions).map(([id, settings]) => [id, JSON.stringify(settings)]),
       ...(guard !== undefined && { guard: policySource(guard) }),
       ...(keys && { keys: [...keys] }),
@@ -112,6 +113,7 @@ export class ResourceServer {
       ...(audit !== undefined && { audit: typeof audit === 'function' ? true : audit }),
     };
     this.name = name;
+    this.peers.redact = redact;
     this.native = translated(() => new binding.Server(name, version, fields as never));
     if (typeof audit === 'function') this.#take = audited(this.native, audit);
   }
@@ -145,7 +147,11 @@ export class ResourceServer {
   addResource(resource: Resource, { text, bytes, read }: ResourceSource): void {
     const given = [text, bytes, read].filter((source) => source !== undefined);
     if (given.length !== 1) throw new TypeError('give one of text, bytes and read');
-    const source = text ?? bytes ?? this.#reader(read as AnyFunction, resource);
+    const constant = text ?? bytes;
+    const isSeen = constant !== undefined && this.peers.redact !== undefined;
+    const source = isSeen
+      ? this.#reader(() => constant, resource)
+      : (constant ?? this.#reader(read as AnyFunction, resource));
     this.#publish([translated(() => binding.Edit.addResource(describe(resource), source))]);
   }
 

@@ -11,6 +11,12 @@ export type Chunk = string | ArrayBufferView | ArrayBufferLike;
 /** What a handler may return to be gathered. */
 export type Stream = AsyncIterable<Chunk> | AsyncIterator<Chunk> | Iterator<Chunk> | ReadableStream<Chunk>;
 
+/** Whose stream it is, and who answers with the whole of it, if that is to be looked at. */
+export interface Gathering {
+  readonly name: string;
+  readonly whole?: (body: string | Uint8Array) => void;
+}
+
 /** A stream, ready: `stop` ends it while it waits for a chunk. */
 interface Source {
   readonly chunks: AsyncIterable<Chunk>;
@@ -24,11 +30,23 @@ export function isStream(value: unknown): value is Stream {
 }
 
 /** Takes all chunks, as long as somebody waits for them, and answers. Throws or rejects with what the stream does. */
-export function gather(driver: Driver, request: number, stream: Stream, name: string): Promise<void> | undefined {
+export function gather(
+  driver: Driver,
+  request: number,
+  stream: Stream,
+  { name, whole }: Gathering,
+): Promise<void> | undefined {
   const { answers } = driver;
   const gathered = answers.gather(request);
   const push = (chunk: Chunk) => translated(() => gathered?.push(bytes(chunk)));
-  const finish = () => (gathered === null ? answers.fail(request, {}) : answers.gathered(request, gathered));
+  const finish = (): void => {
+    if (gathered === null) answers.fail(request, {});
+    else if (whole === undefined) answers.gathered(request, gathered);
+    else {
+      const { text, bytes: blob } = gathered.whole();
+      whole(text ?? blob ?? '');
+    }
+  };
   if (Symbol.iterator in stream) {
     for (const chunk of stream as Iterable<Chunk>) push(chunk);
     finish();

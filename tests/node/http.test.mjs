@@ -53,6 +53,21 @@ function resolvers() {
 }
 
 for (const [way, serving] of Object.entries(WAYS)) {
+  test(`${way}: concurrent reads make one call, each answered on its own response (R-219)`, async () => {
+    const made = server({ cache: true });
+    let calls = 0;
+    made.resource('slow://x', { ttlMs: 60_000 }, async () => {
+      calls += 1;
+      await sleep(50);
+      return `call ${calls}`;
+    });
+    await serving(made, {}, async (caller) => {
+      const texts = await Promise.all(Array.from({ length: 5 }, () => caller.text('slow://x')));
+      assert.deepEqual(texts, Array(5).fill('call 1'));
+      assert.equal(await caller.text('slow://x'), 'call 1');
+    });
+  });
+
   test(`${way}: handlers answer both eras on one endpoint (R-027, R-169, R-179)`, async () => {
     const made = server();
     made.resource('late://{x}', async ({ x }) => {

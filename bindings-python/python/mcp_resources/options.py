@@ -141,7 +141,8 @@ class ServerOptions(TypedDict, total=False):
     cache: bool
     """Whether the contents of reads are kept for their `ttl_ms` and given again, and concurrent reads make one call.
 
-    What is private is given to the principal that read it alone. `notify_updated` ends what is kept. Default `False`."""
+    What is private is given to the principal that read it alone. `notify_updated` ends what is kept.
+    Default `False`."""
     redact: Callable[[str, Contents], Contents] | None
     """Called with the URI and the contents of each read before they are sent, constants included: returns what may be.
 

@@ -130,6 +130,7 @@ impl Engine {
         if let Some(redactor) = self.amounts.redactor() {
             edits.iter_mut().for_each(|edit| redact_constant(edit, redactor));
         }
+        let added = if self.cache.is_some() { self.added(&edits) } else { Vec::new() };
         let applied = {
             let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
             let (catalog, applied) = self.catalog.load().apply(edits)?;
@@ -140,9 +141,12 @@ impl Engine {
             self.lists.clear();
             self.reached.clear();
         }
-        // What was served by a template may be served by something else now.
         if let Some(cache) = &self.cache {
-            cache.purge_all();
+            // What was served by one template may be served by another now, or by a resource.
+            match applied.templates_changed {
+                true => cache.purge_all(),
+                false => added.iter().for_each(|uri| cache.purge(uri)),
+            }
         }
         for uri in &applied.removed {
             self.mark(uri, now, woken);
@@ -215,6 +219,15 @@ impl Engine {
     /// The sizes of the subscription table: for metrics and leak tests.
     pub fn subscriptions(&self) -> Counts {
         self.hub.counts()
+    }
+
+    /// The canonical URIs of the resources that are to be added.
+    fn added(&self, edits: &[Edit]) -> Vec<String> {
+        let added = edits.iter().filter_map(|edit| match edit {
+            Edit::AddResource { resource, .. } => uri::normalize(&resource.uri, self.limits().uri).ok(),
+            _ => None,
+        });
+        added.map(Cow::into_owned).collect()
     }
 
     fn mark(&self, normal: &str, now: Now, woken: &mut Vec<ConnectionId>) {

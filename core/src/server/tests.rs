@@ -13,6 +13,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+mod contents;
+
 fn quiet() -> Builder {
     ResourceServer::builder("test", "1").diagnostics(|_| ())
 }

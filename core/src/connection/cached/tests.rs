@@ -6,7 +6,7 @@ use crate::connection::{Arrival, Contents, Peer, ReadResult};
 use crate::engine::{Options, ServerInfo};
 use crate::limits::Limits;
 use crate::principal::Principal;
-use crate::resource::{CacheHint, CacheScope, Resource};
+use crate::resource::{CacheHint, CacheScope, Resource, Template};
 use serde_json::{Value, json};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
@@ -226,9 +226,13 @@ fn removals_and_changed_lists_purge() {
     assert!(!kept(&mut host, 2));
     host.engine.list_changed(crate::hub::ListKinds::RESOURCES, host.now, &mut Vec::new());
     assert!(kept(&mut host, 3));
-    let edit = Edit::RemoveResource { uri: "test://shared".into() };
-    host.engine.publish(vec![edit], host.now, &mut Vec::new()).unwrap();
-    assert!(kept(&mut host, 4));
+    let publish = |host: &Host, edit| host.engine.publish(vec![edit], host.now, &mut Vec::new()).unwrap();
+    publish(&host, Edit::RemoveResource { uri: "test://shared".into() });
+    assert!(!kept(&mut host, 4), "it is another one that was removed");
+    publish(&host, Edit::AddTemplate { template: Template::new("test://{x}"), handler: 0 });
+    assert!(kept(&mut host, 5));
+    publish(&host, Edit::RemoveResource { uri: "test://kept".into() });
+    assert!(kept(&mut host, 6), "now the template serves it");
 }
 
 /// R-128: a cancellation is a wish. Others wait for the call, so it goes on; without others it does not.

@@ -3,6 +3,7 @@
 use super::expand::write;
 use mcp_resources::catalog::{Edit, HandlerId, Source};
 use mcp_resources::engine::{Engine, Extension, Options, ServerInfo};
+use mcp_resources::guard::Policy;
 use mcp_resources::hub::ListKinds;
 use mcp_resources::limits::Limits;
 use mcp_resources::resource::{
@@ -245,6 +246,8 @@ fn options(given: &Value) -> Options {
             "logging" => options.logging = switch(),
             "server_info_in_results" => options.server_info_in_results = switch(),
             "explicit_denials" => options.explicit_denials = switch(),
+            "cache" => options.cache = switch(),
+            "guard" => options.guard = Policy::from_value(value.clone()).expect("a policy"),
             "list_cache" => options.list_cache = cache(value).expect("a hint"),
             "discover_cache" => options.discover_cache = cache(value).expect("a hint"),
             "keys" => {
