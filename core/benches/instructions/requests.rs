@@ -22,6 +22,9 @@ pub(crate) const PIECES: &[Piece] = &[
             Size { templates: 1_000, ..Size::default() },
         )
     }),
+    ("read by template, 1,000 globs", || {
+        read(modern("resources/read", ITEM), Size { globs: 1_000, ..Size::default() })
+    }),
     ("read 64 KiB of text", || {
         read(modern("resources/read", ITEM), Size { text: 65_536, ..Size::default() })
     }),
@@ -43,11 +46,13 @@ pub(crate) struct Size {
     pub(crate) resources: usize,
     pub(crate) templates: usize,
     pub(crate) text: usize,
+    /// Globs of the guard's policy, half of them allowed and half denied.
+    pub(crate) globs: usize,
 }
 
 impl Default for Size {
     fn default() -> Self {
-        Self { resources: 0, templates: 0, text: 10 }
+        Self { resources: 0, templates: 0, text: 10, globs: 0 }
     }
 }
 
@@ -67,6 +72,17 @@ pub(crate) fn engine(size: Size, options: Options) -> Arc<Engine> {
     engine
 }
 
+fn options(globs: usize) -> Options {
+    let mut options = Options::default();
+    if globs > 0 {
+        let half = globs / 2;
+        let rooms = (1..half).map(|number| format!("bench://room{number}/**"));
+        options.guard.allow = Some(rooms.chain(["bench://*/**".to_owned()]).collect());
+        options.guard.deny = (half..globs).map(|number| format!("bench://vault{number}/*.key")).collect();
+    }
+    options
+}
+
 fn catalog(size: Size, handler: HandlerId) -> Vec<Edit> {
     let text = Source::Text("x".repeat(96).into());
     let listed = |n| Resource::new(format!("bench://r/{n}")).mime_type("text/plain");
@@ -81,7 +97,7 @@ fn catalog(size: Size, handler: HandlerId) -> Vec<Edit> {
 
 /// One request after the other on one pipe.
 fn read(request: String, size: Size) -> Work {
-    let engine = engine(size, Options::default());
+    let engine = engine(size, options(size.globs));
     let principal = Principal::local();
     let arrival = |message| Arrival { message, principal: &principal, mirror: None };
     let mut connection = engine.connect(Peer::Stdio);

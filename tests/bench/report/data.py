@@ -40,6 +40,11 @@ class Row:
         pairs = zip(self.rounds, other.rounds, strict=False)
         return Spread.of(mine[name] / its[name] for mine, its in pairs if mine.get(name) and its.get(name))
 
+    def more_than(self, other: "Row", name: str) -> Spread | None:
+        """By how much this one's figure is above the other's, round by round."""
+        pairs = zip(self.rounds, other.rounds, strict=False)
+        return Spread.of(mine[name] - its[name] for mine, its in pairs if name in mine and name in its)
+
 
 @dataclass(frozen=True)
 class Table:

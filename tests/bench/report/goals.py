@@ -77,6 +77,10 @@ def _stdio(results: Results) -> Iterator[Goal]:
     ):
         yield Goal("W2", f"CPU, {server} over the floor", limit, results.ratio("W2", server, "floor"))
 
+    guarded, usual = (results.row("W2", server) for server in ("ours-rust, guarded", "ours-rust"))
+    if guarded and usual:
+        yield Goal("W2", "CPU that a guard of 1,000 globs adds", 1, guarded.more_than(usual, "cpu_us"), unit="µs")
+
 
 def _large(results: Results) -> Iterator[Goal]:
     for kind, bound in (("blob", 2), ("text", 3)):
@@ -131,8 +135,7 @@ def _start(results: Results) -> Iterator[Goal]:
         yield Goal("W8", f"start to first answer, {server}", bound, found, unit="ms")
     ours, bare = (results.row("W8", server) for server in ("ours-python", "bare-python"))
     if ours and bare:
-        pairs = zip(ours.rounds, bare.rounds, strict=False)
-        more = Spread.of(mine["rest_mib"] - its["rest_mib"] for mine, its in pairs)
+        more = ours.more_than(bare, "rest_mib")
         yield Goal("W8", "memory beyond a Python with asyncio", 8, more, unit="MiB")
     for era in ("W9", "W9/modern"):
         for server in ("ours-rust", "ours-python", "ours-node"):

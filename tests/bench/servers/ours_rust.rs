@@ -1,6 +1,7 @@
 //! The fixture of the benchmark on `mcp-resources` in Rust.
 
 use mcp_resources::error::ReadError;
+use mcp_resources::guard::Policy;
 use mcp_resources::limits::Limits;
 use mcp_resources::resource::{Resource, Template};
 use mcp_resources::server::{Builder, ReadRequest, ResourceServer};
@@ -43,11 +44,25 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for number in 0..number("TEMPLATES", 0)? {
         builder = template(builder, number);
     }
+    let rules = number("RULES", 0)?;
+    if rules > 0 {
+        builder = builder.guard(policy(rules));
+    }
     let server = builder.build()?;
     match std::env::args().nth(2) {
         Some(port) => Ok(server.run_http((Ipv4Addr::LOCALHOST, port.parse()?)).await?),
         None => Ok(server.run_stdio().await?),
     }
+}
+
+/// So many globs, half of them allowed and half denied; one of them allows what is read.
+fn policy(rules: u32) -> Policy {
+    let half = rules / 2;
+    let rooms = (1..half).map(|number| format!("bench://room{number}/**"));
+    let mut policy = Policy::default();
+    policy.allow = Some(rooms.chain(["bench://*/**".to_owned()]).collect());
+    policy.deny = (half..rules).map(|number| format!("bench://vault{number}/*.key")).collect();
+    policy
 }
 
 fn plain(uri: &str) -> Resource {

@@ -28,6 +28,8 @@ pub(crate) enum Handler {
     Async,
     /// None: the answer is a constant that the engine holds.
     Constant,
+    /// The usual one, behind a policy of [`RULES`] globs.
+    Guarded,
 }
 
 impl fmt::Display for Contestant {
@@ -37,6 +39,7 @@ impl fmt::Display for Contestant {
             Handler::Inline => write!(f, "{}, inline", self.name),
             Handler::Async => write!(f, "{}, async", self.name),
             Handler::Constant => write!(f, "{}, constant", self.name),
+            Handler::Guarded => write!(f, "{}, guarded", self.name),
         }
     }
 }
@@ -62,6 +65,9 @@ impl Contestant {
     }
 }
 
+/// How many globs a guarded server's policy has.
+const RULES: u32 = 1_000;
+
 const OURS: [&str; 3] = ["ours-rust", "ours-python", "ours-node"];
 const PEERS: [&str; 4] = ["python-sdk", "fastmcp", "ts-sdk", "rmcp"];
 
@@ -85,6 +91,7 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
             ("ours-python", Handler::Async),
             ("ours-python", Handler::Inline),
             ("python-sdk", Handler::Async),
+            ("ours-rust", Handler::Guarded),
         ],
         Workload::Http(_) => &[("ours-rust", Handler::Constant)],
         _ => &[],
@@ -138,6 +145,9 @@ impl Launcher {
             self.known.insert(key, command);
         }
         let mut environment = workload.environment();
+        if contestant.handler == Handler::Guarded {
+            environment.push(("RULES", RULES.to_string()));
+        }
         if contestant.is_floor() {
             environment.push(("ANSWER", workload.floor_answer().into()));
         }

@@ -195,7 +195,7 @@ impl Workload {
             (_, Handler::Constant) => Read::Constant,
             (_, Handler::Inline) => Read::InlineItem,
             (_, Handler::Async) => Read::AsyncItem,
-            (_, Handler::Usual) => read,
+            (_, Handler::Usual | Handler::Guarded) => read,
         }
     }
 }
