@@ -107,30 +107,12 @@ impl Metrics {
         for (peer, count) in PEERS.iter().zip(&self.connections) {
             text.sample("mcp_resources_connections", &[("peer", peer)], load(count));
         }
-        let help = "Subscriptions of sessions, and listens.";
-        text.single("mcp_resources_subscriptions", "gauge", help, watched.subscriptions as u64);
-        text.single(
-            "mcp_resources_watched_uris",
-            "gauge",
-            "URIs that somebody watches.",
-            watched.uris as u64,
-        );
+        watched_by(&mut text, watched);
         if let Some(cache) = cache {
             cached(&mut text, cache);
         }
-        if let Some((waiting, dropped)) = waiting {
-            text.single(
-                "mcp_resources_audit_waiting",
-                "gauge",
-                "Records that wait to be taken.",
-                waiting as u64,
-            );
-            text.single(
-                "mcp_resources_audit_dropped_total",
-                "counter",
-                "Records that were dropped.",
-                dropped,
-            );
+        if let Some(waiting) = waiting {
+            recorded(&mut text, waiting);
         }
         text.0
     }
@@ -173,6 +155,18 @@ impl Drop for Open {
             metrics.connections[index(self.peer)].fetch_sub(1, Ordering::Relaxed);
         }
     }
+}
+
+fn watched_by(text: &mut Text, watched: Counts) {
+    let help = "Subscriptions of sessions, and listens.";
+    text.single("mcp_resources_subscriptions", "gauge", help, watched.subscriptions as u64);
+    text.single("mcp_resources_watched_uris", "gauge", "URIs that somebody watches.", watched.uris as u64);
+}
+
+fn recorded(text: &mut Text, (waiting, dropped): (usize, u64)) {
+    let help = "Records that wait to be taken.";
+    text.single("mcp_resources_audit_waiting", "gauge", help, waiting as u64);
+    text.single("mcp_resources_audit_dropped_total", "counter", "Records that were dropped.", dropped);
 }
 
 fn cached(text: &mut Text, cache: CacheCounts) {
