@@ -117,7 +117,7 @@ fn is_tracestate(text: &str) -> bool {
             && (1..=256).contains(&value.len())
             && value.bytes().all(is_value)
     };
-    is_list(text, STATES) && members(text).filter(|member| !member.is_empty()).all(|member| is_member(member))
+    is_list(text, STATES) && members(text).filter(|member| !member.is_empty()).all(is_member)
 }
 
 fn is_baggage(text: &str) -> bool {

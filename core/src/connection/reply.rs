@@ -240,6 +240,7 @@ impl Reply {
                 (ReadError::NotFound, None)
             }
             ReadError::Custom { code, .. } if !version::is_custom_code(code) => {
+                verdict = Verdict::ReadError;
                 (ReadError::Failed, Some(format!("the error code {code} is reserved")))
             }
             other => (other, None),
