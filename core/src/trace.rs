@@ -102,7 +102,7 @@ fn is_traceparent(text: &str) -> bool {
 
 fn is_tracestate(text: &str) -> bool {
     let mut keys = Vec::new();
-    let mut is_member = |member: &str| {
+    let is_member = |member: &str| {
         let Some((key, value)) = member.split_once('=') else { return false };
         let is_new = !keys.contains(&key.to_owned());
         keys.push(key.to_owned());

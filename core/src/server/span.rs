@@ -95,7 +95,8 @@ impl Span {
     }
 }
 
-#[cfg(all(test, feature = "tracing"))]
+#[cfg(feature = "tracing")]
+#[cfg(test)]
 mod tests {
     use crate::error::ReadError;
     use crate::resource::Template;
