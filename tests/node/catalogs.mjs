@@ -177,7 +177,7 @@ function options(given = {}) {
   };
 }
 
-function camel(members) {
+export function camel(members) {
   return Object.fromEntries(
     Object.entries(members).map(([name, member]) => [
       name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()),

@@ -200,3 +200,13 @@ def test_a_signal_ends_the_process(number: signal.Signals) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert answers[0][1]["result"]["contents"][0]["text"] == "finished"
+
+
+async def test_by_default_only_this_machine_is_served(server: ResourceServer) -> None:
+    """R-158: the address is one that no other machine reaches, not every address of this one."""
+    async with serving(server) as url:
+        at = urlsplit(url)
+        assert at.hostname == "127.0.0.1"
+        socket.create_connection(("127.0.0.1", at.port)).close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", at.port))

@@ -1,28 +1,22 @@
-"""The HTTP fixtures through the ASGI application: every status, header and byte comes out of `asgi()`.
+"""The HTTP fixtures through every way to serve over HTTP: every status, header and byte.
 
-Time stands still: a case that lets it pass runs in Rust alone. The in-memory host of Rust runs them all.
+Time stands still: a case that lets it pass runs against the in-memory host of Rust alone.
 """
 
-import asyncio
 import base64
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from asgi_call import Call
-from catalogs import Author, Open, edit, server
-from mcp_resources import Auth, InvalidToken, Verified
+from sites import Asgi, Elsewhere, Native, Response, Site, bytes_of
 from wire import REVISIONS, Case, Terms, compare, outgoing, resolve, write
 from wire import cases as wire_cases
 
 Json = dict[str, Any]
-START = (0, 1_735_689_600_000)
 QUIET = ("watched", "unwatched", "notified")
 REQUESTS = ["http", "post", "request", "notify", "get", "delete"]
 VERBS = ["read", "leave", "respond", "progress", "log", "updated", "list_changed", "edit", "shutdown", "close"]
-TURNS = 40
-"""Turns of the loop after which nothing more happens by itself."""
 MODERN = REVISIONS[-1]
 META = "io.modelcontextprotocol/protocolVersion"
 
@@ -30,72 +24,43 @@ META = "io.modelcontextprotocol/protocolVersion"
 class Host:
     """One run of one case."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, site: Site) -> None:
         self.case = case
-        catalog = case.catalog()
-        self.terms = Terms(case, catalog)
-        self.author = Author(generates=False)
-        self.server = server(catalog, self.author)
-        self.server._core.set_time(*START)
-        self.app = self.server.asgi(**self._options())
-        self.responses: dict[str, Response] = {}
+        self.site = site
+        self.terms = Terms(case, case.catalog())
+        self.responses: dict[str, Reading] = {}
         self.bound: dict[str, str] = {}
 
     async def run(self) -> None:
+        await self.site.start(self.case)
         if self.case.legacy and self.case.members.get("handshake") is not False:
             await self._shake_hands()
         for number, step in enumerate(self.case.steps()):
             differs = await self.take(step)
             assert differs is None, f"step {number}: {differs}\n    {write(step)}"
 
-    async def end(self) -> None:
-        self.author.leaving = True
-        for response in self.responses.values():
-            response.call.task.cancel()
-        self.app._end()
-        await self.settle()
-
     async def take(self, step: Json) -> str | None:
         """Takes one step. What is not as expected, if anything."""
-        self.author.events.clear()
+        self.site.events.clear()
         verb = next(verb for verb in REQUESTS + VERBS if verb in step)
         given = resolve(step[verb], self.bound)
-        on = step.get("on", "")
+        on = given if verb == "read" else step.get("on", "")
         if verb in REQUESTS:
-            self.responses[on] = Response(self._request(verb, given, step))
-        else:
-            getattr(self, f"_{verb}")(given, step)
-        await self.settle()
+            self.responses[on] = Reading(self._request(verb, given, step))
+        elif verb == "leave":
+            self.responses[given].response.leave()
+        elif verb != "read":
+            await self.site.act(verb, given, step)
+        looked = self.responses[on] if verb in REQUESTS or verb == "read" else None
         events = [event for event in step.get("events", ()) if not set(event) & set(QUIET)]
-        happened = [{kind: _without_meta(members) for kind, members in event.items()} for event in self.author.events]
+        expected = Expected(step, is_read=verb == "read")
+        await self.site.settle(
+            lambda: len(self.site.events) >= len(events) and (looked is None or expected.has_come(looked)),
+            is_quiet=not events and (looked is None or expected.is_nothing),
+        )
+        happened = [{kind: _without_meta(members) for kind, members in event.items()} for event in self.site.events]
         differs = compare(events, happened, self.bound, "events")
-        if differs or (verb not in REQUESTS and verb != "read"):
-            return differs
-        return self._look(self.responses[given if verb == "read" else on], step, is_read=verb == "read")
-
-    async def settle(self) -> None:
-        for _ in range(TURNS):
-            await asyncio.sleep(0)
-
-    def _options(self) -> Json:
-        options = dict(self.case.members.get("rules", {}))
-        for name in ("hosts", "origins"):
-            if options.get(name) == "any":
-                options[name] = "*"
-        if "polling" in options:
-            options["polling"] = (options["polling"]["after"], options["polling"]["retry"])
-        if "auth" in options:
-            given = options["auth"] | {
-                "implied_scopes": [tuple(pair) for pair in options["auth"].get("implied_scopes", ())]
-            }
-            options["auth"] = Auth(verify=self._verify, **given)
-        return options
-
-    async def _verify(self, token: str) -> Verified:
-        known = self.case.members.get("tokens", {}).get(token)
-        if known is None:
-            raise InvalidToken
-        return Verified(known["principal"], known.get("scopes", ()))
+        return differs if differs or looked is None else self._look(looked, step, expected)
 
     async def _shake_hands(self) -> None:
         params = {
@@ -114,7 +79,7 @@ class Host:
             differs = await self.take(step | token)
             assert differs is None, f"handshake: {differs}"
 
-    def _request(self, verb: str, given: Json, step: Json) -> Call:
+    def _request(self, verb: str, given: Json, step: Json) -> Response:
         """A request as it goes out."""
         session = self.bound.get(step.get("session", "session"))
         method, body = verb.upper(), b""
@@ -141,27 +106,25 @@ class Host:
         headers.replace(given.get("headers", {}) if verb == "http" else {})
         headers.replace(resolve(step.get("headers_sent", {}), self.bound))
         target = given.get("target") or self.case.members.get("rules", {}).get("path", "/mcp")
-        return Call(self.app, method, target, headers.lines, body)
+        return self.site.request(method, target, headers.lines, body)
 
-    def _look(self, response: "Response", step: Json, *, is_read: bool) -> str | None:
+    def _look(self, reading: "Reading", step: Json, expected: "Expected") -> str | None:
         """Compares what came of a response since the last look."""
-        status = response.new_status()
-        is_pending = step.get("pending", False)
-        expected = step.get("status", None if is_read or is_pending else 200)
-        if status != expected:
-            return f"status {status} instead of {expected}: {response.call.body!r}"
-        goes_on = is_pending or (is_read and response.is_events and "status" not in step)
-        if response.call.done == step.get("open", goes_on):
-            return f"the response goes on: {not response.call.done}"
-        if status is not None and (differs := self._check_headers(response, step)):
+        status = reading.new_status()
+        if status != expected.status:
+            return f"status {status} instead of {expected.status}: {reading.response.body!r}"
+        is_open = step.get("open", expected.is_pending or (expected.is_read and reading.is_events and status is None))
+        if reading.response.done == is_open:
+            return f"the response goes on: {not reading.response.done}"
+        if status is not None and (differs := self._check_headers(reading, step)):
             return differs
-        if response.is_events:
-            pieces = response.pieces()
+        if reading.is_events:
+            pieces = reading.pieces()
             if "stream" in step:
                 return compare(step["stream"], [piece for piece, _ in pieces], self.bound, "stream")
             sent = [message for _, message in pieces if message is not None]
         else:
-            body = response.unread()
+            body = reading.unread()
             if "text" in step:
                 return None if body == step["text"].encode() else repr(body)
             sent = [json.loads(body)] if body else []
@@ -169,53 +132,45 @@ class Host:
             return compare([step["document"]], sent, self.bound, "document")
         return compare(self.terms.message(resolve(step.get("sends", []), self.bound)), sent, self.bound, "sends")
 
-    def _check_headers(self, response: "Response", step: Json) -> str | None:
-        actual = response.call.headers
-        if step.get("form") and (step["form"] == "events") != response.is_events:
+    def _check_headers(self, reading: "Reading", step: Json) -> str | None:
+        actual = reading.response.headers
+        if step.get("form") and (step["form"] == "events") != reading.is_events:
             return f"content-type is {actual.get('content-type')}"
-        if response.is_events and (actual["cache-control"], actual["x-accel-buffering"]) != ("no-cache", "no"):
+        if reading.is_events and (actual["cache-control"], actual["x-accel-buffering"]) != ("no-cache", "no"):
             return "a stream of events that a proxy may hold back (R-166)"
-        if not response.is_events and actual.get("content-length") != str(len(response.call.body)):
+        length = None if reading.response.status == 204 else str(len(reading.response.body))
+        if not reading.is_events and actual.get("content-length") != length:
             return f"content-length is {actual.get('content-length')}"
         for name, expected in step.get("headers", {}).items():
             if differs := compare(expected, actual.get(name), self.bound, name):
                 return differs
         return None
 
-    def _read(self, given: str, step: Json) -> None:
-        pass
 
-    def _leave(self, given: str, step: Json) -> None:
-        self.responses[given].call.leave()
+class Expected:
+    """What a step expects of a response, as far as it says when all has come."""
 
-    def _respond(self, given: Json, step: Json) -> None:
-        self._which(step.get("to")).respond(given)
+    def __init__(self, step: Json, *, is_read: bool) -> None:
+        self.is_read = is_read
+        self.is_pending: bool = step.get("pending", False)
+        self.status: int | None = step.get("status", None if is_read or self.is_pending else 200)
+        self._open: bool | None = step.get("open")
+        sends = step.get("stream", step.get("sends", []))
+        self._pieces = len(sends["$set"] if isinstance(sends, dict) else sends)
 
-    def _progress(self, given: Json, step: Json) -> None:
-        context = self._which(given.get("to")).context
-        context.progress(given["progress"], given.get("total"), given.get("message"))
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is expected, not even the end."""
+        return self.status is None and self._pieces == 0 and self._open is not False
 
-    def _log(self, given: Json, step: Json) -> None:
-        self._which(given.get("to")).context.send_log(given["level"], write(given["data"]), given.get("logger"))
-
-    def _which(self, number: int | None) -> Open:
-        calls = self.author.open
-        return next(call for call in calls if not call.answer.done()) if number is None else calls[number]
-
-    def _updated(self, given: str, step: Json) -> None:
-        self.server.notify_updated(given)
-
-    def _list_changed(self, given: Any, step: Json) -> None:
-        self.server.notify_list_changed(given)
-
-    def _edit(self, given: Json, step: Json) -> None:
-        edit(self.server, given, self.author)
-
-    def _shutdown(self, given: Any, step: Json) -> None:
-        self.server._core.shutdown()
-
-    def _close(self, given: Any, step: Json) -> None:
-        self.app._web.endpoint.close()
+    def has_come(self, reading: "Reading") -> bool:
+        if self.is_pending or self.is_nothing:
+            return True
+        if self.status is not None and not reading.response.status:
+            return False
+        goes_on = reading.is_events and self.is_read and self.status is None
+        ends = not (goes_on if self._open is None else self._open)
+        return reading.response.done if ends else reading.waiting >= self._pieces
 
 
 class Headers:
@@ -255,30 +210,35 @@ class Headers:
             key = name.lower().encode()
             self.lines = [line for line in self.lines if line[0] != key]
             for one in [] if value is None else value if isinstance(value, list) else [value]:
-                self.lines.append((key, one.encode() if isinstance(one, str) else base64.b64decode(one["base64"])))
+                self.lines.append((key, bytes_of(one)))
 
 
-class Response:
+class Reading:
     """A response, and how much of it was looked at."""
 
-    def __init__(self, call: Call) -> None:
-        self.call = call
+    def __init__(self, response: Response) -> None:
+        self.response = response
         self._seen_status = False
         self._seen = 0
 
     @property
     def is_events(self) -> bool:
-        return self.call.headers.get("content-type") == "text/event-stream"
+        return self.response.headers.get("content-type") == "text/event-stream"
 
     def new_status(self) -> int | None:
         """The status, if it came since the last look."""
-        if self._seen_status or not self.call.status:
+        if self._seen_status or not self.response.status:
             return None
         self._seen_status = True
-        return self.call.status
+        return self.response.status
+
+    @property
+    def waiting(self) -> int:
+        """How many events came since the last look."""
+        return self.response.body.count(b"\n\n", self._seen)
 
     def unread(self) -> bytes:
-        new, self._seen = self.call.body[self._seen :], len(self.call.body)
+        new, self._seen = self.response.body[self._seen :], len(self.response.body)
         return new
 
     def pieces(self) -> list[tuple[Json, Any]]:
@@ -291,6 +251,8 @@ class Response:
 def _piece(text: str) -> tuple[Json, Any]:
     fields = dict(line.partition(":")[::2] for line in text.split("\n"))
     fields = {name: value.removeprefix(" ") for name, value in fields.items()}
+    if fields.get("event", "message") != "message":
+        return {"event": fields["event"], "data": fields["data"]}, None
     message = json.loads(fields["data"]) if fields.get("data") else None
     value: Json = {"comment": True} if "" in fields else {}
     value |= {"id": fields["id"]} if "id" in fields else {}
@@ -324,29 +286,48 @@ def _without_meta(members: Any) -> Any:
     return {name: value for name, value in members.items() if name != "meta"} if isinstance(members, dict) else members
 
 
-def unobservable(case: Case) -> str | None:
-    """Why a case cannot be run here, if so."""
+LIBRARY = "the HTTP library before us refuses it by itself"
+LEFT_OUT: dict[tuple[str, str], str] = {
+    (way, name): LIBRARY
+    for way in ("python", "rust", "node nodeHandler", "node fetch", "node run")
+    for name in ("a length beyond every bound", "too many lines of a head", "bytes that no header may have")
+}
+"""Cases that a way cannot show, and why: the way and the name of the case."""
+
+
+def unobservable(case: Case, way: str) -> str | None:
+    """Why a case cannot be run this way, if so."""
     steps = write(case.members["steps"])
     for verb, why in (("tick", "time stands still"), ("ask", "asks from outside of a handler")):
         if f'"{verb}":' in steps:
             return why
-    for rule in ("sessions", "sse24"):
-        if rule in case.members.get("rules", {}):
-            return f"no option of the Python API: {rule}"
-    return None
+    if way != "asgi" and '"close":' in steps:
+        return "the end of all sessions is the end of the server"
+    return LEFT_OUT.get((way, case.members["name"]))
 
 
-def cases() -> Iterator[Case]:
-    return wire_cases("http")
+@pytest.fixture(scope="module")
+def sites() -> Iterator[dict[str, Site]]:
+    """The sites that were opened, by their way."""
+    opened: dict[str, Site] = {"asgi": Asgi(), "python": Native()}
+    yield opened
+    for site in opened.values():
+        if isinstance(site, Elsewhere):
+            site.close()
 
 
-@pytest.mark.parametrize("case", list(cases()), ids=str)
-async def test_case(case: Case) -> None:
-    why = unobservable(case)
+WAYS = ["asgi", "python", "rust", "node run", "node nodeHandler", "node fetch"]
+CASES = list(wire_cases("http"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("way", WAYS)
+async def test_case(case: Case, way: str, sites: dict[str, Site]) -> None:
+    why = unobservable(case, way)
     if why is not None:
         pytest.skip(why)
-    host = Host(case)
+    site = sites.get(way) or sites.setdefault(way, Elsewhere(*way.split()))
     try:
-        await host.run()
+        await Host(case, site).run()
     finally:
-        await host.end()
+        await site.end()

@@ -10,12 +10,13 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp import Client, MCPError
+from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from process import available, command
 from web import serves, serving
 
-SERVER: StdioServerParameters | str = ""
+SERVER: Any = ""
 MODERN, LEGACY = "2026-07-28", "legacy"
 WATCHED = "test://watched-resource"
 
@@ -26,16 +27,21 @@ pytestmark = [
 
 
 SERVERS = ["rust", "rust --http", "python", "python --http", "python --asgi", "node", "node --http", "node --handler"]
+SSE = ["rust --sse", "python --sse", "python --asgi-sse", "node --sse"]
+"""The transport of 2024-11-05, which the client still has (R-191, R-192, R-193)."""
 
 
-@pytest.fixture(autouse=True, params=SERVERS)
-def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(autouse=True, params=[*SERVERS, *SSE])
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, mode: str) -> Iterator[None]:
     language, _, way = request.param.partition(" ")
     why = serves(language, way) if way else available(language)
+    if request.param in SSE and mode == MODERN:
+        why = "a transport of the legacy era alone"
     if why:
         pytest.skip(why)
     with serving(language, way) if way else nullcontext(_on_pipes(language)) as reached:
-        monkeypatch.setattr(sys.modules[__name__], "SERVER", reached)
+        found = sse_client(str(reached).replace("/mcp", "/sse")) if request.param in SSE else reached
+        monkeypatch.setattr(sys.modules[__name__], "SERVER", found)
         yield
 
 

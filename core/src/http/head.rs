@@ -99,6 +99,10 @@ impl ResponseHead {
 
     /// Of a body that is complete.
     pub(super) fn complete(self, content_type: &'static str, length: usize) -> Self {
+        // RFC 9110, section 8.6: nothing can follow a 204, and it is not said that nothing does.
+        if self.status == 204 {
+            return self;
+        }
         let typed = if length == 0 { self } else { self.with("content-type", content_type) };
         typed.with("content-length", length.to_string())
     }

@@ -9,7 +9,7 @@ pub mod vectors;
 mod audit;
 #[cfg(test)]
 mod flows;
-#[cfg(test)]
+#[cfg(any(test, feature = "serve"))]
 mod http;
 #[cfg(test)]
 mod requirements;
@@ -21,5 +21,8 @@ mod sockets;
 mod statuses;
 #[cfg(test)]
 mod talk;
-#[cfg(test)]
+#[cfg(any(test, feature = "serve"))]
 mod wire;
+
+#[cfg(feature = "serve")]
+pub use http::served::serve;

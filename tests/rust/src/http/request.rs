@@ -1,7 +1,8 @@
 //! The short forms of requests, written out.
 
 use crate::wire::case::Case;
-use crate::wire::expand::{VERSION, outgoing, write};
+use crate::wire::expand::{VERSION, outgoing};
+use crate::wire::write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcp_resources::version::Revision;

@@ -84,7 +84,9 @@ impl Reading {
             Some(length) if length != self.length.to_string() => {
                 Err(format!("content-length is {length}, the body has {}", self.length))
             }
-            None if !self.is_events() => Err("no content-length".into()),
+            None if !self.is_events() && self.head.as_ref().is_some_and(|head| head.status != 204) => {
+                Err("no content-length".into())
+            }
             _ => Ok(()),
         }
     }

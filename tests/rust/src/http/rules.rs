@@ -1,7 +1,7 @@
 //! The rules and tokens of a case.
 
 use crate::wire::catalog::{list, text};
-use crate::wire::expand::write;
+use crate::wire::write;
 use mcp_resources::http::{Answers, Auth, Denied, Hosts, Origins, Polling, Rules, Sse24, Verified};
 use mcp_resources::principal::Principal;
 use serde_json::Value;

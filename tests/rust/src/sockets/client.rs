@@ -114,14 +114,7 @@ impl<S: Read + Write> Client<S> {
 
     /// Begins a session; returns its id.
     pub(super) fn initialize(&mut self) -> String {
-        let params = json!({"protocolVersion": LEGACY, "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"}});
-        let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        self.send("POST", &[], &body.to_string());
-        let head = self.head();
-        assert_eq!(head.status, 200, "{:?}", self.body(&head));
-        self.body(&head);
-        let session = head.header("mcp-session-id").unwrap().to_owned();
+        let session = self.introduce();
         let headers = [("Mcp-Session-Id", &*session), ("MCP-Protocol-Version", LEGACY)];
         let body = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         self.send("POST", &headers, &body.to_string());
@@ -129,6 +122,18 @@ impl<S: Read + Write> Client<S> {
         assert_eq!(head.status, 202);
         self.body(&head);
         session
+    }
+
+    /// The first half of the handshake: returns the id of the session.
+    pub(super) fn introduce(&mut self) -> String {
+        let params = json!({"protocolVersion": LEGACY, "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"}});
+        let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        self.send("POST", &[], &body.to_string());
+        let head = self.head();
+        assert_eq!(head.status, 200, "{:?}", self.body(&head));
+        self.body(&head);
+        head.header("mcp-session-id").unwrap().to_owned()
     }
 
     /// Opens the stream of a session, or goes on with one.

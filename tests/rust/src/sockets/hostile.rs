@@ -35,15 +35,32 @@ fn a_slow_body_is_cut_off() {
     assert!(client.is_closed());
 }
 
-/// A body that breaks off is no message.
+/// A body that breaks off is no message, whatever said how long it is.
 #[test]
 fn a_body_that_breaks_off_is_not_answered() {
     let served = Served::new();
-    let mut client = served.client();
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
-    client.raw(format!("{head}Content-Length: 100\r\n\r\n{{}}").as_bytes());
+    for rest in ["Content-Length: 100\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n40\r\n{}"] {
+        let mut client = served.client();
+        client.raw(format!("{head}{rest}").as_bytes());
+        client.half_close();
+        assert!(client.is_closed(), "{rest}");
+    }
+}
+
+/// A listener that closes its half is gone: nothing of it is kept.
+#[test]
+fn a_half_closed_listener_is_gone() {
+    let served = Served::new();
+    let engine = served.server.engine();
+    let before = format!("{:?}", engine.subscriptions());
+    let mut client = served.client();
+    let filter = json!({"notifications": {"resourceSubscriptions": ["demo://hello"]}});
+    client.ask(1, "subscriptions/listen", filter, &[]);
+    client.head();
+    client.message();
     client.half_close();
-    assert!(client.is_closed());
+    super::eventually(|| format!("{:?}", engine.subscriptions()) == before);
 }
 
 /// a body that is too large is refused, whether its length was said before or not.

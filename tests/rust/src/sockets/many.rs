@@ -1,16 +1,43 @@
-//! Many connections at once: the short form of `make soak`.
+//! Many connections at once, and clients that misbehave among them: the short form of `make soak`.
 
-use super::Served;
+use super::{Client, Served};
 use serde_json::json;
+use std::process::{Child, Command};
 
-/// How many listeners wait, how many connections are busy, and for how many rounds. Both ends of every connection are
-/// in this process, so that the system may not allow as many as are wanted.
-fn counts() -> (u64, u64, u64) {
-    if std::env::var_os("MCP_RESOURCES_SOAK").is_none() {
-        return (300, 100, 5);
-    }
-    let (busy, spare) = (1_000, 100);
-    (10_000.min((descriptors() / 2).saturating_sub(busy + spare)), busy, 200)
+/// How many listeners are wanted: what `make soak` sets.
+const WANTED: &str = "MCP_RESOURCES_SOAK";
+const MOST_BUSY: u64 = 1_000;
+const SPARE: u64 = 100;
+
+/// What one process does: how many listeners wait, how many connections are busy, for how many rounds, and how many clients
+/// misbehave meanwhile.
+struct Load {
+    listeners: u64,
+    busy: u64,
+    rounds: u64,
+    hostile: u64,
+}
+
+/// What this process is to do, after others have taken what does not fit it. Both ends of every connection are in one
+/// process, which the system allows only so many descriptors.
+fn load() -> (Load, Vec<Child>) {
+    let Some(wanted) = std::env::var(WANTED).ok().and_then(|text| text.parse::<u64>().ok()) else {
+        return (Load { listeners: 300, busy: 100, rounds: 5, hostile: 20 }, Vec::new());
+    };
+    let room = (descriptors() / 2).saturating_sub(SPARE);
+    let busy = MOST_BUSY.min(room / 4);
+    let fits = room.saturating_sub(2 * busy).max(1);
+    let processes = wanted.div_ceil(fits).max(1);
+    println!("{} descriptors: {fits} listeners fit one process, {processes} for {wanted}", descriptors());
+    let share = wanted.div_ceil(processes);
+    let start = |_| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let test = "sockets::many::many_listeners_and_busy_connections";
+        command.args([test, "--exact", "--nocapture"]).env(WANTED, share.to_string());
+        command.spawn().unwrap()
+    };
+    let others = (1..processes).map(start).collect();
+    (Load { listeners: share, busy, rounds: 200, hostile: busy / 2 }, others)
 }
 
 /// How many descriptors this process may have.
@@ -23,8 +50,8 @@ fn descriptors() -> u64 {
 /// R-214: every listener hears every update, every request is answered, and nothing is left afterwards.
 #[test]
 fn many_listeners_and_busy_connections() {
-    let (listeners, busy, rounds) = counts();
-    println!("{listeners} listeners, {busy} busy connections, {rounds} rounds");
+    let (Load { listeners, busy, rounds, hostile }, others) = load();
+    println!("{listeners} listeners, {busy} busy connections, {rounds} rounds, {hostile} misbehave");
     let served = Served::new();
     let filter = json!({"notifications": {"resourceSubscriptions": ["demo://hello"]}});
     let mut waiting: Vec<_> = (0..listeners)
@@ -37,6 +64,7 @@ fn many_listeners_and_busy_connections() {
         })
         .collect();
     let mut clients: Vec<_> = (0..busy).map(|_| served.client()).collect();
+    let mut bad: Vec<_> = (0..hostile).map(|number| misbehaving(&served, number)).collect();
     let mut resident = Vec::new();
     for round in 0..rounds {
         for (id, client) in (0..).zip(&mut clients) {
@@ -51,13 +79,37 @@ fn many_listeners_and_busy_connections() {
                 assert_eq!(client.message().json()["params"]["uri"], "demo://hello");
             }
         }
+        // They go on misbehaving: a byte of a head now and then, another that breaks off.
+        if let Some(one) = bad.get_mut(round as usize % (hostile as usize).max(1)) {
+            *one = misbehaving(&served, round);
+        }
         resident.push(super::resident());
     }
     // The first rounds fill caches; after that memory stays where it is.
     let (settled, last) = (resident[rounds as usize / 2], resident[rounds as usize - 1]);
     assert!(last <= settled + settled / 10 + (8 << 20), "memory grows: {resident:?}");
-    drop((waiting, clients));
+    drop((waiting, clients, bad));
     let engine = served.server.engine();
     let empty = format!("{:?}", Served::new().server.engine().subscriptions());
     super::eventually(|| format!("{:?}", engine.subscriptions()) == empty);
+    for mut other in others {
+        assert!(other.wait().unwrap().success());
+    }
+}
+
+/// A client that does one of the things that clients should not, and then nothing.
+fn misbehaving(served: &Served, number: u64) -> Client {
+    let mut client = served.client();
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    match number % 5 {
+        0 => client.raw(b"POST /mcp HTT"),
+        1 => client.raw(format!("{head}Content-Length: 100\r\n\r\n{{\"json").as_bytes()),
+        2 => client.raw(format!("{head}Transfer-Encoding: chunked\r\n\r\n40\r\n{{").as_bytes()),
+        3 => client.read(1, "demo://hello"),
+        _ => {
+            client.read(1, "demo://hello");
+            client.half_close();
+        }
+    }
+    client
 }

@@ -3,6 +3,7 @@
 use super::Served;
 use serde_json::json;
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 /// what is in flight finishes, what is new is refused, and then nothing is left.
 #[test]
@@ -34,6 +35,25 @@ fn a_request_that_comes_too_late_is_refused() {
     assert_eq!(client.text(), "slow");
     // The connection was told to end after the request that it had.
     assert!(client.is_closed());
+}
+
+/// Streams of notifications have nothing to finish: they end at once, those of sessions that hear of nothing too.
+#[test]
+fn streams_of_notifications_do_not_wait_for_the_grace() {
+    for hears in [true, false] {
+        let served = Served::with(|limits| limits.grace = 60_000, |http| http);
+        let start = Instant::now();
+        let (mut client, mut one, mut two) = (served.client(), served.client(), served.client());
+        let session = if hears { client.initialize() } else { client.introduce() };
+        one.listen_to(&session, None);
+        two.listen_to(&session, None);
+        served.running.shutdown();
+        for stream in [&mut one, &mut two] {
+            while stream.event().is_some() {}
+        }
+        served.running.wait().unwrap();
+        assert!(start.elapsed() < Duration::from_secs(30), "it took {:?}", start.elapsed());
+    }
 }
 
 /// What does not finish within the grace is cancelled; streams end.

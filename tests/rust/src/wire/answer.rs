@@ -1,7 +1,7 @@
 //! What a `respond` step stands for.
 
 use super::catalog::{cache, list, resource, text};
-use super::expand::write;
+use super::write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcp_resources::connection::{

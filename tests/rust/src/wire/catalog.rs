@@ -1,6 +1,6 @@
 //! An engine made from a catalogue fixture.
 
-use super::expand::write;
+use super::write;
 use mcp_resources::catalog::{Edit, HandlerId, Source};
 use mcp_resources::engine::{Engine, Extension, Options, ServerInfo};
 use mcp_resources::guard::Policy;
@@ -49,7 +49,7 @@ pub(crate) fn engine(catalog: &Value) -> Result<(Arc<Engine>, Handlers), Registr
     }
     let entries = list(&catalog["resources"]).chain(list(&catalog["templates"]));
     let edits = entries.map(|entry| added(entry, &engine, &mut handlers)).collect();
-    engine.publish(edits, super::host::START, &mut Vec::new())?;
+    engine.publish(edits, super::START, &mut Vec::new())?;
     Ok((engine, handlers))
 }
 
@@ -65,6 +65,7 @@ pub(crate) fn edits(step: &Value, engine: &Engine, handlers: &mut Handlers) -> V
 }
 
 /// The word of the format for an error.
+#[cfg(test)]
 pub(crate) fn word(error: &RegistrationError) -> &'static str {
     match error {
         RegistrationError::InvalidUri { .. } => "invalid_uri",

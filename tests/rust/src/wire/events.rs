@@ -99,6 +99,7 @@ pub(crate) fn is_quiet(event: &Value) -> bool {
 }
 
 /// `meta` is compared only where it is given.
+#[cfg(test)]
 pub(crate) fn drop_unasked(actual: &mut Value, expected: &Value) {
     for kind in ["read", "complete", "list", "call"] {
         let members = actual.get_mut(kind).and_then(Value::as_object_mut);

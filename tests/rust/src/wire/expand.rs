@@ -145,16 +145,3 @@ fn reference(members: &Map<String, Value>, bound: &BTreeMap<String, String>) -> 
     }
     text
 }
-
-/// JSON without spaces and with sorted members: the same text in every language.
-pub(crate) fn write(value: &Value) -> String {
-    match value {
-        Value::Array(items) => format!("[{}]", items.iter().map(write).collect::<Vec<_>>().join(",")),
-        Value::Object(members) => {
-            let sorted: BTreeMap<_, _> = members.iter().collect();
-            let text = |(name, value): (&String, &Value)| format!("{}:{}", write(&json!(name)), write(value));
-            format!("{{{}}}", sorted.into_iter().map(text).collect::<Vec<_>>().join(","))
-        }
-        other => other.to_string(),
-    }
-}

@@ -5,7 +5,8 @@ use super::case::Case;
 use super::catalog::{self, Handlers};
 use super::compare::{Bound, compare};
 use super::events::{drop_unasked, is_quiet, seen};
-use super::expand::{Terms, outgoing, resolve, write};
+use super::expand::{Terms, outgoing, resolve};
+use super::{START, write};
 use crate::schema::{Schemas, Witness};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,9 +19,6 @@ use mcp_resources::principal::Principal;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-
-/// Tick 0 at 2025-01-01T00:00:00Z.
-pub(crate) const START: Now = Now { tick: 0, unix: 1_735_689_600_000 };
 
 /// How a host works: what it does must not show in what is sent.
 #[derive(Clone, Copy)]

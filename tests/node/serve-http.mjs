@@ -1,0 +1,133 @@
+// Serves cases of `tests/fixtures/http` over real sockets, in one of three ways: serve-http.mjs run | nodeHandler | fetch.
+// What is to be done is told on standard input, what happens is told on standard output: `tests/fixtures/README.md`.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { InvalidToken } from 'mcp-resources';
+import { Author, camel, edit, server } from './catalogs.mjs';
+
+/** Tick 0 at 2025-01-01T00:00:00Z. */
+const START = [0, 1_735_689_600_000];
+
+/** Each way serves on a free port: the port, and how to end it. */
+const WAYS = {
+  async run(made, options) {
+    let listening;
+    const url = new Promise((resolve) => {
+      listening = resolve;
+    });
+    const ended = made.run({ http: { port: 0, onListening: listening, ...options } });
+    return [Number(new URL(await Promise.race([url, ended])).port), () => made.close()];
+  },
+  nodeHandler: (made, options) => listen(made, made.nodeHandler(options)),
+  fetch(made, options) {
+    const handle = made.fetch(options);
+    return listen(made, (incoming, response) => carry(handle, incoming, response));
+  },
+};
+
+async function listen(made, handle) {
+  const web = createServer(handle).listen(0, '127.0.0.1');
+  await once(web, 'listening');
+  const end = () => {
+    made.close();
+    web.closeAllConnections();
+    web.close();
+  };
+  return [web.address().port, end];
+}
+
+/** As a runtime does that has `Request` and `Response`. */
+async function carry(handle, incoming, response) {
+  const leaving = new AbortController();
+  response.once('close', () => leaving.abort());
+  const { method, rawHeaders } = incoming;
+  const headers = new Headers();
+  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at], rawHeaders[at + 1]);
+  const body = ['GET', 'HEAD'].includes(method) ? {} : { body: Readable.toWeb(incoming), duplex: 'half' };
+  const url = new URL(incoming.url, 'http://localhost');
+  try {
+    const answer = await handle(new Request(url, { method, headers, signal: leaving.signal, ...body }));
+    const length = answer.body === null && method !== 'HEAD' ? [['content-length', '0']] : [];
+    response.writeHead(answer.status, [...new Map([...length, ...answer.headers])].flat());
+    response.flushHeaders();
+    if (answer.body !== null) for await (const chunk of answer.body) response.write(chunk);
+    response.end();
+  } catch {
+    response.destroy();
+  }
+}
+
+/** The rules of a case, as the public API has them. */
+function rules(given = {}, tokens = {}) {
+  const { hosts, origins, polling, auth, sse24, ...rest } = given;
+  const verify = (token) => {
+    if (!Object.hasOwn(tokens, token)) throw new InvalidToken('unknown');
+    return { subject: tokens[token].principal, scopes: tokens[token].scopes ?? [] };
+  };
+  return {
+    ...rest,
+    ...(hosts && { hosts: hosts === 'any' ? '*' : hosts }),
+    ...(origins && { origins: origins === 'any' ? '*' : origins }),
+    ...(polling && { polling: [polling.after, polling.retry] }),
+    ...(sse24 && { sse24: true }),
+    ...(auth && { auth: { ...camel(auth), verify } }),
+  };
+}
+
+/** A case that is served, and its author. */
+class Served {
+  constructor({ catalog, rules: given, tokens }) {
+    this.author = new Author(false);
+    // What happens is told at once.
+    this.author.events.push = (event) => tell({ event });
+    this.server = server(catalog, this.author);
+    this.server.native.setTime(...START);
+    this.options = rules(given, tokens);
+  }
+
+  async start(way) {
+    [this.port, this.end] = await WAYS[way](this.server, this.options);
+  }
+
+  act(step) {
+    const which = (number) =>
+      number === undefined ? this.author.open.find((call) => !call.done) : this.author.open[number];
+    if ('respond' in step) which(step.to).respond(step.respond);
+    else if ('progress' in step) which(step.progress.to).context.progress(...progress(step.progress));
+    else if ('log' in step) which(step.log.to).context.log(step.log.level, step.log.data, step.log.logger);
+    else if ('updated' in step) this.server.notifyUpdated(step.updated);
+    else if ('list_changed' in step) this.server.notifyListChanged(step.list_changed);
+    else if ('edit' in step) edit(this.server, step.edit, this.author);
+    else if ('shutdown' in step) this.server.native.shutdown();
+    else throw new Error(`no such step: ${JSON.stringify(step)}`);
+  }
+}
+
+function progress({ progress: done, total, message }) {
+  return [done, total, message];
+}
+
+function tell(message) {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+const way = process.argv[2] ?? 'run';
+let served;
+for await (const line of createInterface(process.stdin)) {
+  const told = JSON.parse(line);
+  if ('serve' in told) {
+    if (served !== undefined) {
+      served.author.events.push = () => {};
+      served.end();
+    }
+    served = new Served(told.serve);
+    await served.start(way);
+    tell({ port: served.port });
+  } else {
+    served.act(told);
+    tell({ done: true });
+  }
+}
+process.exit();
