@@ -257,6 +257,16 @@ export interface HttpOptions {
   readonly answers?: 'either' | 'json' | 'events';
   /** After how many milliseconds a stream is broken off, and when the client is to come back. Default: never. */
   readonly polling?: readonly [afterMs: number, retryMs: number] | null;
+  /**
+   * Whether clients before 2026-07-28 get sessions. Without them each of their requests stands alone: nothing can be
+   * subscribed to, and any process of a deployment can answer. Default `true`.
+   */
+  readonly sessions?: boolean;
+  /**
+   * Whether the transport of 2024-11-05 is served too, which was replaced in 2025-03-26: its paths for events and for
+   * messages, or `true` for `/sse` and `/messages`. Clients take these paths from the root. Default `false`.
+   */
+  readonly sse24?: boolean | readonly [events: string, messages: string];
   /** What bearer tokens must be. Default: nobody is asked for one. */
   readonly auth?: Auth;
 }
@@ -320,6 +330,8 @@ const HTTP_OPTIONS = [
   'origins',
   'cors',
   'answers',
+  'sessions',
+  'sse24',
   'polling',
   'auth',
 ] as const satisfies readonly (keyof HttpOptions)[];
@@ -327,9 +339,13 @@ const HTTP_OPTIONS = [
 /** The options of an HTTP endpoint as the compiled part takes them. */
 export function httpFields(options: HttpOptions): HttpFields {
   refuseUnknown(options, HTTP_OPTIONS);
-  const { auth, ...rest } = options;
+  const { auth, sse24, ...rest } = options;
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined && value !== null));
-  return { ...given, ...(auth && { auth: authFields(auth) }) } as HttpFields;
+  return {
+    ...given,
+    ...(sse24 && { sse24: sse24 === true ? [] : [...sse24] }),
+    ...(auth && { auth: authFields(auth) }),
+  } as HttpFields;
 }
 
 /** Refuses options of a server that there are not. */

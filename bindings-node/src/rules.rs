@@ -2,7 +2,7 @@
 
 use crate::error::{raise, unusable};
 use crate::options::unsigned;
-use mcp_resources::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError};
+use mcp_resources::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -26,6 +26,10 @@ pub struct HttpFields {
     pub answers: Option<String>,
     /// When a stream is broken off, and when the client is to come back, in milliseconds.
     pub polling: Option<(i64, i64)>,
+    /// Whether legacy clients get sessions.
+    pub sessions: Option<bool>,
+    /// The two paths of the transport of 2024-11-05, or none for its own.
+    pub sse24: Option<Vec<String>>,
     /// What bearer tokens must be.
     pub auth: Option<AuthFields>,
 }
@@ -74,6 +78,8 @@ impl HttpFields {
             let polling = Polling { after: unsigned("polling", after)?, retry: unsigned("polling", retry)? };
             rules.polling = Some(polling);
         }
+        rules.sessions = self.sessions.unwrap_or(rules.sessions);
+        rules.sse24 = self.sse24.map(sse24).transpose()?;
         rules.auth = self.auth.map(AuthFields::read);
         Ok(rules)
     }
@@ -109,6 +115,14 @@ fn listed<T>(
         Either::A(word) => {
             Err(unusable(format!("{name} is {word:?}, neither \"*\", \"loopback\" nor a list")))
         }
+    }
+}
+
+fn sse24(paths: Vec<String>) -> Result<Sse24> {
+    match <[String; 2]>::try_from(paths) {
+        Ok([events, messages]) => Ok(Sse24 { events, messages }),
+        Err(paths) if paths.is_empty() => Ok(Sse24::default()),
+        Err(_) => Err(unusable("sse24 is neither true nor two paths".into())),
     }
 }
 

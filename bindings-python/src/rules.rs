@@ -1,7 +1,7 @@
 //! What an author sets about HTTP, from keyword arguments.
 
 use crate::error;
-use mcp_resources::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError};
+use mcp_resources::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -22,6 +22,8 @@ pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
                 let given: Option<(u64, u64)> = value.extract()?;
                 rules.polling = given.map(|(after, retry)| Polling { after, retry });
             }
+            "sessions" => rules.sessions = value.extract()?,
+            "sse24" => rules.sse24 = sse24(&value)?,
             "auth" => rules.auth = Some(auth(value.cast()?)?),
             other => return Err(PyTypeError::new_err(format!("unexpected keyword argument {other:?}"))),
         }
@@ -66,6 +68,15 @@ fn answers(word: &str) -> PyResult<Answers> {
         "events" => Ok(Answers::Events),
         other => Err(PyValueError::new_err(format!("answers is {other:?}, expected either, json or events"))),
     }
+}
+
+/// Whether it is served, or its two paths.
+fn sse24(value: &Bound<'_, PyAny>) -> PyResult<Option<Sse24>> {
+    if let Ok(is_served) = value.extract::<bool>() {
+        return Ok(is_served.then(Sse24::default));
+    }
+    let paths: Option<(String, String)> = value.extract()?;
+    Ok(paths.map(|(events, messages)| Sse24 { events, messages }))
 }
 
 fn auth(given: &Bound<'_, PyDict>) -> PyResult<Auth> {

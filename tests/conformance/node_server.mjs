@@ -133,10 +133,12 @@ if (way === '--stdio') {
   await server.run();
 } else if (way === '--http' && port !== undefined) {
   await server.run({ http: { port: Number(port) } });
+} else if (way === '--sse' && port !== undefined) {
+  await server.run({ http: { port: Number(port), sse24: true } });
 } else if (way === '--handler' && port !== undefined) {
   createServer(server.nodeHandler()).listen(Number(port), '127.0.0.1');
 } else {
-  console.error('usage: node_server.mjs --stdio | --http PORT | --handler PORT');
+  console.error('usage: node_server.mjs --stdio | --http PORT | --handler PORT | --sse PORT');
   process.exitCode = 1;
 }
 

@@ -192,9 +192,11 @@ if __name__ == "__main__":
             server.run()
         case ["--http", port]:
             server.run("http", port=int(port))
-        case ["--asgi", port]:
+        case ["--sse", port]:
+            server.run("http", port=int(port), sse24=True)
+        case ["--asgi" | "--asgi-sse" as way, port]:
             import uvicorn
 
-            uvicorn.run(server.asgi(), port=int(port), log_level="warning")
+            uvicorn.run(server.asgi(sse24=way == "--asgi-sse"), port=int(port), log_level="warning")
         case _:
-            sys.exit("usage: python_server.py --stdio | --http PORT | --asgi PORT")
+            sys.exit("usage: python_server.py --stdio | --http PORT | --sse PORT | --asgi PORT | --asgi-sse PORT")

@@ -6,9 +6,10 @@ import { connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport as SseTransport1 } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpTransport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -45,6 +46,7 @@ const CLIENTS = {
     make: () => new Client(ABOUT, { versionNegotiation: { mode: 'legacy' } }),
     stdio: () => new StdioClientTransport(SERVER),
     http: (url) => new StreamableHTTPClientTransport(url),
+    sse: (url) => new SSEClientTransport(url),
     hear: hear2,
   },
   'sdk 1': {
@@ -53,6 +55,7 @@ const CLIENTS = {
     make: () => new Client1(ABOUT),
     stdio: () => new Transport1(SERVER),
     http: (url) => new HttpTransport1(url),
+    sse: (url) => new SseTransport1(url),
     hear: hear1,
   },
 };
@@ -69,10 +72,14 @@ function hear1(client, heard) {
 
 const WAYS = {
   stdio: (client, body) => body(client.stdio()),
-  http: (client, body) => serving((url) => body(client.http(url))),
+  http: (client, body) => serving('--http', (url) => body(client.http(url))),
+  // The transport of 2024-11-05 (R-191, R-192, R-193), which the clients still have.
+  sse: (client, body) => serving('--sse', (url) => body(client.sse(new URL('/sse', url)))),
 };
 const PAIRS = Object.entries(CLIENTS).flatMap(([name, client]) =>
-  Object.entries(WAYS).map(([way, reach]) => ({ ...client, name: `${name}, ${way}`, reach })),
+  Object.entries(WAYS)
+    .filter(([way]) => way in client)
+    .map(([way, reach]) => ({ ...client, name: `${name}, ${way}`, reach })),
 );
 
 for (const { name, isModern, notFound, make, hear, reach, ...transports } of PAIRS) {
@@ -165,9 +172,9 @@ for (const { name, isModern, notFound, make, hear, reach, ...transports } of PAI
 }
 
 /** A server of its own over HTTP, while `body` runs. */
-async function serving(body) {
+async function serving(way, body) {
   const port = await freePort();
-  const child = spawn(SERVER.command, [LANGUAGE, '--http', `${port}`], { env: SERVER.env, stdio: 'ignore' });
+  const child = spawn(SERVER.command, [LANGUAGE, way, `${port}`], { env: SERVER.env, stdio: 'ignore' });
   const ended = once(child, 'exit');
   try {
     while (!(await takes(port))) {

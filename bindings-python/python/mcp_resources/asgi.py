@@ -212,4 +212,6 @@ def _target(scope: Scope) -> str:
     """The path as the application was mounted: what stands before it belongs to whoever mounted it."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
-    return path.removeprefix(root) if root and path.startswith(root) else path
+    query: bytes = scope.get("query_string", b"")
+    path = path.removeprefix(root) if root and path.startswith(root) else path
+    return f"{path}?{query.decode('latin-1')}" if query else path

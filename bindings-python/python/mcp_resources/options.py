@@ -188,6 +188,13 @@ class HttpOptions(TypedDict, total=False):
     """Whether requests are answered with JSON, with a stream of events, or with what fits. Default `either`."""
     polling: tuple[int, int] | None
     """After how many milliseconds a stream is broken off, and when the client is to come back. Default: never."""
+    sessions: bool
+    """Whether clients before 2026-07-28 get sessions. Without them each of their requests stands alone: nothing can be
+    subscribed to, and any process of a deployment can answer. Default `True`."""
+    sse24: bool | tuple[str, str]
+    """Whether the transport of 2024-11-05 is served too, which was replaced in 2025-03-26: its paths for events and
+    for messages, or `True` for `/sse` and `/messages`. Clients take these paths from the root: an application that is
+    mounted below another path cannot serve it. Default `False`."""
 
 
 class Details(TypedDict, total=False):

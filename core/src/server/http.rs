@@ -5,7 +5,7 @@ use super::calls;
 use super::peer::{Peer, Task};
 use super::shared::{Diagnostic, Shared};
 use crate::connection::{Answer, AskError, AskId, Encoded, Events, Outcome, RequestToken};
-use crate::http::{Answers, Auth, Exchange, Hosts, Origins, Rules, RulesError, Turn};
+use crate::http::{Answers, Auth, Exchange, Hosts, Origins, Rules, RulesError, Sse24, Turn};
 use crate::hub::ConnectionId;
 use crate::transport::http::{Host, HttpOptions, HttpServer, Verifier};
 use crate::transport::{Cancelled, Detached};
@@ -78,6 +78,20 @@ impl HttpBuilder {
     /// In which form requests are answered. Default [`Answers::Either`].
     pub fn answers(mut self, answers: Answers) -> Self {
         self.options.rules.answers = answers;
+        self
+    }
+
+    /// Whether legacy clients get sessions. Without them every legacy request stands alone: nothing can be subscribed to,
+    /// and any process of a deployment can answer (DEC-25). Default `true`.
+    pub fn sessions(mut self, sessions: bool) -> Self {
+        self.options.rules.sessions = sessions;
+        self
+    }
+
+    /// Also serves the transport of 2024-11-05, HTTP with server-sent events, which was replaced in 2025-03-26. By
+    /// default it is not served.
+    pub fn sse24(mut self, paths: Sse24) -> Self {
+        self.options.rules.sse24 = Some(paths);
         self
     }
 

@@ -4,6 +4,7 @@ mod constants;
 mod templates;
 
 use mcp_resources::connection::{Answer, Contents, InputAsk, InputRequest, InputRequired};
+use mcp_resources::http::Sse24;
 use mcp_resources::limits::Limits;
 use mcp_resources::resource::{Audience, Icon, Resource};
 use mcp_resources::server::{Builder, Handled, HandlerError, IntoAnswer, Read, ReadRequest, ResourceServer};
@@ -27,7 +28,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--stdio"] => Ok(server.run_stdio().await?),
         ["--http", port] => Ok(server.run_http((Ipv4Addr::LOCALHOST, port.parse()?)).await?),
-        _ => Err("usage: conformance-server --stdio | --http PORT".into()),
+        ["--sse", port] => {
+            Ok(server.http().sse24(Sse24::default()).run((Ipv4Addr::LOCALHOST, port.parse()?)).await?)
+        }
+        _ => Err("usage: conformance-server --stdio | --http PORT | --sse PORT".into()),
     }
 }
 
