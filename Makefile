@@ -89,9 +89,12 @@ conformance: setup ## the official conformance suite, for every language that se
 	$(call step,The official conformance suite)
 	@tests/conformance/run-suite rust
 	@tests/conformance/run-suite python
-	@tests/conformance/run-suite python-full
 	@tests/conformance/run-suite node
-	@tests/conformance/run-inspector rust python
+	@tests/conformance/run-suite rust-full
+	@tests/conformance/run-suite python-full
+	@tests/conformance/run-suite node-full
+	@tests/conformance/run-inspector rust python node
+	@tests/conformance/run-rmcp rust python node
 
 check: check-rust check-python check-node ## format, lints, layering, documentation, stubs, types
 
@@ -118,9 +121,9 @@ check-node: setup
 	@$(TOOLS)/biome ci --error-on-warnings .
 	@$(TOOLS)/tsc -p tests/node/types
 
-soak: ## up to 10,000 idle HTTP listeners and 1,000 busy connections; memory stays where it is
+soak: ## 10,000 idle HTTP listeners and busy connections, in as many processes as it takes; memory stays where it is
 	$(call step,Many listeners and busy connections)
-	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=1 cargo test -p mcp-resources-tests many_listeners -- --nocapture
+	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=10000 cargo test -p mcp-resources-tests many_listeners -- --nocapture
 
 check-perf: setup ## the instructions of the hot paths against their budget (needs valgrind)
 	$(call step,Instructions of the hot paths)
