@@ -168,6 +168,12 @@ impl Endpoint {
         found.iter().for_each(|channel| channel.wake());
     }
 
+    /// Wakes every writer of sessions and listens: the engine ends, and not all of them are known to its hub.
+    pub fn wake_all(&self) {
+        let found: Vec<_> = self.channels().values().filter_map(Weak::upgrade).collect();
+        found.iter().for_each(|channel| channel.wake());
+    }
+
     /// When [`Endpoint::tick`] must be called at the latest, on the clock of [`Now::tick`].
     pub fn deadline(&self) -> Option<Millis> {
         Some(self.due.load(Ordering::Acquire)).filter(|due| *due != u64::MAX)

@@ -2,7 +2,8 @@
 //! too (leading and trailing edge).
 //!
 //! Law: whatever the rate of changes, a topic is told at most once per interval, and always after its last change.
-//! Telling means marking its watchers dirty; nothing is worded here.
+//! Telling means marking its watchers dirty; nothing is worded here. A change that comes while everybody who watches is
+//! still marked needs no telling of its own: a burst of edits that nobody has heard of yet is heard of once.
 
 use super::ConnectionId;
 use super::table::{Table, Topic};
@@ -78,8 +79,8 @@ impl Schedule {
 impl Table {
     /// A topic changed: its watchers are marked, now or when its interval has passed.
     pub(super) fn changed(&mut self, topic: usize, now: Millis, woken: &mut Vec<ConnectionId>) {
-        let Topic { watchers, gate, .. } = &mut self.topics[topic];
-        if !self.closing && !watchers.is_empty() && self.schedule.changed(topic, gate, now) {
+        let Topic { watchers, gate, is_unheard, .. } = &mut self.topics[topic];
+        if !self.closing && !*is_unheard && !watchers.is_empty() && self.schedule.changed(topic, gate, now) {
             self.mark(topic, woken);
         }
     }
@@ -110,6 +111,7 @@ impl Table {
     }
 
     fn mark(&mut self, topic: usize, woken: &mut Vec<ConnectionId>) {
+        self.topics[topic].is_unheard = true;
         for key in &self.topics[topic].watchers {
             let subscriber = &mut self.subscribers[*key];
             let Some(watch) = subscriber.watches.get_mut(&topic) else { continue };

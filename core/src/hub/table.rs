@@ -88,6 +88,8 @@ pub(super) struct Topic {
     pub(super) subject: Subject,
     pub(super) watchers: Vec<usize>,
     pub(super) gate: Gate,
+    /// Whether all who watch it are marked, and none has been told since.
+    pub(super) is_unheard: bool,
 }
 
 /// What a topic is about.
@@ -315,6 +317,7 @@ impl Table {
     }
 
     fn watch(&mut self, key: usize, topic: usize, spelling: Option<Spelling>) {
+        self.topics[topic].is_unheard = false;
         let watchers = &mut self.topics[topic].watchers;
         let watch = Watch { place: watchers.len(), dirty: false, spelling };
         watchers.push(key);
@@ -411,6 +414,6 @@ impl Subscriber {
 
 impl Topic {
     fn new(subject: Subject) -> Self {
-        Self { subject, watchers: Vec::new(), gate: Gate::Open }
+        Self { subject, watchers: Vec::new(), gate: Gate::Open, is_unheard: false }
     }
 }

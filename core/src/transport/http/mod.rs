@@ -17,6 +17,8 @@ mod host;
 #[cfg(feature = "pipe")]
 mod inbox;
 #[cfg(feature = "auth")]
+mod jwks;
+#[cfg(feature = "auth")]
 mod jwt;
 mod keeper;
 mod listener;
@@ -107,7 +109,8 @@ impl HttpServer {
         self.keeper.look(self);
     }
 
-    /// Stops: no new connection, no new request (503), listens end with their results; what is in flight has
+    /// Stops: no new connection, no new request (503), listens end with their results, and streams of notifications; what is
+    /// in flight has
     /// [`Limits::grace`](crate::limits::Limits::grace), then every connection is closed. [`HttpServer::serve`] returns
     /// after that.
     pub fn shutdown(&self) {
@@ -115,7 +118,7 @@ impl HttpServer {
             let mut woken = Vec::new();
             self.endpoint.engine().shutdown(&mut woken);
             self.host.woken(&woken);
-            self.endpoint.wake(&woken);
+            self.endpoint.wake_all();
         }
     }
 
