@@ -30,11 +30,30 @@ interface Asker {
   readonly reject: (why: AskFailed) => void;
 }
 
-/** The drivers of one server, by the numbers that functions are called with. */
+/** Functions that the compiled part has let go, and whose they were. */
+const RELEASED = new FinalizationRegistry<{ readonly peers: WeakRef<Peers>; readonly number: number }>(
+  ({ peers, number }) => peers.deref()?.forget(number),
+);
+
+/** The drivers of one server, by the numbers that functions are called with, and these functions. */
 export class Peers {
   /** Looks at contents before they are encoded. */
   redact: Redact | undefined;
   readonly #drivers: (Driver | undefined)[] = [];
+  readonly #functions = new Map<number, unknown>();
+  #last = 0;
+
+  /** Keeps what is called for as long as the compiled part holds `run`, and this is held. */
+  keep(called: unknown, run: object): void {
+    this.#last += 1;
+    this.#functions.set(this.#last, called);
+    RELEASED.register(run, { peers: new WeakRef(this), number: this.#last });
+  }
+
+  /** Keeps it no longer. */
+  forget(number: number): void {
+    this.#functions.delete(number);
+  }
 
   /** The driver with this number; one that is closed serves nobody. */
   at(number: number): Driver | undefined {
@@ -113,10 +132,17 @@ export abstract class Driver {
     this.#peers.leave(this.#number);
   }
 
-  /** Connects the compiled part, with the number of this driver; it is not to be left behind if that fails. */
-  protected connect<T>(make: (number: number, drive: Drive) => T): T {
+  /**
+   * Connects the compiled part, with the number of this driver; it is not to be left behind if that fails. One that is
+   * `held` is kept by the compiled part until it is released; any other by whoever has requests for it.
+   */
+  protected connect<T>(make: (number: number, drive: Drive) => T, { held = true } = {}): T {
+    const own = new WeakRef(this);
+    const drive: Drive = held
+      ? (need, value, text) => this.#drive(need, value, text)
+      : (need, value, text) => own.deref()?.#drive(need, value, text);
     try {
-      return make(this.#number, (need, value, text) => this.#drive(need, value, text));
+      return make(this.#number, drive);
     } catch (error) {
       this.#peers.leave(this.#number);
       throw error;

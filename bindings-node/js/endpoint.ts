@@ -46,7 +46,7 @@ export class Endpoint extends WebDriver {
     super(peers);
     this.#auth = options.auth;
     this.#native = translated(() =>
-      this.connect((number, drive) => new binding.Endpoint(server, number, drive, fields)),
+      this.connect((number, drive) => new binding.Endpoint(server, number, drive, fields), { held: false }),
     );
     this.answers = this.#native.answers;
     this.quick = this.answers.quick();

@@ -15,6 +15,9 @@ import { Work } from './watchdog.js';
 // biome-ignore lint/suspicious/noExplicitAny: the types of a function are checked where it is given
 export type AnyFunction = (...given: any[]) => unknown;
 
+/** What is called for a function, with the numbers of a client and a request. */
+type Called = (peer: number, request: number, given: unknown[]) => string | undefined;
+
 /** Answers a request with what a function returned. */
 type Answer = (driver: Driver, request: number, value: unknown) => string | undefined;
 
@@ -64,7 +67,7 @@ function native(
   call: (context: Context, given: unknown[]) => unknown,
 ): NativeFunction {
   const work = new Work(name);
-  const run = (peer: number, request: number, ...given: unknown[]): string | undefined => {
+  const called: Called = (peer, request, given) => {
     const driver = peers.at(peer);
     if (driver === undefined) return undefined;
     try {
@@ -96,6 +99,10 @@ function native(
       fail(driver, request, error, name);
     }
   };
+  // What the compiled part holds must not hold the server: it would hold itself.
+  const kept = new WeakRef(called);
+  const run = (peer: number, request: number, ...given: unknown[]) => kept.deref()?.(peer, request, given);
+  peers.keep(called, run);
   return new binding.NativeFunction(name, run);
 }
 

@@ -52,6 +52,7 @@ fn do_one(peer: &Rc<dyn Peer>, work: Work<'_>) -> Result<()> {
         Work::Ask(request) => ask(peer, &request),
         Work::Cancel(token) => {
             let request = peer.number(token);
+            peer.cancelled(token);
             request.map_or(Ok(()), |request| peer.shared().drive(Need::Cancelled, request, None))
         }
         Work::Replied(ask, answer) => {

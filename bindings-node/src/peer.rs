@@ -66,6 +66,8 @@ pub(crate) trait Peer {
     fn begin(&self, request: &Request<'_>, callee: &Arc<Callee>) -> f64;
     /// The number of a request that was taken up.
     fn number(&self, token: RequestToken) -> Option<f64>;
+    /// Nobody waits for the answer to a request any longer. Its function may never give one.
+    fn cancelled(&self, _token: RequestToken) {}
     /// Answers a request. The events that come of it.
     fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Result<Events<'static>>;
     /// Sends what a handler reports before its answer, unless nobody waits for it.

@@ -144,6 +144,13 @@ impl Server {
         number(self.host.registry.len() as u64)
     }
 
+    /// How many requests over HTTP wait for functions, or are remembered though nobody waits for them: for tests.
+    #[napi(catch_unwind, getter)]
+    pub fn waiting(&self) -> f64 {
+        let webs: Vec<_> = self.host.webs.borrow().iter().filter_map(Weak::upgrade).collect();
+        number(webs.iter().map(|web| web.waiting()).sum::<usize>() as u64)
+    }
+
     /// Stops the clock at so many milliseconds, for tests.
     #[napi(catch_unwind)]
     pub fn set_time(&self, tick: i64, unix: i64) {

@@ -15,9 +15,13 @@ use mcp_resources::transport::http::{Bell, HttpServer, Inbox, Item, Verdict};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// How many requests are remembered that nobody waits for, and that their functions have not answered: such as never answer
+/// would be kept for ever.
+const LATE: usize = 1_024;
 
 /// See the module. Lives on the thread of its JavaScript.
 pub(crate) struct Web {
@@ -27,6 +31,8 @@ pub(crate) struct Web {
     /// The requests that handlers work on, by their numbers.
     waiting: RefCell<HashMap<u64, Waiting>>,
     numbers: RefCell<HashMap<(ConnectionId, RequestToken), u64>>,
+    /// Those of them that nobody waits for any longer, oldest first. Some may have been answered since.
+    late: RefCell<VecDeque<u64>>,
     /// Tokens that are being verified.
     verdicts: RefCell<HashMap<u64, Verdict>>,
     last: Cell<u64>,
@@ -89,6 +95,7 @@ impl Web {
             way: OnceCell::new(),
             waiting: RefCell::default(),
             numbers: RefCell::default(),
+            late: RefCell::default(),
             verdicts: RefCell::default(),
             last: Cell::default(),
             alarm: Cell::new(Millis::MAX),
@@ -168,6 +175,29 @@ impl Web {
         self.verdicts.borrow_mut().remove(&whole(asked))
     }
 
+    /// How many requests are remembered.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.borrow().len()
+    }
+
+    /// Nobody waits for this request any longer. Of too many such, the oldest is let go.
+    fn is_late(&self, request: u64) {
+        let mut late = self.late.borrow_mut();
+        late.push_back(request);
+        if late.len() <= LATE {
+            return;
+        }
+        late.retain(|request| self.waiting.borrow().contains_key(request));
+        let oldest = if late.len() > LATE { late.pop_front() } else { None };
+        drop(late);
+        let waiting = oldest.and_then(|oldest| self.waiting.borrow_mut().remove(&oldest));
+        let Some(Waiting { of, exchange, .. }) = waiting else { return };
+        self.numbers.borrow_mut().remove(&of);
+        if let Some(exchange) = exchange {
+            exchange.abandon(of.1);
+        }
+    }
+
     /// Does what a turn asks for, and gives the rest to the writer.
     pub(crate) fn turn(&self, (turn, out): (Turn<'_>, Vec<u8>), own: &Rc<WebPeer>) -> Result<Turned> {
         let Turn { head, events, end, more, misuse, .. } = turn;
@@ -245,6 +275,13 @@ impl Peer for WebPeer {
 
     fn number(&self, token: RequestToken) -> Option<f64> {
         self.web.numbers.borrow().get(&(self.connection, token)).map(|request| number(*request))
+    }
+
+    fn cancelled(&self, token: RequestToken) {
+        let request = self.web.numbers.borrow().get(&(self.connection, token)).copied();
+        if let Some(request) = request {
+            self.web.is_late(request);
+        }
     }
 
     fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Result<Events<'static>> {

@@ -3,9 +3,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { AskFailed, InvalidToken, RegistrationError } from 'mcp-resources';
 import { heard, server } from './helpers.mjs';
 import { answer, Caller, messages, next, request } from './web.mjs';
@@ -305,6 +308,15 @@ test('what the engine knows does not wait for the event loop', async () => {
   });
 });
 
+test('by default only this machine is served (R-158)', async () => {
+  await WAYS.run(server(), {}, async ({ url }) => {
+    assert.equal(new URL(url).hostname, '127.0.0.1');
+    const elsewhere = connect({ host: '127.0.0.2', port: Number(new URL(url).port) });
+    const [error] = await once(elsewhere, 'error');
+    assert.equal(error.code, 'ECONNREFUSED');
+  });
+});
+
 test('an address that is taken', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
@@ -359,3 +371,43 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
     assert.equal((await lines.next()).done, true);
   });
 }
+
+test('a server that nobody holds any longer is freed, and so is a handler of it', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc');
+  const left = new Set();
+  const freed = new FinalizationRegistry((number) => left.delete(number));
+  for (let number = 0; number < 20; number += 1) {
+    const made = server();
+    made.resource('note://{x}', ({ x }) => `${x} of ${made.name}`);
+    const handle = made.fetch();
+    const caller = new Caller('http://localhost/mcp', (url, init) => handle(new Request(url, init)));
+    assert.equal(await caller.text('note://a'), `a of ${made.name}`);
+    left.add(number);
+    freed.register(made, number);
+  }
+  for (let round = 0; left.size > 1 && round < 50; round += 1) {
+    collect();
+    await sleep(10);
+  }
+  // The last one may still be on the stack.
+  assert.ok(left.size <= 1, `${left.size} of 20 are left`);
+});
+
+test('handlers that never answer are not kept for ever', async () => {
+  const made = server();
+  made.resource('never://x', () => new Promise(() => {}));
+  made.resource('note://a', () => 'x');
+  await WAYS.fetch(made, {}, async (caller) => {
+    for (let number = 0; number < 1_100; number += 1) {
+      const leaving = new AbortController();
+      const asked = caller.send('resources/read', { uri: 'never://x' }, { signal: leaving.signal });
+      const left = assert.rejects(asked);
+      await sleep(0);
+      leaving.abort();
+      await left;
+    }
+    assert.ok(made.native.waiting <= 1_024, `${made.native.waiting} wait`);
+    assert.equal(await caller.text('note://a'), 'x');
+  });
+});
