@@ -137,16 +137,24 @@ export abstract class Driver {
    * `held` is kept by the compiled part until it is released; any other by whoever has requests for it.
    */
   protected connect<T>(make: (number: number, drive: Drive) => T, { held = true } = {}): T {
-    const own = new WeakRef(this);
-    const drive: Drive = held
-      ? (need, value, text) => this.#drive(need, value, text)
-      : (need, value, text) => own.deref()?.#drive(need, value, text);
     try {
-      return make(this.#number, drive);
+      return make(this.#number, held ? this.#driven() : Driver.#weaklyDriven(new WeakRef(this)));
     } catch (error) {
       this.#peers.leave(this.#number);
       throw error;
     }
+  }
+
+  #driven(): Drive {
+    return (need, value, text) => this.#drive(need, value, text);
+  }
+
+  /** In a scope of its own: functions of one scope hold what any of them holds. */
+  static #weaklyDriven(own: WeakRef<Driver>): Drive {
+    return (need, value, text) => {
+      const driver = own.deref();
+      if (driver !== undefined) driver.#drive(need, value, text);
+    };
   }
 
   /** What only some drivers are asked for. */

@@ -99,11 +99,17 @@ function native(
       fail(driver, request, error, name);
     }
   };
-  // What the compiled part holds must not hold the server: it would hold itself.
-  const kept = new WeakRef(called);
-  const run = (peer: number, request: number, ...given: unknown[]) => kept.deref()?.(peer, request, given);
+  const run = weakly(new WeakRef(called));
   peers.keep(called, run);
   return new binding.NativeFunction(name, run);
+}
+
+/**
+ * What the compiled part holds must not hold the server: the server would hold itself. So this has a scope of its own:
+ * functions of one scope hold what any of them holds.
+ */
+function weakly(kept: WeakRef<Called>): (peer: number, request: number, ...given: unknown[]) => string | undefined {
+  return (peer, request, ...given) => kept.deref()?.(peer, request, given);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -49,7 +49,8 @@ async function carry(handle, incoming, response) {
   const url = new URL(incoming.url, 'http://localhost');
   try {
     const answer = await handle(new Request(url, { method, headers, signal: leaving.signal, ...body }));
-    const length = answer.body === null && method !== 'HEAD' ? [['content-length', '0']] : [];
+    const isBare = answer.body === null && method !== 'HEAD' && answer.status !== 204;
+    const length = isBare ? [['content-length', '0']] : [];
     response.writeHead(answer.status, [...new Map([...length, ...answer.headers])].flat());
     response.flushHeaders();
     if (answer.body !== null) for await (const chunk of answer.body) response.write(chunk);

@@ -291,7 +291,14 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     (way, name): LIBRARY
     for way in ("python", "rust", "node nodeHandler", "node fetch", "node run")
     for name in ("a length beyond every bound", "too many lines of a head", "bytes that no header may have")
+} | {
+    (way, name): LIBRARY
+    for way in ("node nodeHandler", "node fetch")
+    for name in ("no Host at all", "a verb in lower case")
 }
+LEFT_OUT["node fetch", "a header that comes twice is refused, also with the same value"] = (
+    "the Fetch API makes one header of several"
+)
 """Cases that a way cannot show, and why: the way and the name of the case."""
 
 
