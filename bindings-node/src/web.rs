@@ -194,7 +194,7 @@ impl Web {
         let Some(Waiting { of, exchange, .. }) = waiting else { return };
         self.numbers.borrow_mut().remove(&of);
         if let Some(exchange) = exchange {
-            exchange.abandon(of.1);
+            exchange.abandon(of.1, self.now());
         }
     }
 
