@@ -33,7 +33,7 @@ export interface Rate {
   readonly burst?: number;
 }
 
-/** How often one principal may ask, by what it asks for. `null` is without a bound. */
+/** How often one principal may ask, by what it asks for. `null` stands for the default. */
 export interface Rates {
   /** Reads. Default: no bound. */
   readonly read?: Rate | null;

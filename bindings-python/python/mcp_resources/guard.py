@@ -22,7 +22,7 @@ class Rate(TypedDict, total=False):
 
 
 class Rates(TypedDict, total=False):
-    """How often one principal may ask, by what it asks for. `None` is without a bound."""
+    """How often one principal may ask, by what it asks for. `None` stands for the default."""
 
     read: Rate | None
     """Reads. Default: no bound."""

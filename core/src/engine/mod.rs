@@ -130,6 +130,7 @@ impl Engine {
         if let Some(redactor) = self.amounts.redactor() {
             edits.iter_mut().for_each(|edit| redact_constant(edit, redactor));
         }
+        let narrows = edits.iter().any(needs_scopes);
         let added = if self.cache.is_some() { self.added(&edits) } else { Vec::new() };
         let applied = {
             let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,7 +144,7 @@ impl Engine {
         }
         if let Some(cache) = &self.cache {
             // What was served by one template may be served by another now, or by a resource.
-            match applied.templates_changed {
+            match applied.templates_changed || narrows {
                 true => cache.purge_all(),
                 false => added.iter().for_each(|uri| cache.purge(uri)),
             }
@@ -410,6 +411,11 @@ impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine").field("name", &self.words.name()).finish_non_exhaustive()
     }
+}
+
+/// Whether an edit may hide an entry of contents that are kept for all.
+fn needs_scopes(edit: &Edit) -> bool {
+    matches!(edit, Edit::AddResource { resource, .. } if !resource.details.scopes.is_empty())
 }
 
 /// A constant is redacted once, when it is registered.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::connection::{Body, ReadResult};
+use crate::guard::{Policy, Words};
 use crate::resource::{CacheHint, CacheScope};
 use tokio::sync::Notify;
 
@@ -42,6 +43,24 @@ async fn contents_pass_the_authors_redact_s_19() {
     assert!(!format!("{error:?}").contains("secret"));
     server.apply(Changes::new().text(Resource::new("a://later"), "secret")).unwrap();
     assert_eq!(client.read_text("a://later").await.unwrap(), "a://later: *");
+}
+
+/// S-18: detectors come after the author's function, and find what it leaves.
+#[tokio::test]
+async fn detectors_find_what_is_left_s_18() {
+    let mut policy = Policy::default();
+    policy.redact = Words(vec!["stripe-key".into()]);
+    let server = quiet()
+        .guard(policy)
+        .redact(|_, contents| match contents.body {
+            Body::Text(text) => Ok(Contents::text(text.replace("pk_", "sk_"))),
+            Body::Blob(_) => Ok(contents),
+        })
+        .resource(Resource::new("a://live"), |_| async { "pk_live_aaaaaaaaaaaaaaaa" })
+        .build()
+        .unwrap();
+    let mut client = Client::modern(&server).unwrap();
+    assert_eq!(client.read_text("a://live").await.unwrap(), "[redacted:stripe-key]");
 }
 
 /// Two clients read at once: one call, two answers. A later read needs none, until an update.
