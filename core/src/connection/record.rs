@@ -140,9 +140,12 @@ impl Outcome<'_> {
 mod tests {
     use super::super::tests::Host;
     use super::*;
+    use crate::catalog::{Edit, Source};
     use crate::connection::{Answer, Contents, Peer};
     use crate::engine::Options;
     use crate::error::ReadError;
+    use crate::guard::Policy;
+    use crate::resource::Resource;
     use serde_json::{Value, json};
 
     fn host() -> Host {
@@ -247,6 +250,37 @@ mod tests {
             (&json!("no uri"), &Value::Null, &Value::Null)
         );
         assert_eq!(records[4]["method"], "tools/x\r\ny");
+    }
+
+    /// S-18, S-19: the guard's refusals by what was told.
+    #[test]
+    fn what_the_guard_refuses() {
+        for (explicit_denials, word) in [(false, "hidden"), (true, "denied")] {
+            let guard = Policy::from_json(r#"{"deny": "test://constant"}"#).unwrap();
+            let options = Options { audit: true, guard, explicit_denials, ..Options::default() };
+            let mut host = Host::with(options);
+            host.read(1, "test://constant");
+            assert_eq!(outcomes(&host), [word]);
+        }
+    }
+
+    /// S-19: a read that waited for another one of the same has a record of its own.
+    #[test]
+    fn a_read_that_shares_an_answer() {
+        let mut host = Host::with(Options { audit: true, cache: true, ..Options::default() });
+        let (engine, mut resource) = (host.connection.engine().clone(), Resource::new("test://kept"));
+        resource.details.cache.ttl_ms = 1_000;
+        let source = Source::Handler(engine.new_handler());
+        engine.publish(vec![Edit::AddResource { resource, source }], host.now, &mut Vec::new()).unwrap();
+        let tokens = [host.read(1, "test://kept"), host.read(2, "test://kept")].concat();
+        assert_eq!(tokens.len(), 1);
+        let answer = Answer::Contents(Contents::text("x").into());
+        host.connection.respond(tokens[0], answer, host.now, &mut host.out);
+        host.connection.deliver(1 << 20, host.now, &mut host.out);
+        host.read(3, "test://kept");
+        let records = taken(&host);
+        assert_eq!((records.len(), host.sent().len()), (3, 3));
+        assert!(records.iter().all(|record| record["bytes"] == records[0]["bytes"]), "{records:?}");
     }
 
     /// S-19: the newest is dropped, and its number is told in its place.

@@ -55,7 +55,7 @@ impl Host {
         ))
     }
 
-    fn sent(&mut self) -> Vec<Value> {
+    pub(super) fn sent(&mut self) -> Vec<Value> {
         let out = std::mem::take(&mut self.out);
         out.split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())

@@ -13,7 +13,6 @@ use super::shared::Shared;
 use super::span::Span;
 use crate::connection::{Answer, Event, Events, Outcome, Status};
 use crate::error::ReadError;
-use crate::guard::Verdict;
 use crate::hub::ConnectionId;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
