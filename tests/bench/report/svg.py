@@ -9,21 +9,26 @@ from itertools import pairwise
 from data import Spread
 
 WIDTH = 860
-STYLE = """<style>
-:root { --paper: #ffffff; --ink: #1f2328; --soft: #59636e; --grid: #d9dee4;
-  --ours: #0969da; --peer: #bc4c00; --floor: #818b98 }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #0d1117; --ink: #f0f6fc; --soft: #9198a1; --grid: #2d333b;
-    --ours: #58a6ff; --peer: #f0883e; --floor: #7d8590 }
-}
-text { font: 13px system-ui, -apple-system, 'Segoe UI', sans-serif; fill: var(--ink) }
-.title { font-size: 16px; font-weight: 600 } .soft { fill: var(--soft); font-size: 12px }
-.grid { stroke: var(--grid); stroke-width: 1 }
-.ours { fill: var(--ours) } .peer { fill: var(--peer) } .floor { fill: var(--floor) }
-.line { fill: none; stroke-width: 2 }
-.line.ours { stroke: var(--ours); fill: none } .line.peer { stroke: var(--peer); fill: none }
-.whisker { stroke: var(--ink); stroke-width: 1.5 }
-</style>"""
+# Paper, ink, soft ink, grid; ours, the peers', the floor's.
+LIGHT = ("#ffffff", "#1f2328", "#59636e", "#d9dee4", "#0969da", "#bc4c00", "#818b98")
+DARK = ("#0d1117", "#f0f6fc", "#9198a1", "#2d333b", "#58a6ff", "#f0883e", "#7d8590")
+
+
+def _colours(palette: tuple[str, ...]) -> str:
+    paper, ink, soft, grid, ours, peer, floor = palette
+    return (
+        f".paper {{ fill: {paper} }} text {{ fill: {ink} }} .soft {{ fill: {soft} }} .grid {{ stroke: {grid} }}\n"
+        f".ours {{ fill: {ours} }} .peer {{ fill: {peer} }} .floor {{ fill: {floor} }} .whisker {{ stroke: {ink} }}\n"
+        f".line {{ fill: none }} .line.ours {{ stroke: {ours} }} .line.peer {{ stroke: {peer} }}\n"
+    )
+
+
+STYLE = (
+    "<style>\ntext { font: 13px system-ui, -apple-system, 'Segoe UI', sans-serif }\n"
+    ".title { font-size: 16px; font-weight: 600 } .soft { font-size: 12px }\n"
+    ".grid { stroke-width: 1 } .line { stroke-width: 2 } .whisker { stroke-width: 1.5 }\n"
+    f"{_colours(LIGHT)}@media (prefers-color-scheme: dark) {{\n{_colours(DARK)}}}\n</style>"
+)
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ def _whole(title: str, height: float, parts: Iterable[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img" '
         f'aria-label="{escape(title)}">\n{STYLE}\n'
-        f'<rect width="100%" height="100%" style="fill: var(--paper)"/>\n{inner}\n</svg>\n'
+        f'<rect width="100%" height="100%" class="paper"/>\n{inner}\n</svg>\n'
     )
 
 

@@ -122,7 +122,6 @@ impl ServerHandler for Fixture {
         Ok(page)
     }
 
-    #[expect(deprecated, reason = "how a legacy client subscribes")]
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
