@@ -11,10 +11,15 @@ use std::time::{Duration, Instant};
 const ACKNOWLEDGED: &[u8] = b"notifications/subscriptions/acknowledged";
 const UPDATED: &[u8] = b"notifications/resources/updated";
 
+/// What a server gets after the last acknowledgement.
+const SETTLE: Duration = Duration::from_millis(100);
+
 /// Starts the server, subscribes to every resource, and updates one after the other.
 pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
     let mut run = Run { server: Server::start(launch, None)?, incoming: Vec::new(), chunk: vec![0; 1 << 16] };
     run.subscribe(setting)?;
+    // A server may acknowledge before it has written down who listens.
+    std::thread::sleep(SETTLE);
     let (cpu, start) = (run.server.cpu_ns()?, Instant::now());
     let mut latencies = Vec::new();
     for number in 0..setting.requests {

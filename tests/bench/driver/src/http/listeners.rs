@@ -20,6 +20,9 @@ const UPDATED: &[u8] = b"notifications/resources/updated";
 /// How long all listeners together may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What a server gets after the last acknowledgement.
+const SETTLE: Duration = Duration::from_millis(100);
+
 /// Starts the server, opens the listeners, and updates the resource that they watch.
 pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
     allow_descriptors()?;
@@ -32,6 +35,8 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
     let before = listening.server.resident()?;
     let mut listeners = Listeners::new()?;
     listeners.open(&listening, setting, setting.requests, &mut control)?;
+    // A server may acknowledge before it has written down who listens.
+    std::thread::sleep(SETTLE);
     let grown = listening.server.resident()?.saturating_sub(before);
     let (cpu, start) = (listening.server.cpu_ns()?, Instant::now());
     touch(&mut control, setting.modern, session.as_deref())?;
