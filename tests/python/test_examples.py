@@ -118,6 +118,20 @@ def test_config_file(language: str, mode: str) -> None:
     converse(command(language, "config_file"), mode, body)
 
 
+def test_access_rules(language: str, mode: str) -> None:
+    """R-075, S-10."""
+
+    async def body(client: Client) -> None:
+        assert (await read(client, "team://blue/plan")).text == "The plan of blue."
+        assert (await read(client, "team://blue/notes/launch")).text == "blue: On Tuesday."
+        for uri in ("team://blue/notes/salaries", "team://board/plan", "team://blue/notes/none"):
+            error = await refused(client, uri)
+            assert (error.code, error.data) == (NOT_FOUND[mode], {"uri": uri, "kind": "not_found"})
+        assert await complete(client, "team://{team}/notes/{name}", "name", "") == ["launch", "retrospective"]
+
+    converse(command(language, "access_rules"), mode, body)
+
+
 def test_live_feed(language: str, mode: str) -> None:
     uri = "metrics://cpu/usage"
     updates: asyncio.Queue[str] = asyncio.Queue()

@@ -36,12 +36,14 @@ RECORDS = ("Icon", "Resource", "Variable")
 
 CLOSED = "an async context manager in Python"
 DECORATED = "a decorator of the handler in Python"
+FILE = "the keys of a policy are those of its file in every language"
 ONLY_PYTHON: dict[tuple[str, str], str] = {
     ("ResourceDetails", "inline"): "where a `def` runs is a question of threads; Node's handlers have one",
     ("Context", "sendLog"): "the compiled half of `log`",
     ("ResourceServer", "asgi"): "an interface of Python's",
     ("ResourceServer", "serveHttp"): "`run` in Node, which has one loop",
     ("Connection", "loop"): "Node has one loop, and it is always there",
+    ("Policy", "maxSize"): FILE,
 }
 ONLY_NODE: dict[tuple[str, str], str] = {
     ("Context", "signal"): "Python cancels the task",
@@ -63,6 +65,7 @@ ONLY_NODE: dict[tuple[str, str], str] = {
     ("HttpOptions", "auth"): "an argument of its own in Python",
     ("ServerOptions", "name"): "an argument of its own in Python",
     ("ServerOptions", "version"): "an argument of its own in Python",
+    ("Policy", "max_size"): FILE,
 }
 COMPARED = [
     *exported("__init__"),

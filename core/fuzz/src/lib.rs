@@ -7,11 +7,13 @@
 
 mod bytes;
 mod decode;
+mod guards;
 mod mutate;
 mod uris;
 
 pub use bytes::{lines, seal, text};
 pub use decode::decode;
+pub use guards::guard;
 pub use mutate::Mutator;
 pub use uris::{template, uri};
 
@@ -25,11 +27,12 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     Target { name: "decode", run: decode },
     Target { name: "lines", run: lines },
     Target { name: "text", run: text },
     Target { name: "seal", run: seal },
     Target { name: "uri", run: uri },
     Target { name: "template", run: template },
+    Target { name: "guard", run: guard },
 ];

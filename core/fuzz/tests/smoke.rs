@@ -71,6 +71,12 @@ fn uri() {
     drive("uri");
 }
 
+/// S-11
+#[test]
+fn guard() {
+    drive("guard");
+}
+
 ///
 #[test]
 fn template() {

@@ -31,13 +31,17 @@ impl Page {
 pub struct ListedPage {
     /// How many items were appended.
     pub count: usize,
-    /// The key of the last item that was examined, hidden or not: where the next page begins after. `None` if none was.
+    /// The key of the item that the next page begins after: the last one that was appended or, where the page ends
+    /// because it examined enough, the last one that was examined. `None` if there is none.
     pub last: Option<Arc<str>>,
-    /// Whether items follow that were not examined. They may all turn out to be hidden.
+    /// Whether items follow. Where the page ends because it examined enough, they may all be hidden.
     pub more: bool,
 }
 
 /// Appends the items of `entries` that are visible, separated by commas, up to the bounds of `page`.
+///
+/// A full page looks on for the next visible item: what is hidden behind its last one leaves no trace in the cursor, and
+/// no empty page after it, unless more than `page.scan` items are examined.
 pub(super) fn append<'a, I: Item + 'a>(
     entries: impl Iterator<Item = &'a Arc<I>>,
     page: Page,
@@ -45,20 +49,27 @@ pub(super) fn append<'a, I: Item + 'a>(
     out: &mut Vec<u8>,
 ) -> ListedPage {
     let mut entries = entries.peekable();
-    let (mut count, mut last) = (0, None);
+    let (mut count, mut last, mut examined) = (0, None, None);
     for _ in 0..page.scan {
-        if count == page.items {
-            break;
-        }
-        let Some(entry) = entries.next() else { break };
-        last = Some(entry);
+        let Some(entry) = entries.next() else { return ListedPage::new(count, last, false) };
         if visible(entry) {
+            if count == page.items {
+                return ListedPage::new(count, last, true);
+            }
             if count > 0 {
                 out.push(b',');
             }
             out.extend_from_slice(entry.encoded(page.fields));
             count += 1;
+            last = Some(entry.key());
         }
+        examined = Some(entry.key());
     }
-    ListedPage { count, last: last.map(|entry| Arc::from(entry.key())), more: entries.peek().is_some() }
+    ListedPage::new(count, examined, entries.peek().is_some())
+}
+
+impl ListedPage {
+    fn new(count: usize, last: Option<&str>, more: bool) -> Self {
+        Self { count, last: last.map(Arc::from), more }
+    }
 }

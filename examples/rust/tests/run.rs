@@ -88,6 +88,16 @@ fn config_file() {
 }
 
 #[test]
+fn access_rules() {
+    let mut example = Example::start("access_rules", &[]);
+    assert_eq!(example.kind_of_error("team://blue/notes/salaries"), "not_found");
+    assert_eq!(example.kind_of_error("team://board/plan"), "not_found");
+    let names = example.complete("team://{team}/notes/{name}", "name", "");
+    assert_eq!(names, json!(["launch", "retrospective"]));
+    example.end();
+}
+
+#[test]
 fn live_feed() {
     let mut example = Example::start("live_feed", &[]);
     let filter = json!({"resourceSubscriptions": ["metrics://cpu/usage"]});

@@ -9,6 +9,8 @@ pub mod vectors;
 mod audit;
 #[cfg(test)]
 mod flows;
+#[cfg(test)]
+mod hidden;
 #[cfg(any(test, feature = "serve"))]
 mod http;
 #[cfg(test)]
