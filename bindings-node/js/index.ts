@@ -33,6 +33,15 @@ export {
 } from './errors.js';
 export type { FetchHandler } from './fetch.js';
 export {
+  type Asker,
+  Guard,
+  type OneOrMany,
+  type Policy,
+  type PrincipalPolicy,
+  type Rate,
+  type Rates,
+} from './guard.js';
+export {
   type Completer,
   type Listable,
   type Lister,
@@ -41,7 +50,6 @@ export {
   ResourceHandler,
   type ResourceOptions,
 } from './handler.js';
-export { type Asker, Guard, type OneOrMany, type Policy, type PrincipalPolicy, type Rate, type Rates } from './guard.js';
 export type { Log, LogLevel } from './log.js';
 export type { NodeHandler } from './node-handler.js';
 export type {

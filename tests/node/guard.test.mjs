@@ -90,7 +90,10 @@ function made(hasHidden) {
 
 function questions() {
   const uris = ['x://b/secret', 'X://b/%73ecret', 'x://live/1/secret', 'hidden://1', 'hidden://x', 'x://none'];
-  const completing = (uri, name) => ['completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name, value: '' } }];
+  const completing = (uri, name) => [
+    'completion/complete',
+    { ref: { type: 'ref/resource', uri }, argument: { name, value: '' } },
+  ];
   return [
     ['resources/list', {}],
     ['resources/templates/list', {}],
@@ -129,7 +132,10 @@ test('what is hidden is told like what is not there (R-075)', async () => {
 });
 
 test('a token that lacks scopes is told which (R-199, R-206, DEC-27, R-209)', async () => {
-  const server = new ResourceServer({ name: 'guarded' }, { guard: { scopes: { 'db://**': 'db', 'db://h/**': ['audit'] } } });
+  const server = new ResourceServer(
+    { name: 'guarded' },
+    { guard: { scopes: { 'db://**': 'db', 'db://h/**': ['audit'] } } },
+  );
   server.addResource({ uri: 'db://h/x', scopes: ['root'] }, { text: 'x' });
   server.addResource({ uri: 'a://b' }, { text: 'b' });
   const auth = {

@@ -24,7 +24,11 @@ function checks({ policy, explicit = false, as: who = {}, refused, never = [], m
   return [
     ...each(['allow', 'hidden', 'denied'], (uri) => decided(guard, uri, who)),
     ...never.map((uri) => [uri, decided(guard, uri, who).replace('invalid_uri', 'hidden'), 'hidden']),
-    ...Object.entries(missing).map(([uri, scopes]) => [uri, decided(guard, uri, who), ['missing_scope', ...scopes].join(' ')]),
+    ...Object.entries(missing).map(([uri, scopes]) => [
+      uri,
+      decided(guard, uri, who),
+      ['missing_scope', ...scopes].join(' '),
+    ]),
     ...each(['known', 'unknown'], (template) => known(guard, template, who)),
   ];
 }

@@ -32,7 +32,9 @@ def checks(case: Case) -> list[tuple[str, str, str]]:
     if "refused" in case:
         return [("the policy", "accepted", case["refused"])]
     who = case.get("as", {})
-    found = [(uri, decided(guard, uri, who), word) for word in ("allow", "hidden", "denied") for uri in case.get(word, [])]
+    found = [
+        (uri, decided(guard, uri, who), word) for word in ("allow", "hidden", "denied") for uri in case.get(word, [])
+    ]
     for uri in case.get("never", []):
         word = decided(guard, uri, who)
         found.append((uri, "hidden" if word == "invalid_uri" else word, "hidden"))

@@ -48,7 +48,7 @@ class PrincipalPolicy(TypedDict, total=False):
 
 
 class Policy(TypedDict, total=False):
-    """Who may see what, and how much of it: the same keys as in a policy file. Globs are compared with canonical URIs."""
+    """Who may see what, and how much: the same keys as in a policy file. Globs are compared with canonical URIs."""
 
     allow: _OneOrMany | None
     """What may be seen; the rest does not exist. `*` alone is everything. Default: everything."""
