@@ -60,6 +60,7 @@ export type {
   Limits,
   ListenOptions,
   Param,
+  Redact,
   Resource,
   ServerInfo,
   ServerOptions,
