@@ -95,6 +95,7 @@ fn one(
         read: workload.read_by(contestant),
         modern,
         in_flight: workload.in_flight(),
+        in_bursts: workload != Workload::Each,
         warm: workload.warm(contestant.warm(), options.quick),
         requests: options.requests.unwrap_or_else(|| workload.requests(options.quick)),
         time: workload.time(options.time),

@@ -15,6 +15,8 @@ pub(crate) struct Setting {
     pub(crate) modern: bool,
     /// Requests that are outstanding at once.
     pub(crate) in_flight: u64,
+    /// Whether what is due is written in one write, or each request by itself.
+    pub(crate) in_bursts: bool,
     /// Requests before counting.
     pub(crate) warm: u64,
     /// Most requests that count.
@@ -95,15 +97,17 @@ impl<'a> Run<'a> {
 
     /// Keeps the window full until `count` requests are answered or `time` has passed; returns how many were.
     ///
-    /// Every answer makes room for one request, which is written at once and by itself, as clients do.
+    /// Every answer makes room for one request. Those that one read made room for are written in one write or, as the
+    /// setting has it, each by itself.
     pub(crate) fn pump(&mut self, count: u64, time: Duration) -> Result<u64, Box<dyn Error>> {
         let (first, end) = (self.next, self.next + count);
         let start = Instant::now();
         let mut waiting = 0;
         while waiting < self.setting.in_flight.min(count) {
-            self.send()?;
+            self.word()?;
             waiting += 1;
         }
+        self.flush()?;
         while waiting > 0 {
             if !self.receive()? {
                 continue;
@@ -116,22 +120,37 @@ impl<'a> Run<'a> {
                 self.check(line?, first)?;
                 waiting -= 1;
                 if self.next < end && start.elapsed() < time {
-                    self.send()?;
+                    self.word()?;
                     waiting += 1;
+                    if !self.setting.in_bursts {
+                        self.flush()?;
+                    }
                 }
             }
+            self.flush()?;
             self.incoming = lines;
             self.keep_rest();
         }
         Ok(self.next - first)
     }
 
-    fn send(&mut self) -> Result<(), Box<dyn Error>> {
-        self.outgoing.clear();
-        client::read(&mut self.outgoing, self.next, &self.setting.read.uri(self.next), self.setting.modern)?;
+    /// Words the next request.
+    fn word(&mut self) -> std::io::Result<()> {
+        let uri = self.setting.read.uri(self.next);
+        client::read(&mut self.outgoing, self.next, &uri, self.setting.modern)?;
         self.next += 1;
+        Ok(())
+    }
+
+    /// Writes what was worded.
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.outgoing.is_empty() {
+            return Ok(());
+        }
         self.sent_at = Instant::now();
-        Ok(self.server.write(&self.outgoing)?)
+        self.server.write(&self.outgoing)?;
+        self.outgoing.clear();
+        Ok(())
     }
 
     /// Reads once; whether there is a whole line now.

@@ -75,7 +75,7 @@ const PEERS: [&str; 4] = ["python-sdk", "fastmcp", "ts-sdk", "rmcp"];
 pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     let floor: &[&'static str] = match workload {
         Workload::Start => &["floor", "bare-python", "bare-node"],
-        Workload::Read(_) => &["floor"],
+        Workload::Read(_) | Workload::Each => &["floor"],
         Workload::Http(_) | Workload::Open(_) => &["floor-http"],
         _ => &[],
     };
@@ -98,7 +98,8 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     };
     let variants = handlers.iter().map(|(name, handler)| Contestant { name, handler: *handler });
     // FastMCP stands on the official SDK: it is measured where that says something more.
-    let repeats = modern && !workload.is_http() || matches!(workload, Workload::Template(1 | 100));
+    let repeats =
+        modern && !workload.is_http() || matches!(workload, Workload::Each | Workload::Template(1 | 100));
     let peers = PEERS.iter().filter(|name| !(repeats && **name == "fastmcp"));
     usual.chain(variants).chain(peers.map(|name| Contestant::usual(name))).collect()
 }

@@ -19,6 +19,8 @@ pub(crate) const LARGE: usize = 1 << 20;
 pub(crate) enum Workload {
     /// W1 to W3, over stdio.
     Read(Read),
+    /// W2, with each request written by itself.
+    Each,
     /// W4: `resources/list` with so many resources, page by page to its end.
     List(u32),
     /// W5: the last of so many templates.
@@ -67,6 +69,7 @@ impl Workload {
     pub(crate) fn all() -> Vec<Self> {
         let reads = [Read::Static, Read::Item, Read::Text, Read::Blob].map(Self::Read);
         let rest = [
+            Self::Each,
             Self::List(1_000),
             Self::List(100_000),
             Self::Template(1),
@@ -100,6 +103,7 @@ impl Workload {
             Self::Read(Read::Blob) => "W3-blob".into(),
             Self::Read(Read::Item) => "W2".into(),
             Self::Read(_) => "W1".into(),
+            Self::Each => "W2-each".into(),
             Self::List(count) => format!("W4-{count}"),
             Self::Template(count) => format!("W5-{count}"),
             Self::Updates => "W6-one".into(),
@@ -119,7 +123,7 @@ impl Workload {
     /// Requests in flight; over HTTP, connections.
     pub(crate) fn in_flight(self) -> u64 {
         match self {
-            Self::Read(Read::Item) | Self::Open(_) | Self::Start => 64,
+            Self::Read(Read::Item) | Self::Each | Self::Open(_) | Self::Start => 64,
             // A server that tries one template after the other takes long for each.
             Self::Template(_) => 8,
             Self::Http(connections) => connections.into(),
@@ -130,7 +134,7 @@ impl Workload {
     /// Requests of one measurement, or listeners.
     pub(crate) fn requests(self, quick: bool) -> u64 {
         let full = match self {
-            Self::Read(Read::Item) | Self::Template(_) => 100_000,
+            Self::Read(Read::Item) | Self::Each | Self::Template(_) => 100_000,
             Self::Read(Read::Text | Read::Blob) => 500,
             Self::Read(_) => 30_000,
             Self::Http(_) | Self::Open(_) => 50_000,
