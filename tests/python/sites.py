@@ -215,9 +215,11 @@ class Elsewhere(_Sockets):
     def close(self) -> None:
         """Ends the process."""
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait(PATIENCE)
         self._reading.join(PATIENCE)
+        self._process.stdout.close()
 
     async def start(self, case: Case) -> None:
         given = {name: case.members[name] for name in ("rules", "tokens") if name in case.members}
