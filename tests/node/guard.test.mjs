@@ -14,7 +14,7 @@ import { answer, Caller, request } from './web.mjs';
 const HIDDEN = { deny: ['**/secret', 'hidden://**'] };
 
 for (const [name, least] of [
-  ['globs', 80],
+  ['globs', 60],
   ['decisions', 60],
   ['hostile', 300],
 ]) {
