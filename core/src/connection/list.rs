@@ -37,7 +37,7 @@ impl Connection {
         let entered = self.enter(&request, (Task::List(Box::new(walk)), timeout, None), out);
         let (token, caller) = match entered {
             Ok(entered) => entered,
-            Err(refused) => return refused,
+            Err(refused) => return *refused,
         };
         let Some(reply) = self.inflight.take(token) else { return Outcome::new(Status::Accepted) };
         let before = out.len();

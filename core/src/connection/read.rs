@@ -90,7 +90,7 @@ impl Connection {
         let (timeout, sent) = (self.engine.limits().read_timeout, uri.clone().into_owned());
         let (token, caller) = match self.enter(&request, (task, timeout, Some(sent)), out) {
             Ok(entered) => entered,
-            Err(refused) => return refused,
+            Err(refused) => return *refused,
         };
         let shared = is_first.then(|| self.fly(token, (&request, &normal), out)).flatten();
         if let Some(waits) = shared {

@@ -88,7 +88,7 @@ impl Connection {
     ) -> Outcome<'m> {
         match self.enter(&request, (task, timeout, uri), out) {
             Ok((token, caller)) => Outcome::new(Status::Pending).with([event(token, caller)]),
-            Err(refused) => refused,
+            Err(refused) => *refused,
         }
     }
 
@@ -98,13 +98,14 @@ impl Connection {
         request: &Request<'m>,
         (task, timeout, uri): (Task, Millis, Option<String>),
         out: &mut Vec<u8>,
-    ) -> Result<(RequestToken, Caller<'m>), Outcome<'m>> {
+    ) -> Result<(RequestToken, Caller<'m>), Box<Outcome<'m>>> {
         if self.inflight.len() >= self.engine.limits().in_flight {
-            return Err(self.refuse(request, (INTERNAL_ERROR, "Too many requests in flight"), out));
+            let refused = self.refuse(request, (INTERNAL_ERROR, "Too many requests in flight"), out);
+            return Err(Box::new(refused));
         }
         let permit = match self.engine.amounts().limiter().enter(request.principal, request.now) {
             Ok(permit) => permit,
-            Err(error) => return Err(self.fail(request, &error, uri.as_deref(), out)),
+            Err(error) => return Err(Box::new(self.fail(request, &error, uri.as_deref(), out))),
         };
         let terms = &request.terms;
         let ticket = Arc::new(Ticket {

@@ -71,7 +71,7 @@ impl Redactor {
     ///
     /// # Errors
     /// The name that no detector has.
-    pub fn new<'n, N: AsRef<str>>(names: &'n [N]) -> Result<Self, &'n str> {
+    pub fn new<N: AsRef<str>>(names: &[N]) -> Result<Self, &str> {
         let known = |name: &str| DETECTORS.iter().any(|(own, ..)| *own == name);
         if let Some(unknown) = names.iter().map(AsRef::as_ref).find(|name| !known(name)) {
             return Err(unknown);

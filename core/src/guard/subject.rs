@@ -122,7 +122,8 @@ fn is_harmless_text(text: &str, layout: Layout) -> bool {
         if is_gap || is_begun && is_drive(segment, layout.is_file) || folds_to_dots(segment) {
             return false;
         }
-        is_begun |= !segment.is_empty() && !(layout.has_authority && at == 0);
+        let is_authority = layout.has_authority && at == 0;
+        is_begun |= !is_authority && !segment.is_empty();
     }
     true
 }

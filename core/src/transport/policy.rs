@@ -16,6 +16,7 @@ pub fn read_policy(json: &str) -> Result<Policy, PolicyError> {
 ///
 /// # Errors
 /// [`PolicyError`] if the file cannot be read or is larger than 16 MiB, and as [`read_policy`].
+#[expect(clippy::disallowed_methods, reason = "this is where the file is read")]
 pub fn load_policy(path: impl AsRef<Path>) -> Result<Policy, PolicyError> {
     const MOST: u64 = 16 << 20;
     let path = path.as_ref();
@@ -54,6 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test writes the files")]
     fn files_say_the_same_in_json_and_yaml() {
         let folder = std::env::temp_dir().join(format!("mcp-resources-policy-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,8 @@
 //! The shared fixtures run through Rust; see `tests/fixtures/README.md`.
+#![cfg_attr(
+    any(test, feature = "serve"),
+    expect(clippy::expect_used, clippy::panic, reason = "what runs fixtures stops at its own mistakes")
+)]
 
 pub mod guarding;
 pub mod matching;

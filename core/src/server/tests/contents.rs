@@ -48,8 +48,7 @@ async fn contents_pass_the_authors_redact_s_19() {
 /// S-18: detectors come after the author's function, and find what it leaves.
 #[tokio::test]
 async fn detectors_find_what_is_left_s_18() {
-    let mut policy = Policy::default();
-    policy.redact = Words(vec!["stripe-key".into()]);
+    let policy = Policy { redact: Words(vec!["stripe-key".into()]), ..Policy::default() };
     let server = quiet()
         .guard(policy)
         .redact(|_, contents| match contents.body {

@@ -15,7 +15,7 @@ pub(super) fn is_safe(url: &str) -> bool {
     };
     let has_user = url.split('/').nth(2).is_some_and(|authority| authority.contains('@'));
     let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
-    !has_user && (url.starts_with("https://") || local.iter().any(|start| is_local(&start)))
+    !has_user && (url.starts_with("https://") || local.iter().any(is_local))
 }
 
 /// The text at `url`. Redirects are not followed: keys come from where the author said.
