@@ -85,8 +85,8 @@ def camel(name: str) -> str:
 
 
 def python_types() -> dict[str, ast.ClassDef]:
-    """The classes of the package and its stub, by name."""
-    files = [*PYTHON.glob("*.py"), PYTHON / "_core.pyi"]
+    """The classes of the package and its stub, by name. What wraps a compiled class stands before it."""
+    files = [PYTHON / "_core.pyi", *PYTHON.glob("*.py")]
     trees = [ast.parse(path.read_text("utf-8")) for path in files]
     return {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
 
