@@ -80,8 +80,8 @@ impl Source {
 
 impl Fetched {
     async fn keys(&self, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
-        if let Some(settled) = self.kept().settled(kid, self.pace) {
-            return settled;
+        if let Some(keys) = self.kept().good(kid, self.pace) {
+            return Ok(keys);
         }
         let _turn = match self.turn.try_lock() {
             Ok(turn) => turn,
@@ -113,22 +113,28 @@ impl Fetched {
 }
 
 impl Kept {
-    /// What is to be used without asking; `None` if it is time to ask.
+    /// What is to be used without asking, while nobody asks; `None` if it is time to ask.
     fn settled(&self, kid: Option<&str>, pace: Pace) -> Option<Result<Arc<Keys>, Denied>> {
-        let within = |at: Option<Instant>, span| at.is_some_and(|at| at.elapsed() < span);
         match &self.keys {
-            None => within(self.asked, pace.retry).then_some(Err(Denied::Unavailable)),
-            Some(keys) => {
-                let is_good = within(self.fetched, pace.stale) && self.known(kid).is_some();
-                (is_good || within(self.asked, pace.pause)).then(|| Ok(keys.clone()))
-            }
+            None => is_within(self.asked, pace.retry).then_some(Err(Denied::Unavailable)),
+            Some(keys) if is_within(self.asked, pace.pause) => Some(Ok(keys.clone())),
+            Some(_) => self.good(kid, pace).map(Ok),
         }
+    }
+
+    /// The keys, if they are fresh and the one that is named is among them.
+    fn good(&self, kid: Option<&str>, pace: Pace) -> Option<Arc<Keys>> {
+        self.known(kid).filter(|_| is_within(self.fetched, pace.stale))
     }
 
     /// The keys, if the one that is named is among them.
     fn known(&self, kid: Option<&str>) -> Option<Arc<Keys>> {
         self.keys.clone().filter(|keys| kid.is_none_or(|kid| keys.has(kid)))
     }
+}
+
+fn is_within(at: Option<Instant>, span: Duration) -> bool {
+    at.is_some_and(|at| at.elapsed() < span)
 }
 
 /// The keys of an issuer that are for signatures.
