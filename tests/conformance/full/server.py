@@ -17,7 +17,6 @@ from mcp_resources import (
     Context,
     CustomError,
     Elicit,
-    InputRequest,
     InputRequired,
     ListRoots,
     Resource,
@@ -121,7 +120,7 @@ async def take(step: Members, scope: Members, ctx: Context) -> Members | InputRe
     return None
 
 
-def asked(ask: Members) -> InputRequest:
+def asked(ask: Members) -> Elicit | Sample | ListRoots:
     match ask:
         case {"form": form}:
             return Elicit(form["message"], form["schema"])
