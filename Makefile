@@ -75,6 +75,7 @@ test-rust: setup
 
 test-python: setup
 	$(call step,Python tests)
+	@cargo build --quiet -p mcp-resources-tests --features serve --bin serve-http
 	@$(BIN)/python -m pytest tests/python
 
 test-node: setup

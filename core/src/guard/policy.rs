@@ -102,11 +102,6 @@ fn at_path(error: serde_path_to_error::Error<serde_json::Error>) -> PolicyError 
 }
 
 impl PolicyError {
-    /// An error that is about the whole document.
-    pub(crate) fn whole(reason: impl Into<String>) -> Self {
-        Self::new("", reason)
-    }
-
     pub(super) fn new(field: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { field: field.into(), reason: reason.into() }
     }

@@ -20,7 +20,7 @@ pub fn read_policy(json: &str) -> Result<Policy, PolicyError> {
 pub fn load_policy(path: impl AsRef<Path>) -> Result<Policy, PolicyError> {
     const MOST: u64 = 16 << 20;
     let path = path.as_ref();
-    let unreadable = |reason: String| PolicyError::whole(format!("{}: {reason}", path.display()));
+    let unreadable = |reason: String| whole(format!("{}: {reason}", path.display()));
     let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
     if size > MOST {
         return Err(unreadable(format!("it is larger than {MOST} bytes")));
@@ -37,13 +37,18 @@ pub fn load_policy(path: impl AsRef<Path>) -> Result<Policy, PolicyError> {
 #[cfg(feature = "yaml")]
 fn read_yaml(text: &str) -> Result<Policy, PolicyError> {
     // By way of a JSON value, so that an error names the member and not only the line.
-    let value = serde_saphyr::from_str(text).map_err(|error| PolicyError::whole(error.to_string()))?;
+    let value = serde_saphyr::from_str(text).map_err(|error| whole(error.to_string()))?;
     Policy::from_value(value)
 }
 
 #[cfg(not(feature = "yaml"))]
 fn read_yaml(_: &str) -> Result<Policy, PolicyError> {
-    Err(PolicyError::whole("YAML needs the feature `yaml`"))
+    Err(whole("YAML needs the feature `yaml`"))
+}
+
+/// An error that is about the whole document.
+fn whole(reason: impl Into<String>) -> PolicyError {
+    PolicyError { field: String::new(), reason: reason.into() }
 }
 
 fn checked(policy: Policy) -> Result<Policy, PolicyError> {
