@@ -8,6 +8,7 @@ import plots
 import readme
 import tables
 from data import Results, merged, written
+from words import KINDS
 
 
 def main() -> None:
@@ -22,6 +23,8 @@ def main() -> None:
     kept = options.into / "results.json"
     found = micro.read(options.criterion) if options.criterion else {}
     raw = merged(options.rounds, kept, versions, found)
+    order = list(KINDS)
+    raw["tables"].sort(key=lambda table: (order.index(table["workload"]), table["modern"]))
     results = Results(raw)
     kept.write_text(written(raw))
     (options.into / "RESULTS.md").write_text(tables.document(results))

@@ -76,6 +76,9 @@ def _stdio(results: Results) -> Iterator[Goal]:
         ("ours-python, async", 7.0),
     ):
         yield Goal("W2", f"CPU, {server} over the floor", limit, results.ratio("W2", server, "floor"))
+    for server, limit in (("ours-rust", 1.5), ("ours-python", 2.5), ("ours-node", 2.5)):
+        found = results.ratio("W2-each", server, "floor")
+        yield Goal("W2-each", f"CPU, {server} over the floor", limit, found)
 
     guarded, usual = (results.row("W2", server) for server in ("ours-rust, guarded", "ours-rust"))
     if guarded and usual:

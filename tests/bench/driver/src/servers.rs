@@ -99,7 +99,7 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     let variants = handlers.iter().map(|(name, handler)| Contestant { name, handler: *handler });
     // FastMCP stands on the official SDK: it is measured where that says something more.
     let repeats =
-        modern && !workload.is_http() || matches!(workload, Workload::Each | Workload::Template(1 | 100));
+        modern && !workload.is_http() || matches!(workload, Workload::Each | Workload::Template(1 | 100 | 10_000));
     let peers = PEERS.iter().filter(|name| !(repeats && **name == "fastmcp"));
     usual.chain(variants).chain(peers.map(|name| Contestant::usual(name))).collect()
 }
