@@ -93,13 +93,14 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
             ("python-sdk", Handler::Async),
             ("ours-rust", Handler::Guarded),
         ],
+        Workload::Each => &[("ours-python", Handler::Async)],
         Workload::Http(_) => &[("ours-rust", Handler::Constant)],
         _ => &[],
     };
     let variants = handlers.iter().map(|(name, handler)| Contestant { name, handler: *handler });
     // FastMCP stands on the official SDK: it is measured where that says something more.
-    let repeats =
-        modern && !workload.is_http() || matches!(workload, Workload::Each | Workload::Template(1 | 100 | 10_000));
+    let repeats = modern && !workload.is_http()
+        || matches!(workload, Workload::Each | Workload::Template(1 | 100 | 10_000));
     let peers = PEERS.iter().filter(|name| !(repeats && **name == "fastmcp"));
     usual.chain(variants).chain(peers.map(|name| Contestant::usual(name))).collect()
 }
