@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from data import Results
-from tables import PLOTS, better
+from tables import better, images
 from words import times
 
 BEGIN, END = "<!-- written by make bench -->", "<!-- end of what make bench writes -->"
@@ -42,7 +42,7 @@ def section(results: Results) -> str:
     if worse:
         where = "tests/bench/RESULTS.md#where-a-peer-is-better"
         lines += ["", f"In {worse} figure{'s' * (worse > 1)} of all tables [a peer is better]({where})."]
-    lines += [""] + [f"![{title}](tests/bench/plots/{name}.svg)" for name, title in PLOTS]
+    lines += ["", *images(results, "tests/bench/plots")]
     return "\n".join(lines)
 
 

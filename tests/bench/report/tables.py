@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import goals
 import micro
+import plots
 from data import Results, Row, Table
 from words import KINDS, PEERS, Figure, Kind, spread, times
 
@@ -36,11 +37,17 @@ def document(results: Results) -> str:
         "## Where a peer is better",
         _better(results),
         "## Plots",
-        "\n".join(f"![{title}](plots/{name}.svg)" for name, title in PLOTS),
+        "\n".join(images(results, "plots")),
         *(_table(table, newest) for table in results.tables),
         micro.table(results.micro).rstrip(),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def images(results: Results, folder: str) -> list[str]:
+    """The plots that there are figures for."""
+    found = {name for name, _ in plots.drawn(results)}
+    return [f"![{title}]({folder}/{name}.svg)" for name, title in PLOTS if name in found]
 
 
 def _better(results: Results) -> str:
