@@ -18,11 +18,13 @@ def main() -> None:
     parser.add_argument("--into", type=Path, required=True, help="where RESULTS.md, results.json and plots/ go")
     parser.add_argument("--criterion", type=Path, help="where criterion left its figures")
     parser.add_argument("--readme", type=Path, help="the document that quotes")
+    parser.add_argument("--note", default="", help="what a reader must know of this run")
     options = parser.parse_args()
     versions = options.versions.read_text().splitlines()
     kept = options.into / "results.json"
     found = micro.read(options.criterion) if options.criterion else {}
     raw = merged(options.rounds, kept, versions, found)
+    raw["note"] = options.note
     order = list(KINDS)
     raw["tables"].sort(key=lambda table: (order.index(table["workload"]), table["modern"]))
     results = Results(raw)

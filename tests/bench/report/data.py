@@ -118,9 +118,9 @@ def written(raw: dict[str, Any]) -> str:
         head = {name: value for name, value in table.items() if name != "rows"}
         rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in table["rows"])
         tables.append(f'  {json.dumps(head, ensure_ascii=False)[:-1]}, "rows": [\n{rows}\n  ]}}')
-    versions, micro = (json.dumps(raw[name], ensure_ascii=False) for name in ("versions", "micro"))
+    versions, micro, note = (json.dumps(raw.get(name), ensure_ascii=False) for name in ("versions", "micro", "note"))
     joined = ",\n".join(tables)
-    return f'{{"versions": {versions},\n"micro": {micro},\n"tables": [\n{joined}\n]}}\n'
+    return f'{{"versions": {versions},\n"note": {note},\n"micro": {micro},\n"tables": [\n{joined}\n]}}\n'
 
 
 def _key(table: dict[str, Any]) -> tuple[str, bool]:

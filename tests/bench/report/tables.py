@@ -31,6 +31,7 @@ def document(results: Results) -> str:
         "# Side by side",
         f"Written by `make bench` on {_date(newest)}; do not edit. {'; '.join(machines)}; {rounds} rounds.",
         "Versions: " + ", ".join(results.versions) + ".",
+        results.raw.get("note", ""),
         HOW,
         "## Goals",
         goals.table(results).rstrip(),
@@ -56,13 +57,13 @@ def _better(results: Results) -> str:
 
 
 def better(table: Table) -> Iterator[str]:
-    """Each figure in which a peer of the same language beats ours, by more than the rounds' spread."""
+    """Each figure in which the median of a peer of the same language beats ours."""
     for ours, peers in PEERS.items():
         mine = table.row(ours)
         for row in (found for peer in peers if (found := table.row(peer))):
             for figure in KINDS[table.workload].figures:
                 ratio = mine.over(row, figure.name) if mine else None
-                if ratio and (ratio.least > 1 if figure.less else ratio.most < 1):
+                if ratio and (ratio.median > 1 if figure.less else ratio.median < 1):
                     yield f"{_name(table)}: {figure.title}, {row.server} {times(row.over(mine, figure.name))} × {ours}"
 
 
