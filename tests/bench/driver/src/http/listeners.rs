@@ -38,8 +38,10 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
     // A server may acknowledge before it has written down who listens.
     std::thread::sleep(SETTLE);
     let grown = listening.server.resident()?.saturating_sub(before);
+    // Of its own: a server may have closed one that was idle for so long.
+    let mut caller = Wire::connect(listening.address)?;
     let (cpu, start) = (listening.server.cpu_ns()?, Instant::now());
-    touch(&mut control, setting.modern, session.as_deref())?;
+    touch(&mut caller, setting.modern, session.as_deref())?;
     listeners.wait(UPDATED)?;
     let (wall, cpu) = (start.elapsed(), listening.server.cpu_ns()? - cpu);
     Ok(Figures::default()
@@ -54,11 +56,11 @@ fn allow_descriptors() -> Result<(), Box<dyn Error>> {
     Ok(setrlimit(Resource::RLIMIT_NOFILE, most, most)?)
 }
 
-fn touch(control: &mut Wire, modern: bool, session: Option<&str>) -> Result<(), Box<dyn Error>> {
+fn touch(caller: &mut Wire, modern: bool, session: Option<&str>) -> Result<(), Box<dyn Error>> {
     let mut body = Vec::new();
     client::read(&mut body, 1_000_000, TOUCH, modern)?;
     let terms = if modern { Terms::Modern("resources/read", Some(TOUCH)) } else { Terms::Legacy(session) };
-    control.ask(terms, &body)?.message().map(drop)
+    caller.ask(terms, &body)?.message().map(drop)
 }
 
 struct Listeners {
