@@ -22,7 +22,7 @@ impl Connection {
     /// Asks the guard. `lacking` are the scopes that the registration asks for and the principal does not have.
     pub(super) fn admit(
         &self,
-        request: &Request<'_>,
+        request: &Request<'_, '_>,
         action: Action,
         (normal, lacking): (&str, Vec<String>),
     ) -> Result<(), Refused> {
@@ -47,7 +47,7 @@ impl Connection {
     /// Answers a request that is not served.
     pub(super) fn turn_away<'m>(
         &self,
-        request: &Request<'_>,
+        request: &Request<'_, '_>,
         refused: Refused,
         uri: &str,
         out: &mut Vec<u8>,

@@ -25,7 +25,7 @@ impl Connection {
     /// Answers from what is kept; `None` if that is nothing.
     pub(super) fn answer_kept<'m>(
         &self,
-        request: &Request<'_>,
+        request: &Request<'_, '_>,
         (uri, normal): (&str, &str),
         out: &mut Vec<u8>,
     ) -> Option<Outcome<'m>> {
@@ -40,7 +40,7 @@ impl Connection {
     pub(super) fn fly<'m>(
         &mut self,
         token: RequestToken,
-        (request, normal): (&Request<'_>, &str),
+        (request, normal): (&Request<'_, '_>, &str),
         out: &mut Vec<u8>,
     ) -> Option<Outcome<'m>> {
         let cache = self.engine.cache()?;
@@ -58,7 +58,7 @@ impl Connection {
         };
         if flight.join(self.id) {
             self.waiting.push((token, flight));
-            return Some(Outcome::new(Status::Pending).with([Event::Shared(token)]));
+            return Some(Outcome::with_one(Status::Pending, Event::Shared(token)));
         }
         let reply = self.inflight.take(token)?;
         if let Some(landing) = flight.landing() {

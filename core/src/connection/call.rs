@@ -12,21 +12,21 @@ use std::borrow::Cow;
 impl Connection {
     pub(super) fn call<'m>(
         &mut self,
-        request: Request<'m>,
+        request: &Request<'_, 'm>,
         method: Cow<'m, str>,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         let Some(extension) = self.engine.extension(&method) else {
-            return unknown_method(&self.wording(&request), &method, out);
+            return unknown_method(&self.wording(request), &method, out);
         };
         let (handler, named) = (extension.handler, extension.name_param.as_deref());
         let name = named.and_then(|named| request.optional_text(named).ok().flatten()).unwrap_or_default();
-        if let Some(refused) = self.refuse_rate(&request, RateClass::Call, None, out) {
+        if let Some(refused) = self.refuse_rate(request, RateClass::Call, None, out) {
             return refused;
         }
-        let retry = match self.retry(&request, (&method, &name)) {
+        let retry = match self.retry(request, (&method, &name)) {
             Ok(retry) => retry,
-            Err(message) => return self.refuse(&request, (INVALID_PARAMS, &message), out),
+            Err(message) => return self.refuse(request, (INVALID_PARAMS, &message), out),
         };
         let task = CallTask { method: method.clone().into(), name: name.into(), asker: request.asker() };
         let (params, timeout) = (request.object(), self.engine.limits().read_timeout);

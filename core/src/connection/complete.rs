@@ -23,34 +23,34 @@ use std::sync::Arc;
 const OURS: &str = "ref/resource";
 
 impl Connection {
-    pub(super) fn complete<'m>(&mut self, request: Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
-        if self.engine.extension(COMPLETE).is_some() && !names_resource(&request) {
+    pub(super) fn complete<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+        if self.engine.extension(COMPLETE).is_some() && !names_resource(request) {
             return self.call(request, COMPLETE.into(), out);
         }
-        let asked = match Asked::parse(&request, self.engine.limits()) {
+        let asked = match Asked::parse(request, self.engine.limits()) {
             Ok(asked) => asked,
-            Err(message) => return self.refuse(&request, (INVALID_PARAMS, message), out),
+            Err(message) => return self.refuse(request, (INVALID_PARAMS, message), out),
         };
-        if let Some(refused) = self.refuse_rate(&request, RateClass::Completion, None, out) {
+        if let Some(refused) = self.refuse_rate(request, RateClass::Completion, None, out) {
             return refused;
         }
         let catalog = self.engine.catalog();
         let found = asked.template(&catalog, self, request.principal);
         let Some(entry) = found.filter(|entry| self.engine.sees_template(request.principal, entry)) else {
-            return self.refuse(&request, (INVALID_PARAMS, "Invalid params: unknown ref"), out);
+            return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown ref"), out);
         };
         let suggested = asked.suggested(self, entry, request.principal);
         match entry.completer(&asked.variable) {
-            None => return self.refuse(&request, (INVALID_PARAMS, "Invalid params: unknown argument"), out),
+            None => return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown argument"), out),
             Some(Completer::Handler) => {}
             Some(Completer::Values(values)) => {
-                return self.suggest(&request, values, (&asked.value, suggested.as_deref()), out);
+                return self.suggest(request, values, (&asked.value, suggested.as_deref()), out);
             }
             Some(Completer::Words(words)) => {
-                return self.suggest(&request, words, (&asked.value, suggested.as_deref()), out);
+                return self.suggest(request, words, (&asked.value, suggested.as_deref()), out);
             }
             Some(Completer::Nothing) => {
-                return self.suggest(&request, &[""; 0], (&asked.value, None), out);
+                return self.suggest(request, &[""; 0], (&asked.value, None), out);
             }
         }
         let (handler, timeout) = (entry.handler, self.engine.limits().completion_timeout);
@@ -69,7 +69,7 @@ impl Connection {
     /// A variable whose values are known here (S-16).
     fn suggest<'m, V: AsRef<str>>(
         &self,
-        request: &Request<'m>,
+        request: &Request<'_, 'm>,
         values: &[V],
         (typed, suggested): (&str, Option<&Suggested>),
         out: &mut Vec<u8>,
@@ -85,7 +85,7 @@ impl Connection {
 }
 
 /// Whether it is a template of ours whose variable is to be completed.
-fn names_resource(request: &Request<'_>) -> bool {
+fn names_resource(request: &Request<'_, '_>) -> bool {
     let reference = request.params.get("ref").and_then(Json::object);
     let sort = reference.and_then(|reference| reference.get("type")?.as_str());
     sort.as_deref() == Some(OURS)
@@ -103,7 +103,7 @@ struct Asked<'m> {
 }
 
 impl<'m> Asked<'m> {
-    fn parse(request: &Request<'m>, limits: &Limits) -> Result<Self, &'static str> {
+    fn parse(request: &Request<'_, 'm>, limits: &Limits) -> Result<Self, &'static str> {
         let reference =
             request.params.get("ref").and_then(Json::object).ok_or("Invalid params: ref is missing")?;
         let argument = request.params.get("argument").and_then(Json::object);
@@ -167,7 +167,7 @@ impl Asked<'_> {
 }
 
 /// The values chosen so far.
-fn context<'m>(request: &Request<'m>) -> Result<Arguments<'m>, &'static str> {
+fn context<'m>(request: &Request<'_, 'm>) -> Result<Arguments<'m>, &'static str> {
     const WRONG: &str = "Invalid params: context.arguments must be an object of strings";
     let Some(context) = request.params.get("context") else { return Ok(Vec::new()) };
     let Some(arguments) = context.object().ok_or(WRONG)?.get("arguments") else { return Ok(Vec::new()) };

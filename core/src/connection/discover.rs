@@ -5,7 +5,7 @@ use super::request::Request;
 use super::{Connection, Outcome};
 
 impl Connection {
-    pub(super) fn discover<'m>(&self, request: &Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn discover<'m>(&self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let (engine, wording) = (&self.engine, self.wording(request));
         wording.complete(out, |result| {
             result.array("supportedVersions", |list| {

@@ -24,10 +24,13 @@ use crate::version::{self, Revision};
 use std::sync::{Arc, OnceLock};
 
 /// See the module.
-#[derive(Default)]
 pub(super) struct InFlight {
     slots: Vec<Slot>,
+    /// Of the id in each slot: what has another digest has another id. Dense, so that a look for an id is short.
+    digests: Vec<u64>,
     free: Vec<u32>,
+    /// Nothing that is waited for runs out of time before this; it may have ended since.
+    earliest: Millis,
 }
 
 struct Slot {
@@ -62,6 +65,12 @@ pub(super) struct Ticket {
     pub(super) opening: Option<Opening>,
 }
 
+impl Default for InFlight {
+    fn default() -> Self {
+        Self { slots: Vec::new(), digests: Vec::new(), free: Vec::new(), earliest: Millis::MAX }
+    }
+}
+
 impl InFlight {
     /// How many slots are taken.
     pub(super) fn len(&self) -> usize {
@@ -70,18 +79,27 @@ impl InFlight {
 
     /// Whether an unanswered request has this id (DEC-02). A cancelled one no longer counts.
     pub(super) fn contains(&self, id: Id<'_>) -> bool {
-        self.slots.iter().any(|slot| slot.state.ticket().is_some_and(|ticket| ticket.id.as_id() == id))
+        if self.len() == 0 {
+            return false;
+        }
+        let (digest, names) = (id.digest(), |ticket: &Arc<Ticket>| ticket.id.as_id() == id);
+        let mut alike = self.digests.iter().zip(&self.slots).filter(|(own, _)| **own == digest);
+        alike.any(|(_, slot)| slot.state.ticket().is_some_and(names))
     }
 
     /// Takes a slot for what `reply` makes of the token.
     pub(super) fn insert(&mut self, reply: impl FnOnce(RequestToken) -> Reply) -> RequestToken {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, state: State::Free });
+            self.digests.push(0);
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
         let slot = &mut self.slots[index as usize];
         let token = RequestToken { index, generation: slot.generation };
-        slot.state = State::Waiting(reply(token));
+        let reply = reply(token);
+        self.digests[index as usize] = reply.ticket.id.as_id().digest();
+        self.earliest = self.earliest.min(reply.ticket.deadline);
+        slot.state = State::Waiting(reply);
         token
     }
 
@@ -169,17 +187,22 @@ impl InFlight {
         })
     }
 
-    /// When the first of them runs out of time.
+    /// When the first of them runs out of time, or somewhat before.
     pub(super) fn deadline(&self) -> Option<Millis> {
-        self.slots.iter().filter_map(|slot| Some(slot.state.ticket()?.deadline)).min()
+        (self.earliest != Millis::MAX).then_some(self.earliest)
     }
 
     fn drop_where(&mut self, condition: impl Fn(&Ticket) -> bool) -> Vec<(RequestToken, Arc<Ticket>)> {
         let mut dropped = Vec::new();
+        self.earliest = Millis::MAX;
         for (index, slot) in (0_u32..).zip(&mut self.slots) {
-            if let Some(ticket) = slot.state.ticket().filter(|ticket| condition(ticket)).cloned() {
+            let Some(ticket) = slot.state.ticket() else { continue };
+            if condition(ticket) {
+                let ticket = ticket.clone();
                 slot.state = State::Dropped(ticket.clone());
                 dropped.push((RequestToken { index, generation: slot.generation }, ticket));
+            } else {
+                self.earliest = self.earliest.min(ticket.deadline);
             }
         }
         dropped
@@ -195,6 +218,9 @@ impl InFlight {
             slot.generation = slot.generation.wrapping_add(1);
             slot.state = State::Free;
             self.free.push(token.index);
+        }
+        if self.len() == 0 {
+            self.earliest = Millis::MAX;
         }
     }
 }

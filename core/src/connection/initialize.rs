@@ -76,7 +76,7 @@ fn negotiate(connection: &Connection, asked: &str) -> Option<Revision> {
 
 impl Connection {
     ///
-    pub(super) fn set_level<'m>(&mut self, request: &Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn set_level<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let name = request.params.get("level").and_then(Json::as_str);
         let Some(level) = name.and_then(|name| LogLevel::parse(&name)) else {
             return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown log level"), out);

@@ -4,7 +4,7 @@ use super::batch::BatchId;
 use super::initialize;
 use super::mirror::Unasked;
 use super::request::{Request, unknown_method};
-use super::terms::{self, Terms};
+use super::terms::{self, Claim, Terms};
 use super::words::{self, Wording};
 use super::{Arrival, Connection, Event, Events, Outcome, Peer, Refusal, Status};
 use crate::catalog::ListKind;
@@ -55,10 +55,14 @@ pub(super) fn too_long(connection: &Connection, out: &mut Vec<u8>) -> Outcome<'s
 impl Connection {
     fn one<'m>(&mut self, message: Message<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         match message {
-            Message::Request { id, method, params } if self.engine.observes() => {
-                self.observed(Raw { id, method, params }, step, out)
+            Message::Request { id, method, params } => {
+                let raw = Raw { id, method, params };
+                if self.engine.observes() {
+                    self.observed(&raw, step, out)
+                } else {
+                    self.request(&raw, step, out)
+                }
             }
-            Message::Request { id, method, params } => self.request(Raw { id, method, params }, step, out),
             Message::Notification { method, params } => {
                 match self.refuse_unasked(Unasked::Notification, step, out) {
                     None => self.notification(method, &params, step.now, out),
@@ -141,100 +145,116 @@ impl Connection {
         Outcome::refused(Refusal::Malformed)
     }
 
-    pub(super) fn request<'m>(&mut self, raw: Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn request<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         if self.is_in_flight(raw.id) {
             let why = "Invalid Request: a request with this id is in flight";
-            return self.reject(&raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
+            return self.reject(raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
         }
-        let modern = terms::has_claim(&raw.params);
+        let claim = Claim::of(&raw.params);
+        let modern = claim.is_modern();
         if step.batch.is_some() && (modern || Method::parse(&raw.method) == Some(Method::Initialize)) {
             let why = "Invalid Request: not allowed in a batch";
-            return self.reject(&raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
+            return self.reject(raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
         }
         if modern {
-            return self.modern(raw, step, out);
+            return self.modern(raw, &claim, step, out);
         }
-        if let Some(refused) = self.refuse_legacy(&raw, step, out) {
+        if let Some(refused) = self.refuse_legacy(raw, step, out) {
             return refused;
         }
         match Method::parse(&raw.method) {
-            Some(Method::Initialize) => initialize::answer(self, &raw, step, out),
+            Some(Method::Initialize) => initialize::answer(self, raw, step, out),
             // Over HTTP the session says under which terms.
             Some(Method::Discover | Method::Listen) if step.arrival.mirror.is_none() => {
-                self.missing_claim(&raw, out)
+                self.missing_claim(raw, out)
             }
-            _ => self.legacy(raw, step, out),
+            _ => self.legacy(raw, &claim, step, out),
         }
     }
 
     /// Requirements §2, stdio, step 2.
-    fn modern<'m>(&mut self, raw: Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
-        let (version, terms) = match terms::modern(&raw.params) {
+    fn modern<'m>(
+        &mut self,
+        raw: &Raw<'m>,
+        claim: &Claim<'m>,
+        step: Step<'m>,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let (version, terms) = match terms::modern(claim) {
             Ok(read) => read,
-            Err(error) => return self.reject(&raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
+            Err(error) => return self.reject(raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
         };
-        if let Some(refused) = self.refuse_mirror(&raw, &version, step, out) {
+        if let Some(refused) = self.refuse_mirror(raw, &version, step, out) {
             return refused;
         }
         let served = Revision::parse(&version).filter(|revision| revision.is_modern());
         if served.is_none_or(|revision| !self.engine.serves(revision)) {
-            return self.unsupported(&raw, &version, out);
+            return self.unsupported(raw, &version, out);
         }
-        let request = raw.under(terms, step);
-        self.offered(request.0, request.1, out)
+        self.offered(&raw.under(terms, step), &raw.method, out)
     }
 
     /// Requirements §2, stdio, steps 5 and 6.
-    fn legacy<'m>(&mut self, raw: Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    fn legacy<'m>(
+        &mut self,
+        raw: &Raw<'m>,
+        claim: &Claim<'m>,
+        step: Step<'m>,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
         let Some(session) = &self.session else {
             if Method::parse(&raw.method) == Some(Method::Ping) {
-                self.wording_of(&raw).complete(out, |_| ());
+                self.wording_of(raw).complete(out, |_| ());
                 return Outcome::answered();
             }
-            return self.missing_claim(&raw, out);
+            return self.missing_claim(raw, out);
         };
-        let terms = match session.terms(&raw.params) {
+        let terms = match session.terms(&raw.params, claim) {
             Ok(terms) => terms,
-            Err(error) => return self.reject(&raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
+            Err(error) => return self.reject(raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
         };
-        let (request, method) = raw.under(terms, step);
-        self.offered(request, method, out)
+        self.offered(&raw.under(terms, step), &raw.method, out)
     }
 
     /// The method, if the server offers it under the request's revision.
-    fn offered<'m>(&mut self, request: Request<'m>, method: Cow<'m, str>, out: &mut Vec<u8>) -> Outcome<'m> {
-        let known = Method::parse(&method);
+    fn offered<'m>(
+        &mut self,
+        request: &Request<'_, 'm>,
+        method: &Cow<'m, str>,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let known = Method::parse(method);
         let offered = match known {
             Some(Method::Subscribe | Method::Unsubscribe) if !self.can_notify() => false,
             Some(known) => self.engine.offers(known, request.terms.revision, request.principal),
-            None => self.engine.extension(&method).is_some(),
+            None => self.engine.extension(method).is_some(),
         };
         if !offered {
-            return unknown_method(&self.wording(&request), &method, out);
+            return unknown_method(&self.wording(request), method, out);
         }
         if matches!(request.params, Params::Other(_)) {
-            return self.refuse(&request, (INVALID_PARAMS, "Invalid params: not an object"), out);
+            return self.refuse(request, (INVALID_PARAMS, "Invalid params: not an object"), out);
         }
         match known {
             Some(known) => self.serve(request, known, out),
-            None => self.call(request, method, out),
+            None => self.call(request, method.clone(), out),
         }
     }
 
-    fn serve<'m>(&mut self, request: Request<'m>, method: Method, out: &mut Vec<u8>) -> Outcome<'m> {
+    fn serve<'m>(&mut self, request: &Request<'_, 'm>, method: Method, out: &mut Vec<u8>) -> Outcome<'m> {
         match method {
             Method::Read => self.read(request, out),
             Method::List => self.list(request, ListKind::Resources, out),
             Method::ListTemplates => self.list(request, ListKind::Templates, out),
             Method::Complete => self.complete(request, out),
-            Method::Subscribe => self.subscribe(&request, out),
-            Method::Unsubscribe => self.unsubscribe(&request, out),
-            Method::Listen => self.listen(&request, out),
-            Method::Discover => self.discover(&request, out),
-            Method::SetLevel => self.set_level(&request, out),
+            Method::Subscribe => self.subscribe(request, out),
+            Method::Unsubscribe => self.unsubscribe(request, out),
+            Method::Listen => self.listen(request, out),
+            Method::Discover => self.discover(request, out),
+            Method::SetLevel => self.set_level(request, out),
             // The handshake is no method of a session; it was answered before.
             Method::Ping | Method::Initialize => {
-                self.wording(&request).complete(out, |_| ());
+                self.wording(request).complete(out, |_| ());
                 Outcome::answered()
             }
         }
@@ -301,23 +321,12 @@ impl Connection {
 }
 
 impl<'m> Raw<'m> {
-    fn under(self, terms: Terms<'m>, step: Step<'m>) -> (Request<'m>, Cow<'m, str>) {
-        let Self { id, method, params } = self;
-        let arrival = &step.arrival;
+    fn under<'r>(&'r self, terms: Terms<'m>, step: Step<'m>) -> Request<'r, 'm> {
+        let Step { arrival, now, batch } = step;
         let challenges = arrival.mirror.is_some_and(|mirror| mirror.challenges)
-            && step.batch.is_none()
+            && batch.is_none()
             && !arrival.principal.is_local();
-        (
-            Request {
-                id,
-                params,
-                terms,
-                principal: step.arrival.principal,
-                now: step.now,
-                batch: step.batch,
-                challenges,
-            },
-            method,
-        )
+        let principal = arrival.principal;
+        Request { id: self.id, params: &self.params, terms, principal, now, batch, challenges }
     }
 }

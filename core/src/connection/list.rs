@@ -12,14 +12,14 @@ use crate::version::INVALID_PARAMS;
 impl Connection {
     pub(super) fn list<'m>(
         &mut self,
-        request: Request<'m>,
+        request: &Request<'_, 'm>,
         kind: ListKind,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         let Ok(cursor) = request.optional_text("cursor") else {
-            return self.refuse(&request, (INVALID_PARAMS, "Invalid params: cursor must be a string"), out);
+            return self.refuse(request, (INVALID_PARAMS, "Invalid params: cursor must be a string"), out);
         };
-        if let Some(refused) = self.refuse_rate(&request, RateClass::List, None, out) {
+        if let Some(refused) = self.refuse_rate(request, RateClass::List, None, out) {
             return refused;
         }
         let rest = match cursor {
@@ -27,14 +27,14 @@ impl Connection {
             Some(text) => match self.engine.open_cursor(kind, &text, request.principal) {
                 Some(cursor) => cursor,
                 None => {
-                    return self.refuse(&request, (INVALID_PARAMS, "Invalid params: unknown cursor"), out);
+                    return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown cursor"), out);
                 }
             },
         };
         let fields = request.terms.revision.field_set();
         let walk = ListWalk::new(rest, fields, request.principal.clone());
         let timeout = self.engine.limits().read_timeout;
-        let entered = self.enter(&request, (Task::List(Box::new(walk)), timeout, None), out);
+        let entered = self.enter(request, (Task::List(Box::new(walk)), timeout, None), out);
         let (token, caller) = match entered {
             Ok(entered) => entered,
             Err(refused) => return *refused,

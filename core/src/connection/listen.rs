@@ -21,7 +21,7 @@ const LISTS: [(&str, ListKinds); 3] = [
 ];
 
 impl Connection {
-    pub(super) fn listen<'m>(&mut self, request: &Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn listen<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let asked = match Asked::parse(request) {
             Ok(asked) => asked,
             Err(message) => return self.refuse(request, (INVALID_PARAMS, message), out),
@@ -79,7 +79,7 @@ impl Connection {
     }
 
     ///
-    fn acknowledge(&self, request: &Request<'_>, honoured: &Honoured<'_>, out: &mut Vec<u8>) {
+    fn acknowledge(&self, request: &Request<'_, '_>, honoured: &Honoured<'_>, out: &mut Vec<u8>) {
         words::notification(out, "notifications/subscriptions/acknowledged", |params| {
             params.object(words::META, |meta| put_id(meta.value(words::SUBSCRIPTION_ID), request));
             params.object("notifications", |filter| {
@@ -98,14 +98,14 @@ impl Connection {
     }
 
     /// The result of a listen that has nothing to wait for.
-    fn end<'m>(&self, request: &Request<'_>, out: &mut Vec<u8>) -> Outcome<'m> {
+    fn end<'m>(&self, request: &Request<'_, '_>, out: &mut Vec<u8>) -> Outcome<'m> {
         let meta = format!("\"{}\":{}", words::SUBSCRIPTION_ID, request.id.raw());
         self.wording(request).result(out, "complete", &meta, |_| ());
         Outcome::answered()
     }
 }
 
-fn put_id(out: &mut Vec<u8>, request: &Request<'_>) {
+fn put_id(out: &mut Vec<u8>, request: &Request<'_, '_>) {
     out.extend_from_slice(request.id.raw().as_bytes());
 }
 
@@ -128,7 +128,7 @@ impl Honoured<'_> {
 }
 
 impl<'m> Asked<'m> {
-    fn parse(request: &Request<'m>) -> Result<Self, &'static str> {
+    fn parse(request: &Request<'_, 'm>) -> Result<Self, &'static str> {
         let filter = request.params.get("notifications").and_then(Json::object);
         let filter = filter.ok_or("Invalid params: notifications must be an object")?;
         let mut lists = ListKinds::NONE;

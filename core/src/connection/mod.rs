@@ -248,7 +248,8 @@ impl Connection {
         let length = bytes.len();
         match self.inflight.wanted(token).map(|ticket| ticket.batch) {
             Some(Some(batch)) if next.is_none() => self.batches.settle(batch, &bytes, out),
-            Some(_) if out.is_empty() => std::mem::swap(out, &mut bytes),
+            // A big answer is not copied; a small one does not take the place of a buffer with room for many.
+            Some(_) if out.is_empty() && bytes.capacity() > out.capacity() => std::mem::swap(out, &mut bytes),
             Some(_) => out.append(&mut bytes),
             None => {}
         }
@@ -389,7 +390,11 @@ impl Connection {
     /// The answer is worded: frees the slot, or puts back a reply that needs another event and hands the event out.
     fn go_on<'o>(&mut self, token: RequestToken, (worded, bytes): (Worded, usize), now: Now) -> Outcome<'o> {
         let Worded { next, misuse, missing_capability, verdict } = worded;
-        let mut outcome = Outcome { misuse, verdict, ..Outcome::new(Status::Answered) }.with(self.woken());
+        let mut outcome = Outcome::new(Status::Answered);
+        (outcome.misuse, outcome.verdict) = (misuse, verdict);
+        if let Some(woken) = self.woken() {
+            outcome.events.push(woken);
+        }
         match next {
             Some((reply, list)) if self.inflight.wanted(token).is_some() => {
                 self.inflight.put_back(token, reply);

@@ -39,38 +39,38 @@ struct Asked<'m> {
 }
 
 impl Connection {
-    pub(super) fn read<'m>(&mut self, request: Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn read<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let Ok(Some(uri)) = request.optional_text("uri") else {
-            return self.refuse(&request, (INVALID_PARAMS, "Invalid params: uri must be a string"), out);
+            return self.refuse(request, (INVALID_PARAMS, "Invalid params: uri must be a string"), out);
         };
         let Ok(normal) = normal(&uri, self.engine.limits().uri) else {
-            return self.fail(&request, &ReadError::InvalidUri, self.echo(&uri), out);
+            return self.fail(request, &ReadError::InvalidUri, self.echo(&uri), out);
         };
-        if let Some(refused) = self.refuse_rate(&request, RateClass::Read, Some(&uri), out) {
+        if let Some(refused) = self.refuse_rate(request, RateClass::Read, Some(&uri), out) {
             return refused;
         }
-        let retry = match self.retry(&request, (READ, &normal)) {
+        let retry = match self.retry(request, (READ, &normal)) {
             Ok(retry) => retry,
-            Err(message) => return self.refuse(&request, (INVALID_PARAMS, &message), out),
+            Err(message) => return self.refuse(request, (INVALID_PARAMS, &message), out),
         };
-        let (found, lacking) = self.find(&request, &normal);
-        if let Err(refused) = self.admit(&request, Action::Read, (&normal, lacking)) {
-            return self.turn_away(&request, refused, &uri, out);
+        let (found, lacking) = self.find(request, &normal);
+        if let Err(refused) = self.admit(request, Action::Read, (&normal, lacking)) {
+            return self.turn_away(request, refused, &uri, out);
         }
         match found {
-            Found::Constant(entry) => self.constant(&request, &uri, (&entry, retry.retried), out),
+            Found::Constant(entry) => self.constant(request, &uri, (&entry, retry.retried), out),
             Found::Handler(found) => {
                 let asked = Asked { uri, normal, retry };
                 self.handled(request, asked, found, out)
             }
-            Found::Failed(error) => self.fail(&request, &error, Some(&uri), out),
+            Found::Failed(error) => self.fail(request, &error, Some(&uri), out),
         }
     }
 
     /// Answers from the cache, or has the author's function called, unless that is known to give too much.
     fn handled<'m>(
         &mut self,
-        request: Request<'m>,
+        request: &Request<'_, 'm>,
         Asked { uri, normal, retry }: Asked<'m>,
         Handled { served, handler, params }: Handled<'m>,
         out: &mut Vec<u8>,
@@ -78,31 +78,31 @@ impl Connection {
         let most = self.engine.most_bytes(&normal);
         if let Some(size) = served.size().filter(|size| *size > most as u64) {
             let error = ReadError::SizeExceeded { limit: most as u64, size: Some(size) };
-            return self.fail(&request, &error, Some(&uri), out);
+            return self.fail(request, &error, Some(&uri), out);
         }
         let is_first = !retry.retried;
-        let kept = is_first.then(|| self.answer_kept(&request, (&uri, &normal), out)).flatten();
+        let kept = is_first.then(|| self.answer_kept(request, (&uri, &normal), out)).flatten();
         if let Some(answered) = kept {
             return answered;
         }
         let asker = request.asker();
         let task = Task::Read(ReadTask { served, asker, retried: retry.retried, most, lead: None });
         let (timeout, sent) = (self.engine.limits().read_timeout, uri.clone().into_owned());
-        let (token, caller) = match self.enter(&request, (task, timeout, Some(sent)), out) {
+        let (token, caller) = match self.enter(request, (task, timeout, Some(sent)), out) {
             Ok(entered) => entered,
             Err(refused) => return *refused,
         };
-        let shared = is_first.then(|| self.fly(token, (&request, &normal), out)).flatten();
+        let shared = is_first.then(|| self.fly(token, (request, &normal), out)).flatten();
         if let Some(waits) = shared {
             return waits;
         }
         let Retry { inputs, state, .. } = retry;
         let read = ReadRequest { token, handler, uri, params, inputs, state, caller };
-        Outcome::new(Status::Pending).with([Event::Read(read)])
+        Outcome::with_one(Status::Pending, Event::Read(read))
     }
 
     /// What serves a URI, and the scopes that it needs and the principal lacks.
-    fn find<'m>(&self, request: &Request<'_>, normal: &Cow<'m, str>) -> (Found<'m>, Vec<String>) {
+    fn find<'m>(&self, request: &Request<'_, '_>, normal: &Cow<'m, str>) -> (Found<'m>, Vec<String>) {
         let catalog = self.engine.catalog();
         let lacking = |route: &Route<'_, '_>| {
             let lacking = self.engine.guard().missing(request.principal, route.scopes());
@@ -125,7 +125,7 @@ impl Connection {
     /// A constant, answered here.
     fn constant<'m>(
         &self,
-        request: &Request<'_>,
+        request: &Request<'_, '_>,
         uri: &str,
         (entry, retried): (&ResourceEntry, bool),
         out: &mut Vec<u8>,
@@ -149,7 +149,7 @@ impl Connection {
     /// What a further round of `what` brings; nothing before 2026-07-28.
     pub(super) fn retry<'m>(
         &self,
-        request: &Request<'m>,
+        request: &Request<'_, 'm>,
         (method, what): (&str, &str),
     ) -> Result<Retry<'m>, String> {
         let (responses, state) = (request.params.get("inputResponses"), request.params.get("requestState"));

@@ -4,7 +4,7 @@
 
 use super::inflight::Ticket;
 use super::ladder::{Raw, Step};
-use super::terms;
+use super::terms::Claim;
 use super::{Connection, Outcome, Refusal, RequestToken, Status};
 use crate::guard::{self, AuditRecord, Verdict};
 use crate::jsonrpc::{Json, Params};
@@ -36,9 +36,9 @@ struct Subject {
 
 impl Connection {
     /// Serves a request, and records it if it has ended then.
-    pub(super) fn observed<'m>(&mut self, raw: Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn observed<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         let before = out.len();
-        self.opening = Some(self.opening_of(&raw, step));
+        self.opening = Some(self.opening_of(raw, step));
         let outcome = self.request(raw, step, out);
         if let Some(opening) = self.opening.take() {
             // A listen goes on; its record says that it began.
@@ -100,7 +100,7 @@ impl Connection {
                 trace: trace_of(&raw.params),
             })
         });
-        let (is_modern, method) = (terms::has_claim(&raw.params), Method::parse(&raw.method));
+        let (is_modern, method) = (Claim::of(&raw.params).is_modern(), Method::parse(&raw.method));
         Opening { began: step.now, is_modern, method, subject }
     }
 

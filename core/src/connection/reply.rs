@@ -21,6 +21,9 @@ use crate::version::{self, READ};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// Room for most answers, in bytes.
+const SMALL: usize = 512;
+
 /// One unanswered request, owned and `Send`: see [`Connection::detach`](super::Connection::detach).
 #[derive(Debug)]
 pub struct Reply {
@@ -115,7 +118,7 @@ impl Reply {
 
     /// Words the answer. Takes no lock; touches no connection.
     pub fn encode(self, answer: Answer<'_>, now: Now) -> Encoded {
-        let (token, mut bytes) = (self.token, Vec::new());
+        let (token, mut bytes) = (self.token, Vec::with_capacity(SMALL));
         let Worded { next, misuse, missing_capability, verdict } = self.word(answer, now, &mut bytes);
         Encoded { misuse, token, bytes, next, missing_capability, verdict }
     }

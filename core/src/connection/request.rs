@@ -18,9 +18,9 @@ use std::sync::{Arc, OnceLock};
 
 /// A request that is served under known terms.
 #[derive(Debug)]
-pub(super) struct Request<'m> {
+pub(super) struct Request<'r, 'm> {
     pub(super) id: Id<'m>,
-    pub(super) params: Params<'m>,
+    pub(super) params: &'r Params<'m>,
     pub(super) terms: Terms<'m>,
     pub(super) principal: &'m Arc<Principal>,
     pub(super) now: Now,
@@ -43,6 +43,11 @@ impl<'m> Outcome<'m> {
         Self::new(Status::Refused(refusal))
     }
 
+    /// With one event, which is put in its place and not moved.
+    pub(super) fn with_one(status: Status, event: Event<'m>) -> Self {
+        Self { events: Events::from_buf([event]), ..Self::new(status) }
+    }
+
     pub(super) fn with(mut self, events: impl IntoIterator<Item = Event<'m>>) -> Self {
         self.events.extend(events);
         self
@@ -50,7 +55,7 @@ impl<'m> Outcome<'m> {
 }
 
 impl Connection {
-    pub(super) fn wording<'a>(&'a self, request: &Request<'a>) -> Wording<'a> {
+    pub(super) fn wording<'a>(&'a self, request: &Request<'_, 'a>) -> Wording<'a> {
         let server_info = self.engine.server_info_member();
         Wording { envelope: self.envelope(), id: request.id, revision: request.terms.revision, server_info }
     }
@@ -58,7 +63,7 @@ impl Connection {
     /// An error that is told in-band (DEC-06).
     pub(super) fn refuse<'m>(
         &self,
-        request: &Request<'_>,
+        request: &Request<'_, '_>,
         error: (i32, &str),
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
@@ -69,7 +74,7 @@ impl Connection {
     /// An error of the domain about a URI.
     pub(super) fn fail<'m>(
         &self,
-        request: &Request<'_>,
+        request: &Request<'_, '_>,
         error: &ReadError,
         uri: Option<&str>,
         out: &mut Vec<u8>,
@@ -81,13 +86,13 @@ impl Connection {
     /// Leaves the request in flight and hands an event to the host. The event gets its token and its caller.
     pub(super) fn wait<'m>(
         &mut self,
-        request: Request<'m>,
+        request: &Request<'_, 'm>,
         (task, timeout, uri): (Task, Millis, Option<String>),
         out: &mut Vec<u8>,
         event: impl FnOnce(RequestToken, Caller<'m>) -> Event<'m>,
     ) -> Outcome<'m> {
-        match self.enter(&request, (task, timeout, uri), out) {
-            Ok((token, caller)) => Outcome::new(Status::Pending).with([event(token, caller)]),
+        match self.enter(request, (task, timeout, uri), out) {
+            Ok((token, caller)) => Outcome::with_one(Status::Pending, event(token, caller)),
             Err(refused) => *refused,
         }
     }
@@ -95,7 +100,7 @@ impl Connection {
     /// The same without an event yet. `Err` when the table is full, or the principal has too much in flight already.
     pub(super) fn enter<'m>(
         &mut self,
-        request: &Request<'m>,
+        request: &Request<'_, 'm>,
         (task, timeout, uri): (Task, Millis, Option<String>),
         out: &mut Vec<u8>,
     ) -> Result<(RequestToken, Caller<'m>), Box<Outcome<'m>>> {
@@ -133,7 +138,7 @@ impl Connection {
     /// Counts the request against the rate of its principal. The refusal, if there were too many.
     pub(super) fn refuse_rate<'m>(
         &self,
-        request: &Request<'_>,
+        request: &Request<'_, '_>,
         class: RateClass,
         uri: Option<&str>,
         out: &mut Vec<u8>,
@@ -143,7 +148,7 @@ impl Connection {
     }
 }
 
-impl<'m> Request<'m> {
+impl<'m> Request<'_, 'm> {
     pub(super) fn caller(&self) -> Caller<'m> {
         Caller {
             principal: self.principal,
@@ -168,7 +173,7 @@ impl<'m> Request<'m> {
 
     /// Reads the params of a method whose message is not known to be well-formed.
     pub(super) fn object(&self) -> Option<Json<'m>> {
-        match &self.params {
+        match self.params {
             Params::Object { raw, .. } => Some(*raw),
             _ => None,
         }

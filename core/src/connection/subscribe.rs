@@ -10,7 +10,7 @@ use crate::uri;
 use crate::version::{INTERNAL_ERROR, INVALID_PARAMS};
 
 impl Connection {
-    pub(super) fn subscribe<'m>(&mut self, request: &Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn subscribe<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let Ok(Some(uri)) = request.optional_text("uri") else {
             return self.refuse(request, (INVALID_PARAMS, "Invalid params: uri must be a string"), out);
         };
@@ -42,7 +42,7 @@ impl Connection {
         }
     }
 
-    pub(super) fn unsubscribe<'m>(&mut self, request: &Request<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn unsubscribe<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let Ok(Some(uri)) = request.optional_text("uri") else {
             return self.refuse(request, (INVALID_PARAMS, "Invalid params: uri must be a string"), out);
         };

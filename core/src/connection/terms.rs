@@ -59,14 +59,18 @@ impl Session {
         Self { revision, capabilities, client_info, log_level: LogLevel::Info }
     }
 
-    pub(super) fn terms<'m>(&self, params: &Params<'m>) -> Result<Terms<'m>, EnvelopeError> {
+    pub(super) fn terms<'m>(
+        &self,
+        params: &Params<'m>,
+        claim: &Claim<'m>,
+    ) -> Result<Terms<'m>, EnvelopeError> {
         check_meta(params)?;
         Ok(Terms {
             revision: self.revision,
             capabilities: self.capabilities,
             client_info: ClientInfo::Session(self.client_info.clone()),
             log_level: Some(self.log_level),
-            progress_token: progress_token(params)?,
+            progress_token: claim.progress_token()?,
         })
     }
 }
@@ -83,26 +87,58 @@ impl EnvelopeError {
     }
 }
 
-/// Whether the request claims to be modern (requirements, section 2).
-pub(super) fn has_claim(params: &Params<'_>) -> bool {
-    params.meta(words::PROTOCOL_VERSION).is_some() || params.meta(words::CLIENT_CAPABILITIES).is_some()
+/// The members of `_meta` that the protocol defines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claim<'m> {
+    version: Option<Json<'m>>,
+    capabilities: Option<Json<'m>>,
+    client_info: Option<Json<'m>>,
+    log_level: Option<Json<'m>>,
+    progress_token: Option<Json<'m>>,
+}
+
+impl<'m> Claim<'m> {
+    pub(super) fn of(params: &Params<'m>) -> Self {
+        let names = [
+            words::PROTOCOL_VERSION,
+            words::CLIENT_CAPABILITIES,
+            words::CLIENT_INFO,
+            words::LOG_LEVEL,
+            words::PROGRESS_TOKEN,
+        ];
+        let picked = params.meta_members().map_or([None; 5], |meta| meta.pick(names));
+        let [version, capabilities, client_info, log_level, progress_token] = picked;
+        Self { version, capabilities, client_info, log_level, progress_token }
+    }
+
+    /// Whether the request claims to be modern (requirements, section 2).
+    pub(super) fn is_modern(&self) -> bool {
+        self.version.is_some() || self.capabilities.is_some()
+    }
+
+    /// The token that opts in to progress.
+    fn progress_token(&self) -> Result<Option<Json<'m>>, EnvelopeError> {
+        match self.progress_token {
+            None => Ok(None),
+            Some(token) if crate::jsonrpc::Id::from_json(token).is_some() => Ok(Some(token)),
+            Some(_) => Err(EnvelopeError::new(words::PROGRESS_TOKEN, "a string or an integer")),
+        }
+    }
 }
 
 /// What a modern request says of itself, before its version is looked at: the version's text, and the rest.
-pub(super) fn modern<'m>(
-    params: &Params<'m>,
-) -> Result<(std::borrow::Cow<'m, str>, Terms<'m>), EnvelopeError> {
-    let version = params.meta(words::PROTOCOL_VERSION).and_then(Json::as_str);
+pub(super) fn modern<'m>(claim: &Claim<'m>) -> Result<(std::borrow::Cow<'m, str>, Terms<'m>), EnvelopeError> {
+    let version = claim.version.and_then(Json::as_str);
     let version = version.ok_or_else(|| EnvelopeError::new(words::PROTOCOL_VERSION, "a string"))?;
-    let capabilities = params.meta(words::CLIENT_CAPABILITIES).filter(|json| json.kind() == JsonKind::Object);
+    let capabilities = claim.capabilities.filter(|json| json.kind() == JsonKind::Object);
     let capabilities =
         capabilities.ok_or_else(|| EnvelopeError::new(words::CLIENT_CAPABILITIES, "an object"))?;
-    let client_info = match params.meta(words::CLIENT_INFO) {
+    let client_info = match claim.client_info {
         None => ClientInfo::None,
         Some(info) if info.kind() == JsonKind::Object => ClientInfo::Request(info.raw()),
         Some(_) => return Err(EnvelopeError::new(words::CLIENT_INFO, "an object")),
     };
-    let log_level = match params.meta(words::LOG_LEVEL) {
+    let log_level = match claim.log_level {
         None => None,
         Some(level) => Some(
             level
@@ -116,7 +152,7 @@ pub(super) fn modern<'m>(
         capabilities: Capabilities::parse(capabilities),
         client_info,
         log_level,
-        progress_token: progress_token(params)?,
+        progress_token: claim.progress_token()?,
     };
     Ok((version, terms))
 }
@@ -127,14 +163,5 @@ fn check_meta(params: &Params<'_>) -> Result<(), EnvelopeError> {
             Err(EnvelopeError { message: "Invalid params: _meta must be an object".into() })
         }
         _ => Ok(()),
-    }
-}
-
-/// The token that opts in to progress.
-fn progress_token<'m>(params: &Params<'m>) -> Result<Option<Json<'m>>, EnvelopeError> {
-    match params.meta(words::PROGRESS_TOKEN) {
-        None => Ok(None),
-        Some(token) if crate::jsonrpc::Id::from_json(token).is_some() => Ok(Some(token)),
-        Some(_) => Err(EnvelopeError::new(words::PROGRESS_TOKEN, "a string or an integer")),
     }
 }

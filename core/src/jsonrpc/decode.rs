@@ -117,12 +117,17 @@ impl<'m> Params<'m> {
         }
     }
 
+    /// The members of `_meta`, if that is an object.
+    pub fn meta_members(&self) -> Option<&Members<'m>> {
+        match self {
+            Self::Object { meta, .. } => meta.as_ref(),
+            Self::Absent | Self::Other(_) => None,
+        }
+    }
+
     /// The member `name` of `_meta`, if there is an object that has it.
     pub fn meta(&self, name: &str) -> Option<Json<'m>> {
-        match self {
-            Self::Object { meta: Some(meta), .. } => meta.get(name),
-            _ => None,
-        }
+        self.meta_members()?.get(name)
     }
 
     /// Reads params that come without a message around them. `None` if an object or its `_meta` repeats a name or has

@@ -160,13 +160,13 @@ impl ObjectWriter<'_> {
     /// An integer member.
     #[inline]
     pub fn u64(&mut self, name: &'static str, value: u64) {
-        put_display(self.value(name), value);
+        put_integer(self.value(name), value);
     }
 
     /// An integer member.
     #[inline]
     pub fn i64(&mut self, name: &'static str, value: i64) {
-        put_display(self.value(name), value);
+        put_integer(self.value(name), value);
     }
 
     /// A number member; `null` for what JSON cannot write (infinite, not a number).
@@ -177,7 +177,7 @@ impl ObjectWriter<'_> {
     /// A `true` or `false` member.
     #[inline]
     pub fn bool(&mut self, name: &'static str, value: bool) {
-        put_display(self.value(name), value);
+        self.value(name).extend_from_slice(if value { b"true" } else { b"false" });
     }
 
     /// An object member whose members `body` writes.
@@ -285,19 +285,19 @@ fn put_json(out: &mut Vec<u8>, json: Json<'_>) {
     }
 }
 
-fn put_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
-    use std::io::Write as _;
-    // Writing to a Vec cannot fail.
-    let _ = write!(out, "{value}");
+fn put_integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 fn put_f64(out: &mut Vec<u8>, value: f64) {
+    use std::io::Write as _;
     // Up to here every integer is exact, and readers that want an integer shall see one.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if !value.is_finite() {
         out.extend_from_slice(b"null");
     } else if value.fract() == 0.0 && value.abs() < EXACT {
-        put_display(out, value);
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, "{value}");
     } else {
         // Shortest form, with an exponent where that is shorter. Writing to a Vec cannot fail.
         let _ = serde_json::to_writer(out, &value);

@@ -23,6 +23,13 @@ impl<'m> Id<'m> {
         self.0.raw()
     }
 
+    /// A number that is the same for equal ids, and for few others unless they were chosen so.
+    pub(crate) fn digest(self) -> u64 {
+        let text = self.canonical();
+        let tail = text.as_bytes().rchunks(8).next().unwrap_or_default();
+        tail.iter().fold(text.len() as u64, |sum, byte| sum << 8 | u64::from(*byte))
+    }
+
     /// A text that is the same for equal ids and differs for others: a key for tables.
     pub fn canonical(self) -> Cow<'m, str> {
         let raw = self.raw();

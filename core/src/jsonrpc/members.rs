@@ -67,10 +67,25 @@ impl<'m> Members<'m> {
     /// `params` and `params._meta` of a decoded message repeat none.
     pub fn get(&self, name: &str) -> Option<Json<'m>> {
         let is_named = |member: &&Member| {
-            member.name.bytes_of(self.text) == name.as_bytes()
+            member.name.len() as usize == name.len() && member.name.bytes_of(self.text) == name.as_bytes()
                 || (self.escaped && self.name(**member).as_deref() == Some(name))
         };
         self.list.iter().rfind(is_named).map(|member| Json::trusted(member.value.of(self.text)))
+    }
+
+    /// The values of several members at once, each as [`Members::get`] finds it: one walk instead of one for each.
+    pub fn pick<const N: usize>(&self, names: [&str; N]) -> [Option<Json<'m>>; N] {
+        if self.escaped {
+            return names.map(|name| self.get(name));
+        }
+        let mut picked = [None; N];
+        for member in &self.list {
+            let own = member.name.bytes_of(self.text);
+            if let Some(at) = names.iter().position(|name| name.as_bytes() == own) {
+                picked[at] = Some(Json::trusted(member.value.of(self.text)));
+            }
+        }
+        picked
     }
 
     /// Name and value of each member, in the order they were written.

@@ -34,8 +34,14 @@ fn step(peer: &Arc<dyn Peer>, outcome: Outcome<'_>) -> Vec<Outcome<'static>> {
     if outcome.wakes {
         peer.deliver();
     }
-    let next = outcome.events.into_iter().map(|event| handle(peer, event));
-    next.filter(|next| !next.events.is_empty() || next.misuse.is_some()).collect()
+    let mut following = Vec::new();
+    for event in outcome.events {
+        let next = handle(peer, event);
+        if !next.events.is_empty() || next.misuse.is_some() {
+            following.push(next);
+        }
+    }
+    following
 }
 
 /// Does what an event asks that has no answer.

@@ -66,12 +66,12 @@ impl<'u, K: Into<Cow<'u, str>>, V: Into<Cow<'u, str>>> FromIterator<(K, V)> for 
 
 /// What a match yields: the values of the variables that the URI defines, in template order.
 ///
-/// Up to four values are held without an allocation; names are shared with the template.
+/// Up to two values are held without an allocation; names are shared with the template.
 #[derive(Clone, Debug)]
 pub struct Params<'u> {
     variables: Arc<[Variable]>,
     // Not a `SmallVec`, which would make the lifetime invariant.
-    first: [Option<(u16, Value<'u>)>; 4],
+    first: [Option<(u16, Value<'u>)>; 2],
     more: Vec<(u16, Value<'u>)>,
     count: usize,
 }
@@ -79,7 +79,7 @@ pub struct Params<'u> {
 impl<'u> Params<'u> {
     /// No values yet, for the variables of one template.
     pub(super) fn new(variables: Arc<[Variable]>) -> Self {
-        Self { variables, first: [const { None }; 4], more: Vec::new(), count: 0 }
+        Self { variables, first: [const { None }; 2], more: Vec::new(), count: 0 }
     }
 
     /// Adds the value of the variable at `position`; the caller adds in template order.

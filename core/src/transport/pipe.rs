@@ -113,7 +113,8 @@ impl Pipe {
                 Outcome { status, events: Events::new(), misuse, wakes: false, verdict, scopes: Vec::new() }
             }
         };
-        state.after(outcome)
+        state.mark(&outcome.events);
+        outcome
     }
 
     /// Answers an event at once.
@@ -122,7 +123,8 @@ impl Pipe {
         let mut state = self.lock();
         let State { connection, out, .. } = &mut *state;
         let outcome = connection.respond(token, answer, now, out);
-        state.after(outcome)
+        state.mark(&outcome.events);
+        outcome
     }
 
     /// Takes a reply out, to be worded without the lock. `None` if it was taken already.
@@ -140,7 +142,8 @@ impl Pipe {
         state.detached.remove(&token);
         let State { connection, out, .. } = &mut *state;
         let outcome = connection.finish(encoded, now, out);
-        state.after(outcome)
+        state.mark(&outcome.events);
+        outcome
     }
 
     /// Appends what a handler reports before its answer, unless nobody waits for it. Dropped while the output is full:
@@ -208,7 +211,8 @@ impl Pipe {
         let mut state = self.lock();
         let State { connection, out, .. } = &mut *state;
         let outcome = connection.tick(now, out);
-        state.after(outcome)
+        state.mark(&outcome.events);
+        outcome
     }
 
     /// Cancels what is in flight, without an answer: at the end of input, after the grace.
@@ -306,11 +310,6 @@ impl Pipe {
 
 impl State {
     /// Marks what was cancelled, while the lock is held: no report of it is written after this call.
-    fn after<'m>(&mut self, outcome: Outcome<'m>) -> Outcome<'m> {
-        self.mark(&outcome.events);
-        outcome
-    }
-
     fn mark(&mut self, events: &[Event<'_>]) {
         for event in events {
             if let Event::Cancelled(token) = event
