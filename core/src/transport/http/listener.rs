@@ -105,7 +105,9 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut phase = server.phases.watch();
-    let service = service_fn(move |request: hyper::Request<Incoming>| server.clone().respond(request));
+    // On the heap, for as long as it takes: hyper keeps room for it in each connection, idle ones and listeners too.
+    let service =
+        service_fn(move |request: hyper::Request<Incoming>| Box::pin(server.clone().respond(request)));
     let mut serving = pin!(builder.serve_connection(TokioIo::new(socket), service));
     if let Either::First(_ended) = either(serving.as_mut(), reach(&mut phase, Phase::Draining)).await {
         return;
