@@ -4,6 +4,8 @@ use super::{Client, Served};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use mcp_resources::http::Auth;
 use mcp_resources::limits::Limits;
+use mcp_resources::resource::Resource;
+use mcp_resources::server::Changes;
 use mcp_resources::transport::http::JwtVerifier;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -91,6 +93,32 @@ fn a_token_without_the_scope_is_told_which() {
     );
     assert_eq!(ask(&mut client, Some(&poor)).1.as_ref(), Some(&challenge));
     assert_eq!(ask(&mut client, Some(&token(json!({"scope": null, "scp": ["notes:read"]})))).0, 200);
+}
+
+/// DEC-27: what a resource asks for beyond what every token must have.
+#[test]
+fn a_resource_that_needs_more_scopes_says_which() {
+    let served = served();
+    let secret = Resource::new("demo://secret").scopes(["notes:secret"]);
+    served.server.apply(Changes::new().text(secret, "sealed")).unwrap();
+    let mut client = served.client();
+    let mut read = |scope: &str| {
+        let bearer = format!("Bearer {}", token(json!({ "scope": scope })));
+        let params = json!({"uri": "demo://secret"});
+        client.ask(1, "resources/read", params, &[("Authorization", &bearer)]);
+        let head = client.head();
+        let body = client.body(&head);
+        (head.status, head.header("www-authenticate").map(String::from), body)
+    };
+    let (status, challenge, body) = read("notes:read");
+    assert_eq!(status, 403, "{body}");
+    let challenge = challenge.unwrap();
+    assert!(challenge.contains("error=\"insufficient_scope\""), "{challenge}");
+    assert!(challenge.contains("scope=\"notes:read notes:secret\""), "{challenge}");
+    assert!(!body.contains("sealed"));
+    let (status, challenge, body) = read("notes:read notes:secret");
+    assert_eq!((status, challenge), (200, None), "{body}");
+    assert!(body.contains("sealed"));
 }
 
 /// without a token, the way to one.
