@@ -25,6 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut limits = Limits::default();
     limits.page = 1_000;
     limits.templates = 100_000;
+    limits.sessions = 20_000;
     let mut builder = ResourceServer::builder("bench", "1.0.0")
         .limits(limits)
         .resource(plain("bench://static"), |_| async { TEXT })

@@ -60,7 +60,7 @@ if (mode === '--http') {
   updated = (_, uri) => handler.notify.resourceUpdated(uri);
   const [hostAllowed, originAllowed] = [localhostHostValidation(), localhostOriginValidation()];
   const answer = toNodeHandler(handler);
-  createServer((request, response) => {
+  createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     if (hostAllowed(request, response) && originAllowed(request, response)) answer(request, response);
   }).listen(Number(port), '127.0.0.1');
 } else {

@@ -20,6 +20,9 @@ const UPDATED: &[u8] = b"notifications/resources/updated";
 /// How long all listeners together may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How many listeners are opened before the server is waited for: fewer than the connections that a system keeps for it.
+const AT_ONCE: u64 = 256;
+
 /// What a server gets after the last acknowledgement.
 const SETTLE: Duration = Duration::from_millis(100);
 
@@ -42,7 +45,7 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
     let mut caller = Wire::connect(listening.address)?;
     let (cpu, start) = (listening.server.cpu_ns()?, Instant::now());
     touch(&mut caller, setting.modern, session.as_deref())?;
-    listeners.wait(UPDATED)?;
+    listeners.wait(UPDATED, setting.requests)?;
     let (wall, cpu) = (start.elapsed(), listening.server.cpu_ns()? - cpu);
     Ok(Figures::default()
         .with("told_us", per(micros(cpu), setting.requests))
@@ -81,8 +84,13 @@ impl Listeners {
         count: u64,
         control: &mut Wire,
     ) -> Result<(), Box<dyn Error>> {
-        let (mut request, mut body) = (Vec::new(), Vec::new());
+        let said = if setting.modern { ACKNOWLEDGED } else { b"text/event-stream" };
+        let (mut request, mut body, mut waited) = (Vec::new(), Vec::new(), 0);
         for index in 0..count {
+            if index == waited + AT_ONCE {
+                self.wait(said, AT_ONCE)?;
+                waited = index;
+            }
             let mut wire = Wire::connect(listening.address)?;
             request.clear();
             body.clear();
@@ -100,13 +108,12 @@ impl Listeners {
             self.epoll.add(&wire.socket, EpollEvent::new(EpollFlags::EPOLLIN, index))?;
             self.wires.push(wire);
         }
-        self.wait(if setting.modern { ACKNOWLEDGED } else { b"text/event-stream" })
+        self.wait(said, count - waited)
     }
 
-    /// Waits until every listener has heard `what`, of the resource that it watches.
-    fn wait(&mut self, what: &[u8]) -> Result<(), Box<dyn Error>> {
+    /// Waits until so many listeners have heard `what`, of the resource that they watch.
+    fn wait(&mut self, what: &[u8], mut missing: u64) -> Result<(), Box<dyn Error>> {
         let start = Instant::now();
-        let mut missing = self.wires.len();
         let mut events = vec![EpollEvent::empty(); 1_024];
         let mut chunk = vec![0; 1 << 14];
         while missing > 0 {
