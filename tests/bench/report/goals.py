@@ -4,7 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from data import Results, Spread
+from reasons import REASONS
 from words import spread, times
+
+# Where the time of a small read goes, by server.
+WHY = {
+    "ours-rust": "engine",
+    "ours-python": "threads",
+    "ours-python, inline": "asyncio",
+    "ours-python, async": "tasks",
+    "ours-node": "libuv",
+}
 
 
 @dataclass(frozen=True)
@@ -18,6 +28,8 @@ class Goal:
     # At most the bound, or at least.
     below: bool = True
     unit: str = "×"
+    # The key of a reason, told if the goal is short.
+    why: str = ""
 
     @property
     def met(self) -> bool | None:
@@ -37,9 +49,25 @@ class Goal:
 
 
 def table(results: Results) -> str:
-    """A line for each goal."""
+    """A line for each goal, and why the short ones are."""
+    found = list(goals(results))
     lines = ["| workload | what | goal | measured | |", "| --- | --- | --- | --- | --- |"]
-    return "\n".join([*lines, *(goal.line() for goal in goals(results)), ""])
+    return "\n".join([*lines, *(goal.line() for goal in found), "", *_reasons(found)])
+
+
+def _reasons(found: list[Goal]) -> Iterator[str]:
+    """For each reason the goals that it makes short, and what it is."""
+    short = [goal for goal in found if goal.met is False]
+    if short:
+        yield "Why some are short, from profiles:"
+        yield ""
+    for key, reason in REASONS.items():
+        whose = [f"{goal.workload} ({goal.what})" for goal in short if goal.why == key]
+        if whose:
+            yield f"- {'; '.join(whose)}: {reason}"
+    rest = [f"{goal.workload} ({goal.what})" for goal in short if goal.why not in REASONS]
+    if rest:
+        yield f"- {'; '.join(rest)}: not looked into."
 
 
 def goals(results: Results) -> Iterator[Goal]:
@@ -55,25 +83,27 @@ def goals(results: Results) -> Iterator[Goal]:
 def _stdio(results: Results) -> Iterator[Goal]:
     for server, bound in (("ours-rust", 1.25), ("ours-python, inline", 1.6), ("ours-node", 1.6)):
         found = results.ratio("W1", server, "floor", "p50_us")
-        yield Goal("W1", f"p50, {server} over the floor", bound, found)
+        yield Goal("W1", f"p50, {server} over the floor", bound, found, why=WHY[server])
     for peer, server, bound in (
         ("python-sdk", "ours-python, inline", 60),
         ("python-sdk", "ours-python", 18),
         ("ts-sdk", "ours-node", 6),
     ):
-        yield Goal("W1", f"CPU, {peer} over {server}", bound, results.ratio("W1", peer, server), below=False)
+        found = results.ratio("W1", peer, server)
+        yield Goal("W1", f"CPU, {peer} over {server}", bound, found, below=False, why=WHY[server])
     for peer, server, bound in (
         ("python-sdk", "ours-python", 300),
         ("python-sdk, async", "ours-python, async", 100),
         ("ts-sdk", "ours-node", 20),
         ("rmcp", "ours-rust", 20),
     ):
-        yield Goal("W2", f"CPU, {peer} over {server}", bound, results.ratio("W2", peer, server), below=False)
+        found = results.ratio("W2", peer, server)
+        yield Goal("W2", f"CPU, {peer} over {server}", bound, found, below=False, why=WHY[server])
     # The floor that these were set against answers request by request.
     limits = {"ours-rust": 1.5, "ours-python": 2.5, "ours-node": 2.5, "ours-python, async": 7.0}
     for server, limit in limits.items():
         found = results.ratio("W2-each", server, "floor")
-        yield Goal("W2-each", f"CPU, {server} over the floor", limit, found)
+        yield Goal("W2-each", f"CPU, {server} over the floor", limit, found, why=WHY[server])
     guarded, usual = (results.row("W2", server) for server in ("ours-rust, guarded", "ours-rust"))
     if guarded and usual:
         yield Goal("W2", "CPU that a guard of 1,000 globs adds", 1, guarded.more_than(usual, "cpu_us"), unit="µs")
@@ -83,17 +113,18 @@ def _large(results: Results) -> Iterator[Goal]:
     for kind, bound in (("blob", 2), ("text", 3)):
         name = f"engine/modern/read/1 MiB {kind}"
         found = _bytes(results, name)
-        yield Goal("W3", f"engine alone, {kind}", 5, found, below=False, unit="GB/s")
+        yield Goal("W3", f"engine alone, {kind}", 5, found, below=False, unit="GB/s", why=kind)
         for server in ("ours-rust", "ours-python", "ours-node"):
             found = results.ratio(f"W3-{kind}", server, "floor")
-            yield Goal("W3", f"CPU of {kind}, {server} over the floor", bound, found)
+            yield Goal("W3", f"CPU of {kind}, {server} over the floor", bound, found, why=kind)
 
 
 def _catalogue(results: Results) -> Iterator[Goal]:
     for peer, server in (("python-sdk", "ours-python"), ("ts-sdk", "ours-node"), ("rmcp", "ours-rust")):
         for size in (1_000, 100_000):
             found = results.ratio(f"W4-{size}", peer, server, "cpu_us_item")
-            yield Goal("W4", f"CPU of {size:,} resources, {peer} over {server}", 50, found, below=False)
+            what = f"CPU of {size:,} resources, {peer} over {server}"
+            yield Goal("W4", what, 50, found, below=False, why="list")
     for server in ("ours-rust", "ours-python", "ours-node"):
         found = results.across("W4-100000", "W4-1000", server, "cpu_us_page")
         yield Goal("W4", f"CPU of a page, {server}, 100,000 over 1,000 resources", 1.25, found)
@@ -110,7 +141,7 @@ def _updates(results: Results) -> Iterator[Goal]:
     yield Goal("W6", "engine alone, marking and waking 1,000 subscribers", 1, found, unit="ms")
     for server in ("ours-rust", "ours-python", "ours-node"):
         told = results.figure("W6-many/modern", server, "told_us")
-        yield Goal("W6", f"CPU for each listener told, {server}", 15, told, unit="µs")
+        yield Goal("W6", f"CPU for each listener told, {server}", 15, told, unit="µs", why="told")
     for server in ("ours-rust", "ours-python", "ours-node"):
         late = results.figure("W6-one/modern", server, "p99_us")
         yield Goal("W6", f"update to notification over stdio, p99, {server}", 1_000, late, unit="µs")
@@ -119,8 +150,10 @@ def _updates(results: Results) -> Iterator[Goal]:
 def _http(results: Results) -> Iterator[Goal]:
     name = "W7-64/modern"
     constant = "ours-rust, constant"
-    yield Goal("W7", "CPU, engine-answered over floor-http", 2.5, results.ratio(name, constant, "floor-http"))
-    yield Goal("W7", "CPU, rmcp over engine-answered", 4, results.ratio(name, "rmcp", constant), below=False)
+    found = results.ratio(name, constant, "floor-http")
+    yield Goal("W7", "CPU, engine-answered over floor-http", 2.5, found, why="http")
+    found = results.ratio(name, "rmcp", constant)
+    yield Goal("W7", "CPU, rmcp over engine-answered", 4, found, below=False, why="http")
     found = results.ratio(name, "python-sdk", "ours-python")
     yield Goal("W7", "CPU, python-sdk over ours-python", 20, found, below=False)
 
@@ -129,7 +162,7 @@ def _start(results: Results) -> Iterator[Goal]:
     yield Goal("W8", "import mcp_resources", 30, results.figure("W8", "ours-python", "import_ms"), unit="ms")
     for server, bound in (("ours-python", 120), ("ours-node", 100), ("ours-rust", 5)):
         found = results.figure("W8", server, "start_ms")
-        yield Goal("W8", f"start to first answer, {server}", bound, found, unit="ms")
+        yield Goal("W8", f"start to first answer, {server}", bound, found, unit="ms", why=f"start {server}")
     ours, bare = (results.row("W8", server) for server in ("ours-python", "bare-python"))
     if ours and bare:
         more = ours.more_than(bare, "rest_mib")
@@ -137,7 +170,7 @@ def _start(results: Results) -> Iterator[Goal]:
     for era in ("W9", "W9/modern"):
         for server in ("ours-rust", "ours-python", "ours-node"):
             found = results.figure(era, server, "listener_kib")
-            yield Goal(era, f"memory of an idle listener, {server}", 16, found, unit="KiB")
+            yield Goal(era, f"memory of an idle listener, {server}", 16, found, unit="KiB", why="listener")
 
 
 def _bytes(results: Results, name: str) -> Spread | None:

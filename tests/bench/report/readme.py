@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from data import Results
-from tables import better, images
+from tables import better, date, images
 from words import times
 
 BEGIN, END = "<!-- written by make bench -->", "<!-- end of what make bench writes -->"
@@ -26,9 +26,10 @@ QUOTED = (
 def section(results: Results) -> str:
     """The Markdown between the two marks."""
     machine = next((table.machine for table in results.tables), "")
+    day = date(max((table.time for table in results.tables), default=0))
     lines = [
         "CPU of the server for each read, ours and the official SDK of the same language",
-        f"([all tables](tests/bench/RESULTS.md); {machine}; median and spread of the rounds):",
+        f"([all tables](tests/bench/RESULTS.md); {machine}, {day}; median and spread of the rounds):",
         "",
         "| | ours, µs | official SDK, µs | ratio |",
         "| --- | --- | --- | --- |",

@@ -29,7 +29,7 @@ def document(results: Results) -> str:
     newest = max((table.time for table in results.tables), default=0)
     parts = [
         "# Side by side",
-        f"Written by `make bench` on {_date(newest)}; do not edit. {'; '.join(machines)}; {rounds} rounds.",
+        f"Written by `make bench` on {date(newest)}; do not edit. {'; '.join(machines)}; {rounds} rounds.",
         "Versions: " + ", ".join(results.versions) + ".",
         results.raw.get("note", ""),
         HOW,
@@ -81,7 +81,7 @@ def _table(table: Table, newest: int) -> str:
     if floor or ratios:
         lines += ["", f"The ratios are of {kind.ratio.title}."]
     if newest - table.time > 86_400:
-        lines += ["", f"Measured on {_date(table.time)}."]
+        lines += ["", f"Measured on {date(table.time)}."]
     return "\n".join(lines)
 
 
@@ -106,5 +106,5 @@ def _name(table: Table) -> str:
     return table.workload + ("/modern" if table.modern else "")
 
 
-def _date(time: int) -> str:
+def date(time: int) -> str:
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
