@@ -65,6 +65,9 @@ use terms::Session;
 #[cfg(test)]
 mod tests;
 
+/// An answer of so many bytes is handed over instead of copied.
+const BIG: usize = 64 * 1024;
+
 /// What a connection is to its transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -248,8 +251,8 @@ impl Connection {
         let length = bytes.len();
         match self.inflight.wanted(token).map(|ticket| ticket.batch) {
             Some(Some(batch)) if next.is_none() => self.batches.settle(batch, &bytes, out),
-            // A big answer is not copied; a small one does not take the place of a buffer with room for many.
-            Some(_) if out.is_empty() && bytes.capacity() > out.capacity() => std::mem::swap(out, &mut bytes),
+            // A small one does not take the place of a buffer with room for many.
+            Some(_) if out.is_empty() && bytes.len() >= BIG => std::mem::swap(out, &mut bytes),
             Some(_) => out.append(&mut bytes),
             None => {}
         }

@@ -19,7 +19,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How much of an empty output buffer is kept: enough for ordinary answers, not for the last big one.
+/// How much of an empty output buffer is kept in any case. Twice what the last output took is kept too, so that big
+/// answers that follow one another find their pages; the next small one gives them back.
 const KEPT: usize = 256 * 1024;
 
 /// See the module. `Send + Sync`; any thread may call.
@@ -280,9 +281,12 @@ impl Pipe {
                     break;
                 }
             }
+            let used = state.out.len();
             state.out.clear();
             state.sent = 0;
-            state.out.shrink_to(KEPT);
+            if used > 0 {
+                state.out.shrink_to((2 * used).max(KEPT));
+            }
             if state.broken {
                 return Flushed::Broken;
             }
@@ -339,5 +343,40 @@ impl State {
             self.out.drain(..self.sent);
             self.sent = 0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::{Edit, Source};
+    use crate::engine::{Options, ServerInfo};
+    use crate::resource::Resource;
+
+    /// A buffer that held a big answer serves the next one, and is given back after a small one.
+    #[test]
+    fn the_buffer_is_as_big_as_the_last_output() {
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        let engine = Engine::new(info, Options::default()).unwrap();
+        let constant = |uri: &str, size: usize| Edit::AddResource {
+            resource: Resource::new(uri),
+            source: Source::Text("x".repeat(size).into()),
+        };
+        let edits = vec![constant("test://big", 1 << 20), constant("test://small", 1)];
+        engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
+        let pipe = Pipe::new(&engine, Arc::default());
+        let after = |uri: &str| {
+            let message = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+            );
+            pipe.line(Line::Message(message.as_bytes()));
+            assert!(pipe.take().ends_with(b"}\n"));
+            pipe.lock().out.capacity()
+        };
+        let small = after("test://small");
+        let big = after("test://big");
+        assert!(small <= KEPT && (1 << 20..4 << 20).contains(&big), "{small} {big}");
+        assert_eq!(after("test://big"), big);
+        assert!(after("test://small") <= KEPT);
     }
 }
