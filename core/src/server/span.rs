@@ -110,40 +110,58 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Metadata, Subscriber};
 
-    /// Keeps the fields of the one span there is.
-    #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<BTreeMap<String, String>>>);
+    type Fields = BTreeMap<String, String>;
 
-    impl Visit for Kept {
+    /// Keeps the fields of every span of the process: tests beside this one make spans too.
+    #[derive(Clone, Default)]
+    struct Spans(Arc<Mutex<Vec<Fields>>>);
+
+    struct Fill<'a>(&'a mut Fields);
+
+    impl Visit for Fill<'_> {
         fn record_str(&mut self, field: &Field, value: &str) {
-            self.0.lock().unwrap().insert(field.name().into(), value.into());
+            self.0.insert(field.name().into(), value.into());
         }
 
         fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-            self.0.lock().unwrap().insert(field.name().into(), format!("{value:?}"));
+            self.0.insert(field.name().into(), format!("{value:?}"));
         }
     }
 
-    impl Subscriber for Kept {
+    impl Spans {
+        /// The span that belongs to this trace.
+        fn of_trace(&self, trace_id: &str) -> Option<Fields> {
+            let belongs = |fields: &&Fields| fields.get("trace_id").is_some_and(|id| id == trace_id);
+            self.0.lock().unwrap().iter().find(belongs).cloned()
+        }
+
+        fn change(&self, span: &Id, change: impl FnOnce(&mut Fields)) {
+            let at = usize::try_from(span.into_u64() - 1).unwrap();
+            change(&mut self.0.lock().unwrap()[at]);
+        }
+    }
+
+    impl Subscriber for Spans {
         fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-            metadata.target() == "mcp_resources"
+            metadata.target() == "mcp_resources" && metadata.is_span()
         }
 
         fn new_span(&self, span: &Attributes<'_>) -> Id {
-            span.record(&mut self.clone());
-            Id::from_u64(1)
+            let mut fields = Fields::new();
+            span.record(&mut Fill(&mut fields));
+            let mut spans = self.0.lock().unwrap();
+            spans.push(fields);
+            Id::from_u64(spans.len() as u64)
         }
 
-        fn record(&self, _span: &Id, values: &Record<'_>) {
-            values.record(&mut self.clone());
+        fn record(&self, span: &Id, values: &Record<'_>) {
+            self.change(span, |fields| values.record(&mut Fill(fields)));
         }
 
         fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
-        fn event(&self, event: &Event<'_>) {
-            event.record(&mut self.clone());
-        }
-        fn enter(&self, _span: &Id) {
-            self.0.lock().unwrap().insert("entered".into(), "yes".into());
+        fn event(&self, _event: &Event<'_>) {}
+        fn enter(&self, span: &Id) {
+            self.change(span, |fields| drop(fields.insert("entered".into(), "yes".into())));
         }
         fn exit(&self, _span: &Id) {}
     }
@@ -156,9 +174,9 @@ mod tests {
     /// R-022, S-19.
     #[test]
     fn a_span_says_what_is_asked_and_by_which_trace() {
-        let kept = Kept::default();
+        let spans = Spans::default();
         // For every thread: a reader has one of its own.
-        tracing::subscriber::set_global_default(kept.clone()).unwrap();
+        tracing::subscriber::set_global_default(spans.clone()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let server = ResourceServer::builder("test", "1").template(Template::new("a://{x}"), item);
@@ -167,7 +185,7 @@ mod tests {
             let params = json!({"uri": "a://b", "_meta": {"traceparent": traceparent, "tracestate": "bad"}});
             client.request("resources/read", params).await.unwrap_err();
         });
-        let kept = kept.0.lock().unwrap();
+        let kept = spans.of_trace("4bf92f3577b34da6a3ce929d0e0e4736").unwrap();
         for (name, value) in [
             ("otel.name", "resources/read"),
             ("otel.kind", "server"),
