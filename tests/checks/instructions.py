@@ -1,11 +1,9 @@
-"""Counts the instructions of the hot paths under callgrind, and holds them against instructions.toml.
+"""Counts the instructions of the hot paths under callgrind and compares them with instructions.toml.
 
-usage: instructions.py            fails if a piece of work costs more than its budget
-       instructions.py --write    writes what was counted as the new budget
-       instructions.py --release  counts the optimised build, for reading only
+usage: instructions.py                 fails if a piece of work costs more than its budget
+       instructions.py --write REASON  makes what was counted the budget; REASON goes into the history of each raise
 
-Instructions do not depend on what else the machine does. The budget is for the build that the tests use, so that
-nothing is compiled for it alone.
+The build has the profile of a release. Instructions do not depend on what else the machine does.
 """
 
 import json
@@ -13,7 +11,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -22,29 +22,38 @@ BUDGET = HERE / "instructions.toml"
 TOLERANCE = 0.10
 FEW, MANY = 50, 150
 
+Entry = dict[str, Any]
+
 
 def main() -> int:
-    options = sys.argv[1:]
-    if set(options) - {"--write", "--release"}:
-        print(__doc__, file=sys.stderr)
-        return 2
+    match sys.argv[1:]:
+        case []:
+            reason = None
+        case ["--write", reason] if reason.strip():
+            pass
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    pieces = history()
+    if wrong := unexplained(pieces):
+        print("\n".join(wrong), file=sys.stderr)
+        return 1
     if shutil.which("valgrind") is None:
         print("not checked: there is no valgrind here (Debian: apt-get install valgrind)")
         return 0
-    program = build("--release" in options)
+    program = build()
     names = output([program]).splitlines()
     counted = {name: per_call(program, name) for name in names}
-    if "--write" in options:
-        write(counted)
+    if reason is not None:
+        write({name: extended(pieces.get(name, []), count, reason) for name, count in counted.items()})
         return 0
-    return compare(counted, None if "--release" in options else budget())
+    return compare(counted, {name: entries[-1]["count"] for name, entries in pieces.items()})
 
 
-def build(release: bool) -> str:
-    """The measuring program, built; where it is."""
-    command = ["cargo", "build", "--quiet", "--bench", "instructions", "--message-format=json"]
-    built = output(command + ["--profile=bench"] * release)
-    made = (json.loads(line) for line in built.splitlines())
+def build() -> str:
+    """The measuring program, built as releases are; where it is."""
+    command = ["cargo", "build", "--quiet", "--bench", "instructions", "--message-format=json", "--profile=bench"]
+    made = (json.loads(line) for line in output(command).splitlines())
     programs: list[str] = [line["executable"] for line in made if line.get("target", {}).get("name") == "instructions"]
     return programs[-1]
 
@@ -67,29 +76,58 @@ def output(command: list[str]) -> str:
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True).stdout
 
 
-def budget() -> dict[str, int]:
-    instructions: dict[str, int] = tomllib.loads(BUDGET.read_text(encoding="utf-8"))["instructions"]
-    return instructions
+def history() -> dict[str, list[Entry]]:
+    """Of each piece every budget that it had, the one in force last."""
+    pieces: dict[str, list[Entry]] = tomllib.loads(BUDGET.read_text(encoding="utf-8"))
+    return pieces
 
 
-def write(counted: dict[str, int]) -> None:
-    head = "# Instructions of one call (instructions.py --write). More than a tenth above fails `make check-perf`.\n"
-    lines = [f'"{name}" = {count:_}\n' for name, count in counted.items()]
-    BUDGET.write_text(head + "[instructions]\n" + "".join(lines), encoding="utf-8")
+def unexplained(pieces: dict[str, list[Entry]]) -> list[str]:
+    """A line for each entry without a reason. A budget is raised by a further entry, never by changing one."""
+    return [
+        f'{BUDGET.name}: "{name}" has the budget {entry["count"]:,} without a reason: give it a `why`'
+        for name, entries in pieces.items()
+        for entry in entries
+        if not str(entry.get("why", "")).strip()
+    ]
 
 
-def compare(counted: dict[str, int], allowed: dict[str, int] | None) -> int:
+def extended(entries: list[Entry], count: int, reason: str) -> list[Entry]:
+    """The history with this count. A lower one replaces the last number; a higher one is an entry with its reason."""
+    if entries and count <= entries[-1]["count"]:
+        return [*entries[:-1], {**entries[-1], "count": count}]
+    return [*entries, {"count": count, "on": datetime.now(UTC).date(), "why": " ".join(reason.split())}]
+
+
+def write(pieces: dict[str, list[Entry]]) -> None:
+    head = (
+        "# Instructions of one call in the profile that ships. More than a tenth above the last entry fails\n"
+        "# `make check-perf`; `instructions.py --write REASON` writes a raise as a further entry.\n"
+    )
+    lines = [
+        f'"{name}" = [\n'
+        + "".join(
+            f"  {{ count = {entry['count']:_}, on = {entry['on']}, why = {json.dumps(entry['why'])} }},\n"
+            for entry in entries
+        )
+        + "]\n"
+        for name, entries in pieces.items()
+    ]
+    BUDGET.write_text(head + "".join(lines), encoding="utf-8")
+
+
+def compare(counted: dict[str, int], allowed: dict[str, int]) -> int:
     """Prints every piece; 1 if one is above its budget, without one, or gone."""
     failed = False
     for name, count in counted.items():
-        limit = (allowed or {}).get(name)
+        limit = allowed.get(name)
         line = f"{name:36} {count:>12,}"
         if limit is not None:
             line += f"  {count / limit - 1:+7.1%} of {limit:,}"
-        if allowed is not None and (limit is None or count > limit * (1 + TOLERANCE)):
+        if limit is None or count > limit * (1 + TOLERANCE):
             failed, line = True, line + ("  ABOVE THE BUDGET" if limit else "  HAS NO BUDGET")
         print(line)
-    for name in set(allowed or {}) - set(counted):
+    for name in set(allowed) - set(counted):
         failed = True
         print(f"{name:36} is in the budget alone")
     return int(failed)

@@ -189,3 +189,11 @@ class Instructions(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()):
             assert instructions.compare({"read": 1, "new": 1}, {"read": 1}) == 1
             assert instructions.compare({"read": 1}, {"read": 1, "gone": 1}) == 1
+
+    def test_a_raise_is_a_further_entry_with_its_reason(self) -> None:
+        before: list[instructions.Entry] = [{"count": 100, "why": "first"}]
+        assert [entry["count"] for entry in instructions.extended(before, 90, "less")] == [90]
+        raised = instructions.extended(before, 120, "a new check")
+        assert [(entry["count"], entry["why"]) for entry in raised] == [(100, "first"), (120, "a new check")]
+        assert instructions.unexplained({"read": before}) == []
+        assert len(instructions.unexplained({"read": [*before, {"count": 120, "why": " "}]})) == 1

@@ -28,6 +28,14 @@ def test_ratios_are_taken_round_by_round(tmp_path: Path) -> None:
     assert "| ours-python | 2.00 (1.00–4.00) |" in text
 
 
+def test_a_missed_goal_says_by_how_much(tmp_path: Path) -> None:
+    text = _report(tmp_path, _table({"ours-python": [1.0], "python-sdk": [298.5]}))
+    assert "≥ 300 × | 298 (298–298) | missed: less than 1 % below |" in text
+    assert "- W2 (CPU, python-sdk over ours-python) [2026-11-22]: " in text  # a reason has the day of its writing
+    text = _report(tmp_path, _table({"ours-python": [1.0], "python-sdk": [240.0]}))
+    assert "≥ 300 × | 240 (240–240) | missed: 20 % below |" in text
+
+
 def test_who_cannot_and_who_is_better_is_said(tmp_path: Path) -> None:
     text = _report(tmp_path, _table({"ours-node": [4.0, 6.0], "ts-sdk": [2.0, 2.0]}))
     assert "| rmcp | is not here |" in text

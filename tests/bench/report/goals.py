@@ -43,8 +43,9 @@ class Goal:
         if self.found is None:
             return f"| {self.workload} | {self.what} | {goal} | not measured | |"
         found = times(self.found) if self.unit == "×" else spread(self.found, 1)
-        by = self.found.median / self.bound if self.below else self.bound / self.found.median
-        verdict = "met" if self.met else f"short by {by:.2f} ×"
+        share = self.found.median / self.bound
+        missed = f"{percent(share - 1)} above" if self.below else f"{percent(1 - share)} below"
+        verdict = "met" if self.met else f"missed: {missed}"
         return f"| {self.workload} | {self.what} | {goal} | {found} | {verdict} |"
 
 
@@ -59,15 +60,21 @@ def _reasons(found: list[Goal]) -> Iterator[str]:
     """For each reason the goals that it makes short, and what it is."""
     short = [goal for goal in found if goal.met is False]
     if short:
-        yield "Why some are short, from profiles:"
+        yield "Why some goals are missed. The rest of this file is measured; these sentences and their figures were"
+        yield "written by hand from profiles, each on the day in its brackets:"
         yield ""
     for key, reason in REASONS.items():
         whose = [f"{goal.workload} ({goal.what})" for goal in short if goal.why == key]
         if whose:
-            yield f"- {'; '.join(whose)}: {reason}"
+            yield f"- {'; '.join(whose)} [{reason.written}]: {reason.text}"
     rest = [f"{goal.workload} ({goal.what})" for goal in short if goal.why not in REASONS]
     if rest:
         yield f"- {'; '.join(rest)}: not looked into."
+
+
+def percent(share: float) -> str:
+    """A share above nothing, never rounded to nothing."""
+    return f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
 
 
 def goals(results: Results) -> Iterator[Goal]:
