@@ -37,6 +37,15 @@ pub enum ReadError {
         /// The time allowed, in milliseconds.
         after: Millis,
     },
+    /// A value of the URI or of the request was refused by a check of the author's.
+    RefusedParameter {
+        /// The name of the parameter.
+        parameter: String,
+        /// The value as the peer sent it; shortened in the message.
+        value: String,
+        /// Why it was refused: one short sentence, sent to the peer.
+        reason: String,
+    },
     /// Too many requests.
     RateLimited {
         /// When to come back, in milliseconds from now.
@@ -62,7 +71,7 @@ impl ReadError {
     pub fn kind(&self) -> Option<&'static str> {
         Some(match self {
             Self::NotFound => "not_found",
-            Self::InvalidParameter { .. } => "invalid_parameter",
+            Self::InvalidParameter { .. } | Self::RefusedParameter { .. } => "invalid_parameter",
             Self::AccessDenied => "access_denied",
             Self::InvalidUri => "invalid_uri",
             Self::Failed => "read_error",
@@ -83,6 +92,9 @@ impl fmt::Display for ReadError {
             Self::InvalidParameter { parameter, expected } => {
                 write!(f, "Invalid parameter {parameter}: expected {expected}")
             }
+            Self::RefusedParameter { parameter, value, reason } => {
+                write!(f, "Invalid parameter {parameter}: {} was refused: {reason}", Shown(value))
+            }
             Self::AccessDenied => f.write_str("Access denied"),
             Self::InvalidUri => f.write_str("Invalid URI"),
             Self::Failed => f.write_str("Failed to read resource"),
@@ -97,3 +109,73 @@ impl fmt::Display for ReadError {
 }
 
 impl std::error::Error for ReadError {}
+
+/// What failed, for the message of [`ReadError::Failed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A read.
+    Read,
+    /// A completion.
+    Complete,
+    /// A list.
+    List,
+    /// A custom method.
+    Call,
+}
+
+impl Purpose {
+    /// The message that the peer sees: it names what failed, and nothing of the host.
+    pub fn message(self, error: &ReadError) -> String {
+        match (self, error) {
+            (Self::Complete, ReadError::Failed) => "Failed to complete the argument".into(),
+            (Self::List, ReadError::Failed) => "Failed to list resources".into(),
+            (Self::Call, ReadError::Failed) => "Failed to answer the request".into(),
+            _ => error.to_string(),
+        }
+    }
+}
+
+/// A value of the peer's in quotes, with controls escaped and its tail cut.
+pub(crate) struct Shown<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LONGEST: usize = 80;
+        match self.0.char_indices().nth(LONGEST) {
+            Some((end, _)) => write!(f, "{:?}…", self.0.get(..end).unwrap_or_default()),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_value_is_shown_and_shortened() {
+        let refused = |value: &str| {
+            let (parameter, reason) = ("days".into(), "must be at least 1".into());
+            ReadError::RefusedParameter { parameter, value: value.into(), reason }.to_string()
+        };
+        assert_eq!(refused("0"), r#"Invalid parameter days: "0" was refused: must be at least 1"#);
+        assert!(refused(&"é\n".repeat(10_000)).len() < 300);
+    }
+
+    /// Every purpose has a message of its own for what only the author may know.
+    #[test]
+    fn what_failed_is_named() {
+        let messages = [Purpose::Read, Purpose::Complete, Purpose::List, Purpose::Call]
+            .map(|purpose| purpose.message(&ReadError::Failed));
+        assert_eq!(
+            messages,
+            [
+                "Failed to read resource",
+                "Failed to complete the argument",
+                "Failed to list resources",
+                "Failed to answer the request"
+            ]
+        );
+        assert_eq!(Purpose::List.message(&ReadError::NotFound), "Resource not found");
+    }
+}

@@ -21,6 +21,7 @@ pub mod resource;
 pub mod seal;
 #[cfg(all(feature = "server", unix))]
 pub mod server;
+pub mod suggest;
 pub mod template;
 #[cfg(all(feature = "server", unix))]
 pub mod testing;

@@ -132,7 +132,9 @@ impl Revision {
         let modern = self.is_modern();
         match error {
             ReadError::Custom { code, .. } => *code,
-            ReadError::InvalidParameter { .. } | ReadError::InvalidUri => INVALID_PARAMS,
+            ReadError::InvalidParameter { .. }
+            | ReadError::RefusedParameter { .. }
+            | ReadError::InvalidUri => INVALID_PARAMS,
             ReadError::NotFound | ReadError::InputDeclined if modern => INVALID_PARAMS,
             ReadError::NotFound => -32002,
             ReadError::AccessDenied if modern => -31003,

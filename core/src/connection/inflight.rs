@@ -16,7 +16,7 @@ use super::record::Opening;
 use super::reply::Reply;
 use super::words::Wording;
 use crate::engine::Flight;
-use crate::error::ReadError;
+use crate::error::{ReadError, Shown};
 use crate::guard::Permit;
 use crate::jsonrpc::{Envelope, Id, OwnedId};
 use crate::now::Millis;
@@ -63,6 +63,35 @@ pub(super) struct Ticket {
     pub(super) flight: OnceLock<Arc<Flight>>,
     /// What is recorded at its end, if anything is.
     pub(super) opening: Option<Opening>,
+}
+
+/// The requests that have run out of time at one moment, for the author's log.
+#[derive(Debug, Default)]
+pub(super) struct Late {
+    first: Option<String>,
+    count: usize,
+}
+
+impl Late {
+    pub(super) fn add(&mut self, ticket: &Ticket) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| {
+            let what = ticket.uri.as_deref().map_or_else(String::new, |uri| format!(" for {}", Shown(uri)));
+            format!("a handler gave no answer{what} within {} ms", ticket.timeout)
+        });
+    }
+
+    /// What to log; `None` if nothing was late.
+    pub(super) fn message(self) -> Option<String> {
+        let others = match self.count {
+            0 | 1 => String::new(),
+            count => format!(", nor {} more at the same time", count - 1),
+        };
+        let first = self.first?;
+        Some(format!(
+            "{first}{others}; the client was told so. Its time is limits.read_timeout, or completion_timeout"
+        ))
+    }
 }
 
 impl Default for InFlight {

@@ -8,7 +8,7 @@ use super::words::Wording;
 use crate::catalog::{Catalog, Cursor, ListKind, Page, Position, ResourceEntry, Route, TemplateEntry};
 use crate::catalog::{check_resource, encode_item};
 use crate::engine::Engine;
-use crate::error::ReadError;
+use crate::error::{ReadError, Shown};
 use crate::guard::Action;
 use crate::now::Now;
 use crate::principal::Principal;
@@ -227,28 +227,63 @@ fn ask(entry: &TemplateEntry, cursor: Option<String>, limit: usize) -> Step {
     Step::Ask(ListRequest { token, handler: entry.handler, cursor, limit, caller: None })
 }
 
-/// Keeps the items that a read would take to this very template, and that the principal may see; what is not well-formed is named to the author.
+/// How many of the items that are left out are named in the log.
+const NAMED: usize = 3;
+
+/// Keeps the items that a read would take to this very template, and that the principal may see. An item that is not
+/// well-formed, or that no read would find, is left out and named in the log: one bad row must not hide all others.
 fn served_by(
     catalog: &Catalog,
     entry: &TemplateEntry,
     items: Vec<Resource>,
     (engine, principal): (&Engine, &Principal),
 ) -> (Listed, Option<String>) {
-    let mut listed = Vec::with_capacity(items.len());
-    let mut misuse = None;
-    for mut resource in items {
+    let total = items.len();
+    let mut listed = Vec::with_capacity(total);
+    let mut bad = BadItems::default();
+    for (index, mut resource) in items.into_iter().enumerate() {
         match check_resource(&mut resource, engine.limits()) {
             Ok(canonical) => {
                 let route = catalog.route(&canonical);
+                if matches!(route, Route::None { .. }) {
+                    bad.add(index, || {
+                        format!("{}: no resource or template has this URI", Shown(&resource.uri))
+                    });
+                }
                 let is_own = matches!(route, Route::Template(served, _) if served.handler == entry.handler);
                 if is_own && engine.guard().permits(principal, Action::List, &canonical) {
                     listed.push((canonical.clone(), resource));
                 }
             }
-            Err(error) => misuse = Some(error.to_string()),
+            Err(error) => bad.add(index, || error.to_string()),
         }
     }
-    (listed, misuse)
+    (listed, bad.message(entry.parsed.as_str(), total))
+}
+
+/// The items of a callback that were left out.
+#[derive(Default)]
+struct BadItems {
+    named: Vec<String>,
+    count: usize,
+}
+
+impl BadItems {
+    fn add(&mut self, index: usize, why: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.named.len() < NAMED {
+            self.named.push(format!("item {index}: {}", why()));
+        }
+    }
+
+    fn message(self, template: &str, total: usize) -> Option<String> {
+        let more = if self.count > self.named.len() { "; …" } else { "" };
+        let named = self.named.join("; ");
+        let count = self.count;
+        let text =
+            || format!("the list of {} leaves out {count} of {total} items: {named}{more}", Shown(template));
+        (count > 0).then(text)
+    }
 }
 
 fn sorted(mut listed: Listed) -> Listed {

@@ -54,7 +54,7 @@ use crate::version::Revision;
 use ask::Asks;
 use batch::Batches;
 use cached::Waiting;
-use inflight::InFlight;
+use inflight::{InFlight, Late};
 use record::Opening;
 use reply::Worded;
 use std::collections::HashSet;
@@ -308,12 +308,13 @@ impl Connection {
         now: Now,
         write: &mut dyn FnMut(RequestToken, &mut Vec<u8>),
     ) -> Outcome<'static> {
-        let mut expired = Vec::new();
+        let (mut expired, mut late) = (Vec::new(), Late::default());
         let engine = &self.engine;
         for (token, ticket) in self.inflight.expire(now.tick, |ticket| cached::time_out(engine, ticket, now))
         {
             let (mut line, mut out) = (Vec::new(), Vec::new());
             ticket.say_expired(&mut line);
+            late.add(&ticket);
             self.record_ended(&ticket, (Verdict::Timeout, line.len()), now);
             match ticket.batch {
                 Some(batch) => self.batches.settle(batch, &line, &mut out),
@@ -324,8 +325,8 @@ impl Connection {
         }
         let unanswered =
             self.asks.expire(now.tick).into_iter().map(|ask| Event::Replied { ask, answer: None });
-        Outcome::new(Status::Accepted)
-            .with(expired.into_iter().chain(unanswered).chain(self.woken()).collect::<Vec<_>>())
+        let events: Vec<_> = expired.into_iter().chain(unanswered).chain(self.woken()).collect();
+        Outcome { misuse: late.message(), ..Outcome::new(Status::Accepted).with(events) }
     }
 
     /// How many requests wait for an answer of the host's, cancelled ones included.

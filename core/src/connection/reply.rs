@@ -12,7 +12,7 @@ use super::logs;
 use super::words::{self, Wording};
 use crate::catalog::{ResourceEntry, TemplateEntry};
 use crate::engine::{Engine, Lead, Suggested};
-use crate::error::ReadError;
+use crate::error::{Purpose, ReadError};
 use crate::guard::{Action, Verdict};
 use crate::now::{Millis, Now};
 use crate::resource::{CacheHint, CacheScope};
@@ -248,7 +248,7 @@ impl Reply {
             }
             other => (other, None),
         };
-        self.wording().failure(out, &error, self.ticket.uri.as_deref());
+        self.wording().failure_of(self.task.purpose(), out, &error, self.ticket.uri.as_deref());
         Worded { misuse, verdict, ..Worded::default() }
     }
 
@@ -382,6 +382,17 @@ impl Reply {
         let result_type = result.result_type.as_deref().unwrap_or("complete");
         self.wording().result(out, result_type, &meta, |writer| writer.members(members.as_bytes()));
         Worded::default()
+    }
+}
+
+impl Task {
+    fn purpose(&self) -> Purpose {
+        match self {
+            Self::Read(_) => Purpose::Read,
+            Self::Complete(_) => Purpose::Complete,
+            Self::List(_) => Purpose::List,
+            Self::Call(_) => Purpose::Call,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Every message ends with a newline, except under [`Envelope::Bare`].
 
-use crate::error::ReadError;
+use crate::error::{Purpose, ReadError};
 use crate::jsonrpc::{Envelope, ErrorHead, ErrorId, Id, ObjectWriter, end};
 use crate::version::Revision;
 
@@ -72,7 +72,18 @@ impl Wording<'_> {
 
     /// An error of the domain, about `uri` if there is one (DEC-13, DEC-20).
     pub(super) fn failure(&self, out: &mut Vec<u8>, error: &ReadError, uri: Option<&str>) {
-        let message = error.to_string();
+        self.failure_of(Purpose::Read, out, error, uri);
+    }
+
+    /// The same, where what failed need not be a read.
+    pub(super) fn failure_of(
+        &self,
+        purpose: Purpose,
+        out: &mut Vec<u8>,
+        error: &ReadError,
+        uri: Option<&str>,
+    ) {
+        let message = purpose.message(error);
         self.error(out, (self.revision.code(error), &message), |data| write_facts(data, error, uri));
     }
 
@@ -97,7 +108,9 @@ fn write_facts(data: &mut ObjectWriter<'_>, error: &ReadError, uri: Option<&str>
         data.str("kind", kind);
     }
     match error {
-        ReadError::InvalidParameter { parameter, .. } => data.str("parameter", parameter),
+        ReadError::InvalidParameter { parameter, .. } | ReadError::RefusedParameter { parameter, .. } => {
+            data.str("parameter", parameter);
+        }
         ReadError::SizeExceeded { limit, size } => {
             data.u64("limit", *limit);
             if let Some(size) = size {

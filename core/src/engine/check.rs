@@ -19,6 +19,9 @@ pub(super) fn info(info: &ServerInfo) -> Result<(), RegistrationError> {
 }
 
 pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
+    if options.limits.page == 0 {
+        return Err(invalid("limits.page", "0", "at least 1 item on a page"));
+    }
     if options.revisions.is_empty() {
         return Err(invalid("revisions", "", "at least one revision"));
     }

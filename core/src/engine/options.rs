@@ -41,7 +41,8 @@ pub struct Options {
     pub list_changed: bool,
     /// Whether completion is offered; `None`, the default: when a template has a completer.
     pub completions: Option<bool>,
-    /// Whether handlers' log messages go to clients (deprecated in 2026-07-28, R-056). Default `false`.
+    /// Whether handlers' log messages go to clients (deprecated in 2026-07-28, R-056). Nothing is sent that
+    /// a client did not ask for. Default `true`.
     pub logging: bool,
     /// Whether results carry `serverInfo` in `_meta`. Default `true`.
     pub server_info_in_results: bool,
@@ -83,7 +84,7 @@ impl Default for Options {
             subscribe: true,
             list_changed: true,
             completions: None,
-            logging: false,
+            logging: true,
             server_info_in_results: true,
             explicit_denials: false,
             guard: Policy::default(),

@@ -221,7 +221,7 @@ impl From<&ReadError> for Verdict {
     fn from(error: &ReadError) -> Self {
         match error {
             ReadError::NotFound => Self::NotFound,
-            ReadError::InvalidParameter { .. } => Self::InvalidParameter,
+            ReadError::InvalidParameter { .. } | ReadError::RefusedParameter { .. } => Self::InvalidParameter,
             ReadError::AccessDenied => Self::Denied,
             ReadError::InvalidUri => Self::InvalidUri,
             ReadError::Failed => Self::ReadError,

@@ -310,13 +310,7 @@ impl Builder {
     pub fn build(mut self) -> Result<ResourceServer, RegistrationError> {
         self.options.process_key = random_key();
         let engine = Engine::new(self.info, self.options)?;
-        let audit = self.audit.map(|sink| AuditLog::start(engine.clone(), sink)).transpose();
-        let audit = audit.map_err(|error| RegistrationError::InvalidField {
-            of: "the server".into(),
-            field: "audit".into(),
-            value: error.to_string(),
-            expected: "a thread for it".into(),
-        })?;
+        let audit = self.audit.map(|sink| AuditLog::new(engine.clone(), sink));
         let shared =
             Shared::new(engine, Handlers::new(self.calls), self.diagnose, (self.watch, self.redact, audit));
         shared.apply(self.changes)?;

@@ -81,44 +81,56 @@ impl AuditSink for AuditFile {
     }
 }
 
-/// The thread between an engine and a sink. It ends, after all that was recorded, when this is dropped.
-pub struct AuditLog {
-    bell: Arc<Bell>,
-    thread: Option<JoinHandle<()>>,
-}
+/// The thread between an engine and a sink. It starts with the first record, so a process may fork before it serves,
+/// and ends, after all that was recorded, when this is dropped.
+///
+/// In a process that was forked after that, there is no such thread: nothing is recorded, flushed or waited for.
+pub struct AuditLog(Arc<Bell>);
 
 impl AuditLog {
-    /// Begins to take what `engine` records; it must have been made with
+    /// Takes what `engine` records from now on; it must have been made with
     /// [`Options::audit`](crate::engine::Options::audit).
-    ///
-    /// # Errors
-    /// The system has no thread for it.
-    pub fn start(engine: Arc<Engine>, sink: impl AuditSink) -> io::Result<Self> {
+    pub fn new(engine: Arc<Engine>, sink: impl AuditSink) -> Self {
         let bell = Arc::new(Bell::default());
-        let worker = Worker { engine, sink, bell: bell.clone(), missed: 0 };
-        let thread = std::thread::Builder::new().name("mcp-audit".into()).spawn(move || worker.run())?;
-        Ok(Self { bell, thread: Some(thread) })
+        let worker = Worker { engine: engine.clone(), sink, bell: bell.clone(), missed: 0 };
+        *lock(&bell.work) = Some(Box::new(move || worker.run()));
+        engine.watch_records(&Waker::from(bell.clone()));
+        Self(bell)
     }
 
     /// Waits until the sink has taken all that is recorded now; a second at most.
     pub fn flush(&self) {
-        let mut state = self.bell.lock();
+        let bell = &self.0;
+        if bell.lock().rung && !bell.is_running() {
+            bell.start();
+        }
+        if !bell.is_running() {
+            return;
+        }
+        let mut state = bell.lock();
         state.asked += 1;
         let asked = state.asked;
-        self.bell.change.notify_all();
+        bell.change.notify_all();
         let waits = |state: &mut State| state.done < asked && !state.gone;
-        drop(self.bell.change.wait_timeout_while(state, PATIENCE, waits));
+        drop(bell.change.wait_timeout_while(state, PATIENCE, waits));
     }
 }
 
 impl Drop for AuditLog {
     fn drop(&mut self) {
+        let bell = &self.0;
         self.flush();
-        self.bell.lock().closed = true;
-        self.bell.change.notify_all();
-        // One that is inside a sink that hangs is left there.
-        if let Some(thread) = self.thread.take().filter(|thread| thread.is_finished() || self.bell.is_idle())
-        {
+        bell.lock().closed = true;
+        bell.change.notify_all();
+        // Work that never began holds the bell, and the engine.
+        let unused = lock(&bell.work).take();
+        drop(unused);
+        let Some((thread, process)) = lock(&bell.thread).take() else { return };
+        if process != std::process::id() {
+            // It is the parent's: there is nothing to join, or even to let go of.
+            std::mem::forget(thread);
+        } else if thread.is_finished() || bell.is_idle() {
+            // One that is inside a sink that hangs is left there.
             let _ = thread.join();
         }
     }
@@ -135,6 +147,10 @@ impl fmt::Debug for AuditLog {
 struct Bell {
     state: Mutex<State>,
     change: Condvar,
+    /// What the thread will do, until there is one.
+    work: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    /// The thread, and the process that it belongs to.
+    thread: Mutex<Option<(JoinHandle<()>, u32)>>,
 }
 
 #[derive(Default)]
@@ -151,18 +167,45 @@ struct State {
 
 impl Bell {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn is_idle(&self) -> bool {
         self.lock().idle
     }
+
+    fn is_running(&self) -> bool {
+        lock(&self.thread).as_ref().is_some_and(|(_, process)| *process == std::process::id())
+    }
+
+    /// Starts the thread, once. Where the system has none, the next record and the next flush try again.
+    fn start(self: &Arc<Self>) {
+        let mut thread = lock(&self.thread);
+        if thread.is_some() {
+            return;
+        }
+        let bell = self.clone();
+        // The thread takes the work itself: it stays where it is if there is no thread.
+        let body = move || {
+            let work = lock(&bell.work).take();
+            if let Some(work) = work {
+                work();
+            }
+        };
+        let started = std::thread::Builder::new().name("mcp-audit".into()).spawn(body);
+        *thread = started.ok().map(|thread| (thread, std::process::id()));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
         self.lock().rung = true;
         self.change.notify_all();
+        self.start();
     }
 }
 
@@ -266,7 +309,7 @@ mod tests {
         let engine = engine();
         let mut connection = engine.connect(Peer::Stdio);
         for round in 1..=2 {
-            let log = AuditLog::start(engine.clone(), AuditFile::open(&path).unwrap()).unwrap();
+            let log = AuditLog::new(engine.clone(), AuditFile::open(&path).unwrap());
             read(&mut connection, round);
             log.flush();
             let text = std::fs::read_to_string(&path).unwrap();
@@ -294,7 +337,7 @@ mod tests {
             let _ = goes.recv();
             let _ = tell.send(entry.clone());
         };
-        let log = AuditLog::start(engine.clone(), sink).unwrap();
+        let log = AuditLog::new(engine.clone(), sink);
         read(&mut connection, 1);
         begins.recv().unwrap();
         for id in 2..=31 {
@@ -306,6 +349,32 @@ mod tests {
         assert_eq!(entries.len(), 12);
         assert!(matches!(entries.last(), Some(AuditEntry::Dropped { dropped: 20, .. })), "{entries:?}");
         assert!(engine.metrics_text().unwrap().contains("\nmcp_resources_audit_dropped_total 20\n"));
+    }
+
+    /// A process may fork after a server was made and before it serves: no thread exists until there is a record.
+    #[test]
+    fn the_thread_starts_with_the_first_record() {
+        let engine = engine();
+        let mut connection = engine.connect(Peer::Stdio);
+        let holders = Arc::strong_count(&engine);
+        let (tell, told) = channel();
+        let log = AuditLog::new(engine.clone(), move |entry: &AuditEntry| tell.send(entry.clone()).unwrap());
+        log.flush();
+        assert!(!log.0.is_running());
+        read(&mut connection, 1);
+        assert!(log.0.is_running());
+        log.flush();
+        assert_eq!(told.try_iter().count(), 1);
+        drop(log);
+        assert_eq!(Arc::strong_count(&engine), holders);
+    }
+
+    /// A log that never recorded anything frees its engine too.
+    #[test]
+    fn a_log_without_a_record_keeps_nothing() {
+        let engine = engine();
+        drop(AuditLog::new(engine.clone(), |_: &AuditEntry| ()));
+        assert_eq!(Arc::strong_count(&engine), 1);
     }
 
     /// What could not be written is told once it can be.
@@ -325,7 +394,7 @@ mod tests {
         let (tell, told) = channel();
         let engine = engine();
         let mut connection = engine.connect(Peer::Stdio);
-        let log = AuditLog::start(engine.clone(), Broken(0, tell)).unwrap();
+        let log = AuditLog::new(engine.clone(), Broken(0, tell));
         for id in 1..=3 {
             read(&mut connection, id);
             log.flush();

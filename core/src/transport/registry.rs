@@ -83,7 +83,7 @@ impl<H> Registry<H> {
         let (info, options) = self.draft().clone();
         let made = Engine::new(info, options)?;
         let engine = self.engine.get_or_init(|| made).clone();
-        self.begin_audit(&engine)?;
+        self.begin_audit(&engine);
         Ok(engine)
     }
 
@@ -122,20 +122,13 @@ impl<H> Registry<H> {
         drop(audit);
     }
 
-    fn begin_audit(&self, engine: &Arc<Engine>) -> Result<(), RegistrationError> {
+    fn begin_audit(&self, engine: &Arc<Engine>) {
         if let Some(watcher) = self.watcher.get() {
             engine.watch_records(watcher);
         }
-        let Some(sink) = lock(&self.sink).take() else { return Ok(()) };
-        let started =
-            AuditLog::start(engine.clone(), sink).map_err(|error| RegistrationError::InvalidField {
-                of: "the server".into(),
-                field: "audit".into(),
-                value: error.to_string(),
-                expected: "a thread for it".into(),
-            })?;
-        *lock(&self.audit) = Some(started);
-        Ok(())
+        if let Some(sink) = lock(&self.sink).take() {
+            *lock(&self.audit) = Some(AuditLog::new(engine.clone(), sink));
+        }
     }
 
     /// The engine, if it was needed already.
@@ -189,6 +182,31 @@ impl<H> Registry<H> {
         let unused = if published.is_ok() { removed } else { added };
         unused.into_iter().for_each(|number| self.release(number));
         published
+    }
+
+    /// Shows each registered handler to `visit`, once; nothing while another thread edits them.
+    pub fn visit(&self, mut visit: impl FnMut(&H)) {
+        if let Ok(handlers) = self.handlers.try_read() {
+            handlers.values().for_each(|(handler, _)| visit(handler));
+        }
+    }
+
+    /// What a refused registration collides with: the handler of the resource or template that is registered already.
+    pub fn collides_with(&self, error: &RegistrationError) -> Option<Arc<H>> {
+        let engine = self.made()?;
+        let catalog = engine.catalog();
+        let number = match error {
+            RegistrationError::DuplicateResource { uri } => {
+                let normal = uri::normalize(uri, engine.limits().uri).ok()?;
+                match catalog.resource(&normal)?.source {
+                    Source::Handler(number) => number,
+                    _ => return None,
+                }
+            }
+            RegistrationError::TemplateConflict { with, .. } => catalog.template_by_text(with)?.handler,
+            _ => return None,
+        };
+        self.get(number)
     }
 
     /// The functions behind a number, unless they were removed in the meantime.
