@@ -109,8 +109,13 @@ impl Find {
 
     /// `None` if there is nothing to replace.
     fn replaced(&self, name: &str, text: &str) -> Option<String> {
+        self.replaced_within(name, text, &mut 0)
+    }
+
+    /// The same; adds the bytes that were looked at behind the matches of the pattern.
+    fn replaced_within(&self, name: &str, text: &str, steps: &mut usize) -> Option<String> {
         let (mut out, mut copied, mut from) = (String::new(), 0, 0);
-        while let Some((start, end)) = self.next(text, from) {
+        while let Some((start, end)) = self.next(text, from, steps) {
             out.push_str(&text[copied..start]);
             out.push_str("[redacted:");
             out.push_str(name);
@@ -124,7 +129,7 @@ impl Find {
     }
 
     /// Where the next secret stands, which is never empty.
-    fn next(&self, text: &str, from: usize) -> Option<(usize, usize)> {
+    fn next(&self, text: &str, from: usize, steps: &mut usize) -> Option<(usize, usize)> {
         match self {
             Self::Whole(regex) => regex.find_at(text, from).map(|found| (found.start(), found.end())),
             Self::Group(regex) => {
@@ -136,31 +141,37 @@ impl Find {
                 let mut from = from;
                 loop {
                     let start = regex.find_at(text, from)?.end();
-                    if let Some(found) = assigned(text, start) {
+                    if let Some(found) = assigned(text, start, steps) {
                         return Some(found);
                     }
                     from = start;
                 }
             }
-            Self::Pem => pem(text, from),
+            Self::Pem => pem(text, from, steps),
         }
     }
 }
 
 /// The value that begins at `start`, if it may be a secret: quoted, or one word.
-fn assigned(text: &str, start: usize) -> Option<(usize, usize)> {
+fn assigned(text: &str, start: usize, steps: &mut usize) -> Option<(usize, usize)> {
     const QUOTED: usize = 6;
     const WORD: usize = 8;
     let rest = &text[start..];
     for quote in ["\\\"", "\"", "'", "`"] {
-        if let Some(value) = rest.strip_prefix(quote) {
+        if let Some(value) = rest.strip_prefix(quote).filter(|value| !is_placeholder(value)) {
             let (at, end) = (start + quote.len(), closed(value, quote));
-            return (end >= QUOTED && !is_placeholder(value)).then_some((at, at + end));
+            *steps += end;
+            return (end >= QUOTED).then_some((at, at + end));
         }
+    }
+    // Asked before the value is looked at: it would be looked at again from the next match on, which may lie in it.
+    if is_placeholder(rest) {
+        return None;
     }
     let ends = |c: char| c.is_whitespace() || "\"'`,;&)}]<>\\".contains(c);
     let end = rest.find(ends).unwrap_or(rest.len());
-    (end >= WORD && !is_placeholder(rest)).then_some((start, start + end))
+    *steps += end;
+    (end >= WORD).then_some((start, start + end))
 }
 
 /// Where the quote closes, or the line ends.
@@ -188,15 +199,23 @@ const BEGIN: &str = "-----BEGIN ";
 const LONGEST_NAME: usize = 64;
 
 /// The next private key, with the lines around it. Without its end it is what could belong to one.
-fn pem(text: &str, from: usize) -> Option<(usize, usize)> {
+fn pem(text: &str, from: usize, steps: &mut usize) -> Option<(usize, usize)> {
     let mut from = from;
     loop {
-        let start = from + text.get(from..)?.find(BEGIN)?;
+        let rest = text.get(from..)?;
+        let found = rest.find(BEGIN);
+        *steps += found.unwrap_or(rest.len());
+        let start = from + found?;
         let name_at = start + BEGIN.len();
         let window: &str = within(text, name_at, LONGEST_NAME);
         let name = window.find(DASHES).map(|end| &window[..end]);
+        *steps += window.len();
         match name.filter(|name| name.contains("PRIVATE KEY")) {
-            Some(name) => return Some((start, pem_end(text, name_at + name.len() + DASHES.len()))),
+            Some(name) => {
+                let end = pem_end(text, name_at + name.len() + DASHES.len());
+                *steps += end - start;
+                return Some((start, end));
+            }
             None => from = name_at,
         }
     }
@@ -241,6 +260,8 @@ impl fmt::Debug for Redactor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use regex_automata::Input;
+    use regex_automata::hybrid::dfa::DFA;
 
     fn redacted(name: &str, text: &str) -> String {
         Redactor::new(&[name]).unwrap().redact(Cow::Borrowed(text)).into_owned()
@@ -301,23 +322,82 @@ mod tests {
         }
     }
 
-    /// Twice as long takes about twice as long, also where nothing that begins ever ends: counted in what is copied and
-    /// looked at, this cannot be seen, so a text is used with which a quadratic search would not come back.
+    /// The bytes that the search for `pattern` looks at, from each match to the next, as an automaton that reads one byte a
+    /// step.
+    fn steps_of(pattern: &DFA, text: &str) -> usize {
+        let (mut cache, mut from, mut steps) = (pattern.create_cache(), 0, 0);
+        loop {
+            let input = Input::new(text).range(from..);
+            let mut state = pattern.start_state_forward(&mut cache, &input).unwrap();
+            let mut end = None;
+            for (at, byte) in (from..).zip(text.as_bytes()[from..].iter().copied()) {
+                state = pattern.next_state(&mut cache, state, byte).unwrap();
+                steps += 1;
+                if state.is_dead() {
+                    break;
+                }
+                // An automaton knows of a match one byte later.
+                end = if state.is_match() { Some(at) } else { end };
+            }
+            if !state.is_dead() && pattern.next_eoi_state(&mut cache, state).unwrap().is_match() {
+                end = Some(text.len());
+            }
+            match end {
+                Some(end) => from = end.max(from + 1),
+                None => return steps,
+            }
+        }
+    }
+
+    /// S-19: every detector looks at each byte a bounded number of times, also where nothing that begins ever ends. Counted,
+    /// in the patterns as in what is looked at behind their matches.
     #[test]
     fn texts_that_only_begin_secrets_are_linear() {
-        for unit in [
+        const UNITS: [&str; 26] = [
             "-----BEGIN PRIVATE KEY-----",
+            "-----BEGIN PRIVATE KEY-----a-",
             "-----BEGIN ",
             "-",
+            "AKIA",
+            "secret_key: ",
+            "secret_key:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "eyJaaaaaaaa",
             "eyJaaaaaaaa.",
+            "eyJaaaaaaaa.eyJaaaaaaaa-",
+            "ghp_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "xoxb-aaaaaaaaaa",
+            "hooks.slack.com/services/",
             "token:\"",
             "token='x\\",
+            "token=${",
+            "token=\"${",
+            "token=$(",
+            "token={{",
+            "token=[redacted:",
+            "token='",
             "://a:b",
+            "://:",
+            "://a:b@",
             "secret ",
-            "bearer ",
-        ] {
-            let text = unit.repeat((2 << 20) / unit.len());
-            assert!(all().redact(Cow::Borrowed(&text)).len() <= 8 * text.len());
+            "bearer aaaaaaaaaaaaaaaa",
+        ];
+        // More than the longest search without a match, that for a password in a URL.
+        const MOST: usize = 600;
+        for (name, form, pattern) in DETECTORS {
+            let dfa =
+                DFA::builder().configure(DFA::config().cache_capacity(32 << 20)).build(pattern).unwrap();
+            for unit in UNITS {
+                let text = unit.repeat((64 << 10) / unit.len());
+                let (mut steps, find) = (0, Find::new(form, pattern).unwrap());
+                find.replaced_within(name, &text, &mut steps);
+                assert!(steps <= 8 * text.len(), "{name} behind matches of {unit:?}: {steps} steps");
+                if !pattern.is_empty() {
+                    let steps = steps_of(&dfa, &text);
+                    assert!(steps <= MOST * text.len(), "{name} {unit:?}: {steps} steps");
+                    let twice = steps_of(&dfa, &text.repeat(2));
+                    assert!(twice <= 2 * steps + 2 * MOST * MOST, "{name} {unit:?}: {steps}, {twice} steps");
+                }
+            }
         }
     }
 }
