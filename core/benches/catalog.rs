@@ -44,6 +44,25 @@ fn edits(criterion: &mut Criterion) {
     }
 }
 
+/// Templates that are registered one by one, as decorators do, and the first URI after that.
+fn templates(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("catalog/templates one by one");
+    group.sample_size(10);
+    for size in [1_000, 10_000] {
+        group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
+            bencher.iter(|| {
+                let mut catalog = Catalog::new(&Limits::default());
+                for number in 0..size {
+                    let template = Template::new(format!("svc{number}://{{tenant}}/users/{{id}}"));
+                    let added = catalog.apply(vec![Edit::AddTemplate { template, handler: 1 }]);
+                    catalog = added.map_or_else(|error| unreachable!("{error}"), |(catalog, _)| catalog);
+                }
+                matches!(black_box(catalog.route("svc77://acme/users/1")), Route::Template(..))
+            });
+        });
+    }
+}
+
 fn pages(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("catalog/page");
     for size in SIZES {
@@ -93,5 +112,5 @@ fn routes(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, edits, pages, cursors, routes);
+criterion_group!(benches, edits, templates, pages, cursors, routes);
 criterion_main!(benches);

@@ -96,6 +96,11 @@ impl SealKey {
         Self::hashed("label", label.as_bytes())
     }
 
+    /// A secret for another use, from which the key cannot be told.
+    pub(crate) fn derive(&self, label: &str) -> [u8; 32] {
+        Sha256::new().chain_update(self.bytes).chain_update(label).finalize().into()
+    }
+
     fn hashed(kind: &str, source: &[u8]) -> Self {
         let hash = Sha256::new().chain_update("mcp-resources seal ").chain_update(kind).chain_update([0]);
         Self { bytes: hash.chain_update(source).finalize().into() }
@@ -134,10 +139,10 @@ struct Cipher {
 
 impl Cipher {
     fn new(key: &SealKey) -> Self {
-        let part = |label: &str| Sha256::new().chain_update(key.bytes).chain_update(label).finalize();
+        let part = |label: &str| key.derive(label);
         let mut block = [0; 64];
         block[..32].copy_from_slice(&part("nonce"));
-        Self { aead: Aes256GcmSiv::new(&part("encrypt")), nonces: Hmac::new(&block.into()) }
+        Self { aead: Aes256GcmSiv::new(&part("encrypt").into()), nonces: Hmac::new(&block.into()) }
     }
 
     fn seal(&self, context: &[u8], plain: &[u8]) -> Option<Vec<u8>> {

@@ -5,7 +5,7 @@
 use crate::catalog::Catalog;
 use crate::catalog::check::{CheckedTemplate, check_resource, check_template};
 use crate::catalog::items::{HandlerId, ResourceEntry, Source, TemplateEntry};
-use crate::catalog::routes::{Templates, conflict, position, warning};
+use crate::catalog::routes::{Templates, position, warning};
 use crate::resource::{RegistrationError, Resource, Template};
 use crate::uri;
 use std::sync::Arc;
@@ -53,13 +53,15 @@ pub struct Applied {
 }
 
 impl Catalog {
-    /// Applies all `edits` in order, or none. O(log N) for each resource; the index of templates is rebuilt once if
-    /// any was added or removed.
+    /// Applies all `edits` in order, or none. O(log N) for each resource. If a template was added or removed, their index
+    /// is rebuilt once, when the next URI is looked up. Whether templates shadow each other is looked for while there are
+    /// few (128), or when the edits change one in 16 of them.
     ///
     /// # Errors
     /// [`RegistrationError`] for the first edit that is refused.
     pub fn apply(&self, edits: Vec<Edit>) -> Result<(Self, Applied), RegistrationError> {
-        let mut draft = Draft { catalog: self.clone(), templates: None, applied: Applied::default() };
+        let mut draft =
+            Draft { catalog: self.clone(), templates: None, edited: 0, applied: Applied::default() };
         edits.into_iter().try_for_each(|edit| draft.apply(edit))?;
         draft.finish(&self.templates)
     }
@@ -70,6 +72,8 @@ struct Draft {
     catalog: Catalog,
     /// The next templates, by their text, once one was added or removed.
     templates: Option<Vec<Arc<TemplateEntry>>>,
+    /// How many templates were added or removed.
+    edited: usize,
     applied: Applied,
 }
 
@@ -132,6 +136,7 @@ impl Draft {
         }
         templates.insert(at, Arc::new(TemplateEntry::new(template, parsed, checks, handler)));
         self.applied.warnings.extend(warnings);
+        self.edited += 1;
         self.applied.templates_changed = true;
         Ok(())
     }
@@ -140,6 +145,7 @@ impl Draft {
         let templates = self.templates();
         if let Ok(at) = position(templates, text) {
             templates.remove(at);
+            self.edited += 1;
             self.applied.templates_changed = true;
         }
     }
@@ -159,7 +165,7 @@ impl Draft {
 
     fn finish(mut self, before: &Templates) -> Result<(Catalog, Applied), RegistrationError> {
         if let Some(entries) = self.templates.filter(|_| self.applied.templates_changed) {
-            let next = Templates::build(entries).map_err(|error| conflict(error, before))?;
+            let next = before.next(entries, self.edited)?;
             for warning in next.news(before) {
                 if !self.applied.warnings.contains(&warning) {
                     self.applied.warnings.push(warning);

@@ -17,7 +17,7 @@ pub use edit::{Applied, Edit};
 pub use encode::{encode_item, write_icons};
 pub use items::{Completer, HandlerId, ResourceEntry, Source, TemplateEntry};
 pub use list::{ListedPage, Page};
-pub use routes::Route;
+pub use routes::{HashKey, Route};
 
 use crate::limits::Limits;
 use imbl::OrdMap;
@@ -41,9 +41,14 @@ pub struct Catalog {
 impl Catalog {
     /// An empty catalogue with the bounds `uri`, `nesting`, `resources` and `templates` of `limits`.
     pub fn new(limits: &Limits) -> Self {
+        Self::keyed(limits, HashKey::default())
+    }
+
+    /// The same for URIs that somebody else may choose: `key` is a secret of the host's.
+    pub fn keyed(limits: &Limits, key: HashKey) -> Self {
         Self {
             limits: Arc::new(limits.clone()),
-            by_uri: ByUri::default(),
+            by_uri: ByUri::with_hasher(key),
             in_order: OrdMap::new(),
             parents: 0,
             scoped: 0,

@@ -4,17 +4,38 @@
 
 use crate::catalog::items::{ResourceEntry, TemplateEntry};
 use crate::resource::RegistrationError;
-use crate::template::{Lint, Lookup, Params, Rejection, TemplateConflict, TemplateIndex, UriTemplate};
-use imbl::GenericHashMap;
+use crate::template::{Lint, Lookup, Params, Rejection, TemplateIndex, UriTemplate};
 use imbl::shared_ptr::DefaultSharedPtr;
+use imbl::{GenericHashMap, OrdMap};
 use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, DefaultHasher};
-use std::sync::Arc;
+use std::hash::{BuildHasher, DefaultHasher, Hasher};
+use std::sync::{Arc, OnceLock};
 
-/// Resources by canonical URI. The hash has no random key: the same calls give the same bytes, and its depth is
-/// bounded whatever the keys.
-pub(super) type ByUri =
-    GenericHashMap<Arc<str>, Arc<ResourceEntry>, BuildHasherDefault<DefaultHasher>, DefaultSharedPtr>;
+/// Resources by canonical URI. The URIs may come from file names, from rows or from another server, so the hash has a key
+/// that only the host knows; nothing that is sent depends on it.
+pub(super) type ByUri = GenericHashMap<Arc<str>, Arc<ResourceEntry>, HashKey, DefaultSharedPtr>;
+
+/// The key of a catalogue's hash. The default is known to everybody: with it, URIs that were chosen to collide make
+/// lookups slow.
+#[derive(Clone, Debug, Default)]
+pub struct HashKey(DefaultHasher);
+
+impl HashKey {
+    /// A hash that depends on `secret`.
+    pub fn new(secret: &[u8]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(secret);
+        Self(hasher)
+    }
+}
+
+impl BuildHasher for HashKey {
+    type Hasher = DefaultHasher;
+
+    fn build_hasher(&self) -> DefaultHasher {
+        self.0.clone()
+    }
+}
 
 /// What answers a URI.
 #[derive(Debug)]
@@ -54,7 +75,11 @@ impl Route<'_, '_> {
 #[derive(Debug, Default)]
 pub(super) struct Templates {
     pub(super) entries: Vec<Arc<TemplateEntry>>,
-    index: Option<TemplateIndex>,
+    /// By [`UriTemplate::shape`]: two of one shape conflict.
+    shapes: OrdMap<Arc<[u8]>, Arc<TemplateEntry>>,
+    /// Made when the first URI is looked up: templates that are added one by one share one index.
+    index: OnceLock<Option<TemplateIndex>>,
+    /// Of all, or nothing if they were not looked for.
     lints: Vec<Lint>,
     pub(super) has_completers: bool,
     pub(super) has_list_sources: bool,
@@ -63,22 +88,63 @@ pub(super) struct Templates {
 }
 
 impl Templates {
-    /// Builds the index over `entries`, which are sorted by their text.
+    /// How many templates are linted against each other at each edit. Of more, only the edits of at least one in
+    /// [`Templates::PART`] are: looking at all of them for each one that is added would be quadratic.
+    const LINTED: usize = 128;
+    const PART: usize = 16;
+
+    /// The next templates: `entries`, which are sorted by their text, after `edits` changes of these.
     ///
     /// # Errors
-    /// [`TemplateConflict`].
-    pub(super) fn build(entries: Vec<Arc<TemplateEntry>>) -> Result<Self, TemplateConflict> {
-        let parsed: Vec<UriTemplate> = entries.iter().map(|entry| entry.parsed.clone()).collect();
-        let index = TemplateIndex::build(&parsed)?;
-        Ok(Self {
-            lints: index.lints(),
-            index: Some(index),
+    /// [`RegistrationError::TemplateConflict`] names the new one first.
+    pub(super) fn next(
+        &self,
+        entries: Vec<Arc<TemplateEntry>>,
+        edits: usize,
+    ) -> Result<Self, RegistrationError> {
+        let next = Self {
+            shapes: self.next_shapes(&entries)?,
+            index: OnceLock::new(),
+            lints: Vec::new(),
             has_completers: entries.iter().any(|entry| entry.has_completers()),
             has_list_sources: entries.iter().any(|entry| entry.template.list.is_some()),
             has_children: entries.iter().any(|entry| entry.template.children),
             has_scopes: entries.iter().any(|entry| !entry.template.details.scopes.is_empty()),
             entries,
-        })
+        };
+        let is_linted = next.entries.len() <= Self::LINTED || next.entries.len() / Self::PART <= edits;
+        let lints = next.index().filter(|_| is_linted).map(TemplateIndex::lints);
+        Ok(Self { lints: lints.unwrap_or_default(), ..next })
+    }
+
+    /// The shapes of `entries`, made from those of before: both are in the order of their text.
+    fn next_shapes(
+        &self,
+        entries: &[Arc<TemplateEntry>],
+    ) -> Result<OrdMap<Arc<[u8]>, Arc<TemplateEntry>>, RegistrationError> {
+        let mut shapes = self.shapes.clone();
+        let (gone, new) = changes(&self.entries, entries);
+        for entry in gone {
+            shapes.remove(entry.parsed.shape());
+        }
+        for entry in new {
+            if let Some(with) = shapes.insert(entry.parsed.shape().into(), entry.clone()) {
+                let template = entry.template.uri_template.clone();
+                let with = with.template.uri_template.clone();
+                return Err(RegistrationError::TemplateConflict { template, with });
+            }
+        }
+        Ok(shapes)
+    }
+
+    /// Finds templates by URI; nothing if there is none.
+    fn index(&self) -> Option<&TemplateIndex> {
+        let build = || {
+            let parsed: Vec<UriTemplate> = self.entries.iter().map(|entry| entry.parsed.clone()).collect();
+            // No two have one shape, so none conflict.
+            TemplateIndex::build(&parsed).ok().filter(|index| !index.is_empty())
+        };
+        self.index.get_or_init(build).as_ref()
     }
 
     pub(super) fn by_text(&self, text: &str) -> Option<&Arc<TemplateEntry>> {
@@ -95,7 +161,7 @@ impl Templates {
     }
 
     pub(super) fn route<'u>(&self, normal: &'u str) -> Route<'_, 'u> {
-        let Some(index) = &self.index else { return Route::None { exhausted: false } };
+        let Some(index) = self.index() else { return Route::None { exhausted: false } };
         match index.lookup(normal) {
             Lookup::Match { index, params } => Route::Template(&self.entries[index], params),
             Lookup::Rejected { index, variable, why } => {
@@ -128,10 +194,24 @@ pub(super) fn position(entries: &[Arc<TemplateEntry>], text: &str) -> Result<usi
     entries.binary_search_by(|entry| entry.template.uri_template.as_str().cmp(text))
 }
 
-/// Names the template that is new first: the index knows positions only.
-pub(super) fn conflict(error: TemplateConflict, before: &Templates) -> RegistrationError {
-    let TemplateConflict { template, with, .. } = error;
-    let (template, with) =
-        if before.by_text(&template).is_some() { (with, template) } else { (template, with) };
-    RegistrationError::TemplateConflict { template, with }
+/// The entries that are gone, and those that are new; `before` and `after` are in the order of their text.
+fn changes<'e>(
+    before: &'e [Arc<TemplateEntry>],
+    after: &'e [Arc<TemplateEntry>],
+) -> (Vec<&'e Arc<TemplateEntry>>, Vec<&'e Arc<TemplateEntry>>) {
+    let (mut gone, mut new) = (Vec::new(), Vec::new());
+    let (mut old, mut now) = (before.iter().peekable(), after.iter().peekable());
+    while let (Some(one), Some(other)) = (old.peek(), now.peek()) {
+        if Arc::ptr_eq(one, other) {
+            old.next();
+            now.next();
+        } else if one.template.uri_template <= other.template.uri_template {
+            gone.extend(old.next());
+        } else {
+            new.extend(now.next());
+        }
+    }
+    gone.extend(old);
+    new.extend(now);
+    (gone, new)
 }

@@ -17,7 +17,7 @@ pub(crate) use sight::Suggested;
 
 pub(crate) use cache::{Flight, Landed, Landing, Lead};
 
-use crate::catalog::{Catalog, Cursor, CursorScope, Edit, HandlerId, ListKind, Source};
+use crate::catalog::{Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, Source};
 use crate::connection::{Connection, Listed, Peer};
 use crate::guard::{Amounts, Guard};
 use crate::hub::{ConnectionId, Counts, Hub, ListKinds};
@@ -76,7 +76,7 @@ impl Engine {
         let (guard, amounts) = check::guard(&options)?;
         let limits = &options.limits;
         Ok(Arc::new(Self {
-            catalog: ArcSwap::from_pointee(Catalog::new(limits)),
+            catalog: ArcSwap::from_pointee(Catalog::keyed(limits, hash_key(&options))),
             edits: Mutex::new(()),
             hub: Hub::new(limits),
             guard,
@@ -425,6 +425,12 @@ fn redact_constant(edit: &mut Edit, redactor: &crate::guard::Redactor) {
     {
         *text = redacted.into();
     }
+}
+
+/// The process key is random: a configured one is the same in many processes, but no less a secret.
+fn hash_key(options: &Options) -> HashKey {
+    let secret = options.process_key.as_ref().or(options.keys.first());
+    secret.map_or_else(HashKey::default, |key| HashKey::new(&key.derive("hash")))
 }
 
 fn state_seal(options: &Options) -> Option<Seal> {

@@ -68,6 +68,7 @@ pub struct Options {
     /// Keys for cursors and request states, shared by all processes of a deployment. The first seals, all open.
     pub keys: Vec<SealKey>,
     /// The key for request states, and for the cursors of a guarded server, when `keys` is empty: random, from the host.
+    /// The hash of the catalogue is keyed with it too.
     /// Without either a read cannot ask for input, and whoever has the name of a guarded server can open its cursors.
     pub process_key: Option<SealKey>,
     /// Foreign methods that the author answers.

@@ -14,7 +14,6 @@ use super::subject::Subject;
 use super::trie::{Builder, Trie, index};
 use super::value::Params;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 /// What became of one URI.
@@ -72,9 +71,8 @@ pub(super) struct Indexed {
     positions: Box<[u32]>,
     /// By position, the rank.
     ranks: Box<[u32]>,
-    /// The positions of templates without variables, by normal form. Its keys are the author's, not a peer's, so the
-    /// hash needs no secret.
-    exact: HashMap<Box<str>, u32, BuildHasherDefault<DefaultHasher>>,
+    /// The positions of templates without variables, in the order of their normal forms.
+    exact: Box<[(Box<str>, u32)]>,
     pub trie: Trie,
     /// The longest prefix modifier of any template.
     pub longest_prefix: u16,
@@ -87,6 +85,12 @@ impl Indexed {
 
     pub(super) fn own_template(&self, rank: u32) -> &UriTemplate {
         &self.templates[rank as usize]
+    }
+
+    /// The position of the template without variables that is `normal`.
+    fn exact(&self, normal: &str) -> Option<u32> {
+        let at = self.exact.binary_search_by(|(own, _)| (**own).cmp(normal)).ok()?;
+        self.exact.get(at).map(|(_, position)| *position)
     }
 
     /// The rank of the template at `position`.
@@ -112,12 +116,12 @@ impl TemplateIndex {
             let (one, other) = (&templates[one].0, &templates[other].0);
             one.order.compare(&one.text, &other.order, &other.text)
         });
-        let mut exact = HashMap::default();
+        let mut exact = Vec::new();
         let mut builder = Builder::new();
         for (rank, &position) in ranked.iter().enumerate() {
             let template = &templates[position].0;
             if let Some(uri) = template.exact() {
-                exact.insert(uri.into(), index(position));
+                exact.push((uri.into(), index(position)));
                 if !matches!(template.query, Query::Pairs(_)) {
                     continue;
                 }
@@ -128,6 +132,7 @@ impl TemplateIndex {
             let template = &*templates[ranked[rank as usize]].0;
             if matches!(template.tail, Remainder::Program(_)) { &template.needle[..] } else { &[] }
         };
+        exact.sort_unstable();
         let trie = builder.build(|entries| Gate::new(entries, needle));
         let mut ranks = vec![0; ranked.len()];
         ranked.iter().zip(0..).for_each(|(&position, rank)| ranks[position] = rank);
@@ -135,7 +140,7 @@ impl TemplateIndex {
             templates: ranked.iter().map(|&position| templates[position].clone()).collect(),
             positions: ranked.iter().copied().map(index).collect(),
             ranks: ranks.into(),
-            exact,
+            exact: exact.into(),
             trie,
             longest_prefix: templates
                 .iter()
@@ -171,7 +176,7 @@ impl TemplateIndex {
 
     fn find<'u>(&self, normal: &'u str, meter: &mut Meter) -> Lookup<'u> {
         let indexed = &*self.0;
-        if let Some(&position) = indexed.exact.get(normal) {
+        if let Some(position) = indexed.exact(normal) {
             let index = position as usize;
             let template = indexed.template(indexed.rank(index));
             return Lookup::Match { index, params: Params::new(template.variables.clone()) };

@@ -103,6 +103,11 @@ impl UriTemplate {
         &self.0.text
     }
 
+    /// The same for templates that cannot be told apart by a URI.
+    pub(crate) fn shape(&self) -> &[u8] {
+        &self.0.order.shape
+    }
+
     /// Tells this template and its clones from others that are alive.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize

@@ -66,6 +66,42 @@ fn conflicts_name_the_new_template_first() {
     assert!(catalog([matching("x:t/{a}")]).apply(replace).is_ok());
 }
 
+///
+#[test]
+fn templates_that_are_added_one_by_one_are_routed_and_refused_like_a_batch() {
+    let text = |number: usize| format!("x{number}://{{a}}/{{b}}");
+    let one_by_one =
+        (0..300).fold(empty(), |catalog, number| catalog.apply(vec![matching(&text(number))]).unwrap().0);
+    for number in [0, 128, 299] {
+        let uri = format!("x{number}://1/2");
+        let Route::Template(entry, _) = one_by_one.route(&uri) else { panic!("{uri} has no template") };
+        assert_eq!(entry.template.uri_template, text(number));
+    }
+    let refused = one_by_one.apply(vec![matching("x7://{c}/{d}")]).unwrap_err();
+    let (template, with) = ("x7://{c}/{d}".to_owned(), text(7));
+    assert_eq!(refused, RegistrationError::TemplateConflict { template, with });
+    let without = Edit::RemoveTemplate { uri_template: text(7) };
+    let (other, _) = one_by_one.apply(vec![without, matching("x7://{c}/{d}")]).unwrap();
+    assert!(matches!(other.route("x7://1/2"), Route::Template(..)));
+}
+
+/// of few templates each edit tells which ones are shadowed; of many, a batch of edits does.
+#[test]
+fn shadows_are_looked_for_in_proportion_to_what_is_edited() {
+    let shadowed = ["y://h/{a,b}", "y://h/{c}"];
+    let warned = |catalog: &Catalog, texts: &[String]| {
+        let edits = texts.iter().map(|text| matching(text)).collect();
+        let (_, applied) = catalog.apply(edits).unwrap();
+        applied.warnings.iter().any(|warning| warning.contains("more specific"))
+    };
+    let many: Vec<_> = (0..300).map(|number| format!("x{number}://{{a}}")).collect();
+    let catalog = catalog(many.iter().map(|text| matching(text)));
+    let shadowed = shadowed.map(str::to_owned);
+    assert!(warned(&empty(), &shadowed));
+    assert!(!warned(&catalog, &shadowed));
+    assert!(warned(&empty(), &[&many[..], &shadowed[..]].concat()));
+}
+
 /// R-071, and the lints of templates: told once, when the cause is registered.
 #[test]
 fn warnings_are_told_once() {
