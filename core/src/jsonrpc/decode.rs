@@ -15,7 +15,8 @@ use super::scan::{Name, Scan, Scanner, Span};
 /// What [`decode`] accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeLimits {
-    /// How many objects and arrays may stand inside each other, the message's own object included. Default 64.
+    /// How many objects and arrays may stand inside each other in one member of `params` or of `params._meta`; what is
+    /// around the member does not count. Default 128.
     pub nesting: usize,
     /// How many messages one batch may hold. Default 1,024.
     pub batch: usize,
@@ -25,7 +26,14 @@ pub struct DecodeLimits {
 
 impl Default for DecodeLimits {
     fn default() -> Self {
-        Self { nesting: 64, batch: 1024, members: 1024 }
+        Self { nesting: 128, batch: 1024, members: 1024 }
+    }
+}
+
+impl DecodeLimits {
+    /// The deepest nesting in a message: a member stands in the message and in `params`.
+    fn deepest(&self) -> usize {
+        self.nesting.saturating_add(2)
     }
 }
 
@@ -157,7 +165,7 @@ pub fn decode<'m>(bytes: &'m [u8], limits: &DecodeLimits) -> Decoded<'m> {
     if root.read(&mut scanner, 1).is_err() || scanner.end().is_err() {
         return Decoded::Malformed(Malformed::Parse);
     }
-    match root.into_message(scanner.deepest() > limits.nesting) {
+    match root.into_message(scanner.deepest() > limits.deepest()) {
         Ok(message) => Decoded::Message(message),
         Err(malformed) => Decoded::Malformed(malformed),
     }
@@ -169,10 +177,11 @@ fn batch<'m>(scanner: &mut Scanner<'m>, limits: &DecodeLimits) -> Scan<Decoded<'
     while more {
         scanner.forget_depth();
         let mut root = Root::new(scanner.text(), limits.members);
-        root.read(scanner, 2)?;
+        // The array around it does not count.
+        root.read(scanner, 1)?;
         // One too many is enough to know; the rest is only checked.
         if list.len() <= limits.batch {
-            list.push(root.into_message(scanner.deepest() > limits.nesting));
+            list.push(root.into_message(scanner.deepest() > limits.deepest()));
         }
         more = scanner.more(b']')?;
     }
@@ -272,7 +281,8 @@ impl<'m> Root<'m> {
             let is_meta = members.len() <= self.most && name.is(self.text, b"_meta");
             let value = if is_meta && scanner.peek() == Some(b'{') {
                 let meta = self.meta.insert(Members::new(self.text));
-                let value = meta.read(scanner, depth + 2, self.most)?;
+                // Counted as `params` is: a member may be nested as deep in either.
+                let value = meta.read(scanner, depth + 1, self.most)?;
                 self.broken |= !meta.are_distinct(self.most);
                 value
             } else {

@@ -189,7 +189,7 @@ fn an_array_is_a_batch() {
         (r#"[[{"jsonrpc":"2.0","id":1,"method":"a"}]]"#, "[invalid]"),
         ("[1,]", "parse"),
     ]);
-    let limits = DecodeLimits { nesting: 3, batch: 2, ..DecodeLimits::default() };
+    let limits = DecodeLimits { nesting: 0, batch: 2, ..DecodeLimits::default() };
     assert_eq!(shown(&decode(b"[1,1]", &limits)), "[invalid, invalid]");
     assert_eq!(shown(&decode(b"[1,1,1,1]", &limits)), "invalid");
     // The nesting of one message is not the fault of the next.
@@ -204,13 +204,19 @@ fn nesting_is_bounded_and_the_id_still_known() {
         let value = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"x":{value}}}{tail}}}"#)
     };
+    let deep_meta = |levels: usize| {
+        let value = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":1,"_meta":{{"y":{value}}}}}}}"#)
+    };
     check(&[
-        (&deep(62, r#","id":1"#), "request 1 m 1"),
-        (&deep(63, r#","id":1"#), "invalid 1"),
-        (&deep(63, ""), "unanswerable"),
+        (&deep(128, r#","id":1"#), "request 1 m 1"),
+        (&deep(129, r#","id":1"#), "invalid 1"),
+        (&deep(129, ""), "unanswerable"),
         (&deep(200_000, r#","id":1"#), "invalid 1"),
         (&deep(200_000, r#","id":1,"#), "parse"),
         (&"[".repeat(200_000), "parse"),
+        (&deep_meta(128), "request 1 m 2/1"),
+        (&deep_meta(129), "invalid 1"),
     ]);
     // What is open is remembered beyond one word of bits: each level must be closed by its own kind.
     for levels in [31, 32, 33, 64, 65, 100] {
