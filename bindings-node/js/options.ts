@@ -39,10 +39,16 @@ export interface ServerInfo {
 export interface Limits {
   /** Longest line on stdio. Default 4 MiB. */
   readonly message?: number;
-  /** Deepest nesting of arrays and objects in a message. Default 64. */
+  /** Deepest nesting of arrays and objects in one member of `params`, or of `_meta` in it. Default 128. */
   readonly nesting?: number;
+  /** Longest request id, and longest progress token, as written. Default 1 KiB. */
+  readonly id?: number;
+  /** Longest `clientInfo`, as JSON text; a session keeps it. Default 32 KiB. */
+  readonly clientInfo?: number;
   /** Most elements of a batch. Default 256. */
   readonly batch?: number;
+  /** Answers of all batches of one connection that are not complete. Default 64 MiB. */
+  readonly batchBytes?: number;
   /** Longest URI. Default 64 KiB. */
   readonly uri?: number;
   /** Most resources that may be registered. Default 1,000,000. */
@@ -83,6 +89,8 @@ export interface Limits {
   readonly readTimeout?: number;
   /** The same for a completion. Default 5,000. */
   readonly completionTimeout?: number;
+  /** The JSON text of a completion's `context.arguments`. Default 64 KiB. */
+  readonly arguments?: number;
   /** Values of one completion. Default 100. */
   readonly completionValues?: number;
   /** Least time between two updates of one URI. Default 50. */

@@ -11,10 +11,17 @@ use crate::now::Millis;
 pub struct Limits {
     /// Longest line on stdio and largest HTTP body. Default 4 MiB.
     pub message: usize,
-    /// Deepest nesting of arrays and objects in a message. Default 64.
+    /// Deepest nesting of arrays and objects in one member of `params`, or of `_meta` in it. Default 128.
     pub nesting: usize,
+    /// Longest request id, and longest progress token, as written. Default 1 KiB.
+    pub id: usize,
+    /// Longest `clientInfo`, as JSON text; a session keeps it. Default 32 KiB.
+    pub client_info: usize,
     /// Most elements of a JSON-RPC batch. Default 256.
     pub batch: usize,
+    /// Answers of one batch together, and of all batches of a connection that are not complete. A request whose answer
+    /// has no room gets an error instead. Default 64 MiB.
+    pub batch_bytes: usize,
     /// Longest URI. Default 64 KiB.
     pub uri: usize,
     /// Resources in the catalogue. Default 1,000,000.
@@ -30,7 +37,7 @@ pub struct Limits {
     pub list_scan: usize,
     /// Items that a `.list` callback without paging may return. Default 100,000.
     pub list_source: usize,
-    /// How long the answer of a `.list` callback without paging is kept. Default 60,000 ms.
+    /// How long the answer of a `.list` callback without paging is kept; 0 calls it again for each page. Default 60,000 ms.
     pub list_ttl: Millis,
     /// Kept answers of `.list` callbacks, over all principals. Default 256.
     pub list_cache: usize,
@@ -56,6 +63,8 @@ pub struct Limits {
     pub read_timeout: Millis,
     /// The same for `completion/complete`. Default 5,000 ms.
     pub completion_timeout: Millis,
+    /// The JSON text of a completion's `context.arguments`. Default 64 KiB.
+    pub arguments: usize,
     /// Values of one completion (R-108: at most 100). Default 100.
     pub completion_values: usize,
     /// After a URI's update was told, the next one is told this much later at the earliest. Default 50 ms.
@@ -113,8 +122,11 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             message: 4 << 20,
-            nesting: 64,
+            nesting: 128,
+            id: 1 << 10,
+            client_info: 32 << 10,
             batch: 256,
+            batch_bytes: 64 << 20,
             uri: 64 << 10,
             resources: 1_000_000,
             templates: 10_000,
@@ -135,6 +147,7 @@ impl Default for Limits {
             output: 1 << 20,
             read_timeout: 30_000,
             completion_timeout: 5_000,
+            arguments: 64 << 10,
             completion_values: 100,
             coalesce: 50,
             progress_interval: 50,

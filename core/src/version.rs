@@ -185,6 +185,12 @@ pub const READ: &str = "resources/read";
 /// The method that is partly ours: its references may be to what an author serves through the extension door.
 pub const COMPLETE: &str = "completion/complete";
 
+/// Whether the results of a custom method may be cached, as those of the protocol's own lists: `tools/list`,
+/// `prompts/list` and their like.
+pub fn is_list(method: &str) -> bool {
+    method.ends_with("/list")
+}
+
 impl Method {
     /// The method with this name.
     pub fn parse(name: &str) -> Option<Self> {

@@ -18,9 +18,15 @@ class Limits(TypedDict, total=False):
     message: int
     """Longest line on stdio. Default 4 MiB."""
     nesting: int
-    """Deepest nesting of arrays and objects in a message. Default 64."""
+    """Deepest nesting of arrays and objects in one member of `params`, or of `_meta` in it. Default 128."""
+    id: int
+    """Longest request id, and longest progress token, as written. Default 1 KiB."""
+    client_info: int
+    """Longest `clientInfo`, as JSON text; a session keeps it. Default 32 KiB."""
     batch: int
     """Most elements of a batch. Default 256."""
+    batch_bytes: int
+    """Answers of all batches of one connection that are not complete. Default 64 MiB."""
     uri: int
     """Longest URI. Default 64 KiB."""
     resources: int
@@ -61,6 +67,8 @@ class Limits(TypedDict, total=False):
     """When a read that is unanswered fails. Default 30,000."""
     completion_timeout: int
     """The same for a completion. Default 5,000."""
+    arguments: int
+    """The JSON text of a completion's `context.arguments`. Default 64 KiB."""
     completion_values: int
     """Values of one completion. Default 100."""
     coalesce: int

@@ -6,7 +6,7 @@ use super::request::Request;
 use super::{Connection, Outcome, Refusal};
 use crate::engine::{Engine, Suggested};
 use crate::error::ReadError;
-use crate::guard::{Action, Decision, Verdict};
+use crate::guard::{Action, Decision, Effort, Verdict};
 use crate::principal::Principal;
 use std::sync::Arc;
 
@@ -84,7 +84,8 @@ fn told(refusal: &Decision<'_>) -> ReadError {
 pub(super) fn filter(completion: &mut Completion<'_>, suggested: &Suggested, engine: &Engine) {
     let guard = engine.guard();
     let view = guard.view(&suggested.principal);
-    completion.values.retain(|value| suggested.leads_on(guard, &view, value));
+    let mut effort = Effort::of_completion();
+    completion.values.retain(|value| suggested.leads_on(guard, (&view, &mut effort), value));
     completion.total = None;
     completion.has_more = None;
 }

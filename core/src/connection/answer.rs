@@ -166,7 +166,9 @@ pub enum InputAsk<'a> {
 /// The result of a foreign method.
 #[derive(Debug, Default)]
 pub struct RawResult<'a> {
-    /// A JSON object with the result's own members, without `resultType` and `_meta`. Sent as it is.
+    /// A JSON object with the result's own members, without `resultType` and `_meta`. Sent as it is, without the white
+    /// space between its tokens. A list method (`tools/list`) of a modern request gets the members `ttlMs` and
+    /// `cacheScope` of [`Options::list_cache`](crate::engine::Options::list_cache) where it has none of its own.
     pub members: Cow<'a, str>,
     /// `resultType` for 2026-07-28; `None` is `complete`.
     pub result_type: Option<Cow<'a, str>>,

@@ -84,12 +84,12 @@ impl Connection {
             let (Some(reply), Some(landing)) = (self.inflight.take(token), flight.landing()) else {
                 continue;
             };
-            let (batch, mut line) = (reply.ticket.batch, Vec::new());
+            let (ticket, mut line) = (reply.ticket.clone(), Vec::new());
             let worded = reply.landed(landing, &mut line);
             self.record_token(token, (worded.verdict, line.len()), landing.now);
-            if let Some(batch) = batch {
-                let answer = std::mem::take(&mut line);
-                self.batches.settle(batch, &answer, &mut line);
+            if ticket.batch.is_some() {
+                let (answer, most) = (std::mem::take(&mut line), self.engine.limits().batch_bytes);
+                self.batches.answer(&ticket, &answer, most, &mut line);
             }
             self.inflight.settle(token);
             write(token, &mut line);

@@ -21,6 +21,11 @@ impl Connection {
         };
         let (handler, named) = (extension.handler, extension.name_param.as_deref());
         let name = named.and_then(|named| request.optional_text(named).ok().flatten()).unwrap_or_default();
+        let most = self.engine.limits().uri;
+        if name.len() > most {
+            let why = format!("Invalid params: {} is longer than {most} bytes", named.unwrap_or_default());
+            return self.refuse(request, (INVALID_PARAMS, &why), out);
+        }
         if let Some(refused) = self.refuse_rate(request, RateClass::Call, None, out) {
             return refused;
         }
@@ -28,7 +33,12 @@ impl Connection {
             Ok(retry) => retry,
             Err(message) => return self.refuse(request, (INVALID_PARAMS, &message), out),
         };
-        let task = CallTask { method: method.clone().into(), name: name.into(), asker: request.asker() };
+        let task = CallTask {
+            method: method.clone().into(),
+            name: name.into(),
+            asker: request.asker(),
+            retried: retry.retried,
+        };
         let (params, timeout) = (request.object(), self.engine.limits().read_timeout);
         self.wait(request, (Task::Call(Box::new(task)), timeout, None), out, |token, caller| {
             let Retry { inputs, state, .. } = retry;

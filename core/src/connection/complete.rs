@@ -29,7 +29,7 @@ impl Connection {
         }
         let asked = match Asked::parse(request, self.engine.limits()) {
             Ok(asked) => asked,
-            Err(message) => return self.refuse(request, (INVALID_PARAMS, message), out),
+            Err(message) => return self.refuse(request, (INVALID_PARAMS, &message), out),
         };
         if let Some(refused) = self.refuse_rate(request, RateClass::Completion, None, out) {
             return refused;
@@ -39,17 +39,19 @@ impl Connection {
         let Some(entry) = found.filter(|entry| self.engine.sees_template(request.principal, entry)) else {
             return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown ref"), out);
         };
+        let Some(completer) = entry.completer(&asked.variable) else {
+            return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown argument"), out);
+        };
         let suggested = asked.suggested(self, entry, request.principal);
-        match entry.completer(&asked.variable) {
-            None => return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown argument"), out),
-            Some(Completer::Handler) => {}
-            Some(Completer::Values(values)) => {
+        match completer {
+            Completer::Handler => {}
+            Completer::Values(values) => {
                 return self.suggest(request, values, (&asked.value, suggested.as_deref()), out);
             }
-            Some(Completer::Words(words)) => {
+            Completer::Words(words) => {
                 return self.suggest(request, words, (&asked.value, suggested.as_deref()), out);
             }
-            Some(Completer::Nothing) => {
+            Completer::Nothing => {
                 return self.suggest(request, &[""; 0], (&asked.value, None), out);
             }
         }
@@ -103,7 +105,7 @@ struct Asked<'m> {
 }
 
 impl<'m> Asked<'m> {
-    fn parse(request: &Request<'_, 'm>, limits: &Limits) -> Result<Self, &'static str> {
+    fn parse(request: &Request<'_, 'm>, limits: &Limits) -> Result<Self, Cow<'static, str>> {
         let reference =
             request.params.get("ref").and_then(Json::object).ok_or("Invalid params: ref is missing")?;
         let argument = request.params.get("argument").and_then(Json::object);
@@ -111,16 +113,16 @@ impl<'m> Asked<'m> {
         let text = |members: &Members<'m>, name| members.get(name).and_then(Json::as_str);
         let reference = match text(&reference, "type").as_deref() {
             Some(OURS) => text(&reference, "uri").ok_or("Invalid params: ref.uri must be a string")?,
-            Some("ref/prompt") => return Err("Invalid params: unknown prompt"),
-            _ => return Err("Invalid params: unknown ref type"),
+            Some("ref/prompt") => return Err("Invalid params: unknown prompt".into()),
+            _ => return Err("Invalid params: unknown ref type".into()),
         };
         let variable = text(&argument, "name").ok_or("Invalid params: argument.name must be a string")?;
         let value = text(&argument, "value").ok_or("Invalid params: argument.value must be a string")?;
         if value.len() > limits.uri || value.chars().any(char::is_control) {
-            return Err("Invalid params: argument.value has characters that no URI has");
+            return Err("Invalid params: argument.value has characters that no URI has".into());
         }
-        let arguments =
-            if request.terms.revision.has_completion_context() { context(request)? } else { Vec::new() };
+        let has_context = request.terms.revision.has_completion_context();
+        let arguments = if has_context { context(request, limits.arguments)? } else { Vec::new() };
         Ok(Self { reference, variable, value, arguments })
     }
 
@@ -166,13 +168,17 @@ impl Asked<'_> {
     }
 }
 
-/// The values chosen so far.
-fn context<'m>(request: &Request<'_, 'm>) -> Result<Arguments<'m>, &'static str> {
+/// The values chosen so far, of at most `most` bytes as they were written.
+fn context<'m>(request: &Request<'_, 'm>, most: usize) -> Result<Arguments<'m>, Cow<'static, str>> {
     const WRONG: &str = "Invalid params: context.arguments must be an object of strings";
     let Some(context) = request.params.get("context") else { return Ok(Vec::new()) };
     let Some(arguments) = context.object().ok_or(WRONG)?.get("arguments") else { return Ok(Vec::new()) };
+    if arguments.raw().len() > most {
+        return Err(format!("Invalid params: context.arguments is longer than {most} bytes").into());
+    }
     let members = arguments.object().ok_or(WRONG)?;
-    members.iter().map(|(name, value)| Some((name, value.as_str()?))).collect::<Option<_>>().ok_or(WRONG)
+    let values = members.iter().map(|(name, value)| Some((name, value.as_str()?)));
+    values.collect::<Option<_>>().ok_or(WRONG.into())
 }
 
 /// The result: at most 100 values, and how many there are.

@@ -5,11 +5,13 @@ use super::gather::Gather;
 use super::words::{self, Wording};
 use crate::error::ReadError;
 use crate::guard::Redactor;
-use crate::jsonrpc::ObjectWriter;
+use crate::jsonrpc::{Json, ObjectWriter};
 use crate::resource::CacheHint;
 
 pub(super) const TEXT: &str = "text/plain";
 pub(super) const BYTES: &str = "application/octet-stream";
+const TTL: &str = "ttlMs";
+const SCOPE: &str = "cacheScope";
 
 /// Refuses what is empty or larger than a reply may be.
 pub(super) fn check(result: &ReadResult<'_>, most: usize) -> Result<(), ReadError> {
@@ -74,8 +76,24 @@ pub(super) fn write_gathered(
 /// The caching hint, for the revision that has it.
 pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &Wording<'_>, cache: CacheHint) {
     if wording.revision.is_modern() {
-        writer.u64("ttlMs", cache.ttl_ms);
-        writer.str("cacheScope", cache.scope.as_str());
+        writer.u64(TTL, cache.ttl_ms);
+        writer.str(SCOPE, cache.scope.as_str());
+    }
+}
+
+/// The members of the hint that `members`, the text of a result, does not have.
+pub(super) fn missing_hint(
+    writer: &mut ObjectWriter<'_>,
+    wording: &Wording<'_>,
+    (members, cache): (&str, CacheHint),
+) {
+    let own = Json::parse(members.as_bytes(), usize::MAX).and_then(Json::object);
+    let Some(own) = own.filter(|_| wording.revision.is_modern()) else { return };
+    if own.get(TTL).is_none() {
+        writer.u64(TTL, cache.ttl_ms);
+    }
+    if own.get(SCOPE).is_none() {
+        writer.str(SCOPE, cache.scope.as_str());
     }
 }
 

@@ -274,6 +274,11 @@ impl Ticket {
         self.wording("").error(out, (version::REQUEST_CANCELLED, "Request cancelled"), |_| ());
     }
 
+    /// Says that the batch it stands in has answers of more than `most` bytes.
+    pub(super) fn say_too_much(&self, most: usize, out: &mut Vec<u8>) {
+        self.wording("").too_much(most, out);
+    }
+
     pub(super) fn say_expired(&self, out: &mut Vec<u8>) {
         self.wording("").failure(out, &ReadError::Timeout { after: self.timeout }, self.uri.as_deref());
     }

@@ -23,6 +23,11 @@ pub(super) fn answer<'m>(
             "Invalid params: protocolVersion, capabilities and clientInfo with name and version are required";
         return connection.reject(raw, (INVALID_PARAMS, why), Refusal::Envelope, out);
     };
+    let most = connection.engine.limits().client_info;
+    if hello.client_info.raw().len() > most {
+        let why = format!("Invalid params: clientInfo is longer than {most} bytes");
+        return connection.reject(raw, (INVALID_PARAMS, &why), Refusal::Envelope, out);
+    }
     let Some(revision) = negotiate(connection, &hello.version) else {
         return connection.unsupported(raw, &hello.version, out);
     };

@@ -8,6 +8,7 @@ use super::logs::is_secret_name;
 use super::schema;
 use super::terms::Capabilities;
 use super::words::Wording;
+use crate::base64;
 use crate::engine::Engine;
 use crate::jsonrpc::{self, Json, ObjectWriter};
 use crate::meta;
@@ -65,8 +66,14 @@ struct State {
     until: Millis,
     /// What was asked, by key.
     asked: BTreeMap<String, Question>,
-    /// The author's own.
-    own: Option<Vec<u8>>,
+    /// The author's own, in base64.
+    own: Option<String>,
+}
+
+impl State {
+    fn own(&self) -> Option<Vec<u8>> {
+        base64::decode(self.own.as_deref()?)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -108,7 +115,11 @@ impl<'r> Ask<'r, '_> {
         if !missing.is_empty() {
             return Ok(Asked::Missing(missing));
         }
-        let own = self.request.state.as_deref().map(<[u8]>::to_vec);
+        let own = self.request.state.as_deref().map(|state| {
+            let mut text = Vec::new();
+            base64::encode_into(state, &mut text);
+            String::from_utf8(text).unwrap_or_default()
+        });
         let state = State { until: now.unix + engine.limits().state_ttl, asked, own };
         Ok(Asked::Ready { requests, state: self.seal_state(&state, engine)? })
     }
@@ -147,7 +158,7 @@ pub(super) fn open<'m>(
         Some(text) => Some(open_state(engine, about, text, now)?),
     };
     let Some(responses) = responses else {
-        return Ok(Retry { inputs: None, state: state.and_then(|state| state.own), retried: true });
+        return Ok(Retry { inputs: None, state: state.and_then(|state| state.own()), retried: true });
     };
     let members = responses.object().ok_or("Invalid params: inputResponses must be an object")?;
     let Some(state) = state else {
@@ -163,7 +174,7 @@ pub(super) fn open<'m>(
             question.check(response).map_err(|why| format!("Invalid inputResponses: {key}: {why}"))?;
         }
     }
-    Ok(Retry { inputs: Some(responses), state: state.own, retried: true })
+    Ok(Retry { inputs: Some(responses), state: state.own(), retried: true })
 }
 
 fn open_state(engine: &Engine, about: About<'_>, text: Json<'_>, now: Now) -> Result<State, String> {

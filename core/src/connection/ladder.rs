@@ -8,6 +8,7 @@ use super::terms::{self, Claim, Terms};
 use super::words::{self, Wording};
 use super::{Arrival, Connection, Event, Events, Outcome, Peer, Refusal, Status};
 use crate::catalog::ListKind;
+use crate::guard::Verdict;
 use crate::jsonrpc::{
     Decoded, Envelope, ErrorHead, ErrorId, Id, Json, Malformed, Message, ObjectWriter, Params, decode, end,
 };
@@ -65,7 +66,7 @@ impl Connection {
             }
             Message::Notification { method, params } => {
                 match self.refuse_unasked(Unasked::Notification, step, out) {
-                    None => self.notification(method, &params, step.now, out),
+                    None => self.notification(method, &params, step.now),
                     Some(refused) => refused,
                 }
             }
@@ -103,24 +104,25 @@ impl Connection {
         if messages.is_empty() {
             return self.unreadable(None, (INVALID_REQUEST, "Invalid Request: empty batch"), out);
         }
-        let id = self.batches.name();
+        let id = self.batches.begin();
         let step = Step { batch: Some(id), ..step };
-        let (mut events, mut lines, mut waiting, mut wakes) = (Events::new(), Vec::new(), 0, false);
+        let (mut events, mut lines, mut wakes) = (Events::new(), Vec::new(), false);
         for message in messages {
             let outcome = match message {
                 Ok(message) => self.one(message, step, &mut lines),
                 Err(malformed) => self.malformed(malformed, &mut lines),
             };
             events.extend(outcome.events);
-            waiting += usize::from(outcome.status == Status::Pending);
+            if outcome.status == Status::Pending {
+                self.batches.wait(id);
+            }
             wakes |= outcome.wakes;
         }
-        let status = match (waiting, lines.is_empty()) {
-            (0, true) => Status::Accepted,
-            (0, false) => Status::Answered,
-            _ => Status::Pending,
+        let status = match (self.batches.read(id, &lines, out), lines.is_empty()) {
+            (true, _) => Status::Pending,
+            (false, true) => Status::Accepted,
+            (false, false) => Status::Answered,
         };
-        self.batches.open(id, (lines, waiting), out);
         Outcome { events, wakes, ..Outcome::new(status) }
     }
 
@@ -146,6 +148,32 @@ impl Connection {
     }
 
     pub(super) fn request<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        if step.batch.is_some() {
+            return self.batched(raw, step, out);
+        }
+        self.identified(raw, step, out)
+    }
+
+    /// A request whose answer shares an array with others: all of them together have a limit.
+    fn batched<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let (before, most) = (out.len(), self.engine.limits().batch_bytes);
+        if !self.batches.is_full() {
+            let outcome = self.identified(raw, step, out);
+            if outcome.status == Status::Pending || self.batches.has_room(out.len(), most) {
+                return outcome;
+            }
+            out.truncate(before);
+        }
+        self.wording_of(raw).too_much(most, out);
+        Outcome { verdict: Verdict::SizeExceeded, ..Outcome::answered() }
+    }
+
+    fn identified<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let most = self.engine.limits().id;
+        if raw.id.raw().len() > most {
+            let why = format!("Invalid Request: the id is longer than {most} bytes");
+            return self.reject(raw, (INVALID_REQUEST, &why), Refusal::Malformed, out);
+        }
         if self.is_in_flight(raw.id) {
             let why = "Invalid Request: a request with this id is in flight";
             return self.reject(raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
@@ -180,7 +208,7 @@ impl Connection {
         step: Step<'m>,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
-        let (version, terms) = match terms::modern(claim) {
+        let (version, terms) = match terms::modern(claim, self.engine.limits()) {
             Ok(read) => read,
             Err(error) => return self.reject(raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
         };
@@ -209,7 +237,7 @@ impl Connection {
             }
             return self.missing_claim(raw, out);
         };
-        let terms = match session.terms(&raw.params, claim) {
+        let terms = match session.terms(&raw.params, claim, self.engine.limits()) {
             Ok(terms) => terms,
             Err(error) => return self.reject(raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
         };

@@ -95,16 +95,21 @@ impl ListWalk {
         };
         let (listed, misuse) = served_by(&catalog, entry, page.items, (engine, &self.principal));
         let text = entry.parsed.as_str();
-        if !entry.template.list.is_some_and(|list| list.pages) {
-            engine.keep_list(entry.handler, &self.principal, Arc::new(sorted(listed)), now);
-            return Ok((self.advance(engine, now), misuse));
-        }
-        for (_, resource) in &listed {
-            self.push(resource);
-        }
-        if let Some(next) = page.next {
-            self.rest.position = Position::Source { template: text.to_owned(), cursor: Some(next) };
-            return Ok((self.done(engine, true), misuse));
+        if entry.template.list.is_some_and(|list| list.pages) {
+            for (_, resource) in &listed {
+                self.push(resource);
+            }
+            if let Some(next) = page.next {
+                self.rest.position = Position::Source { template: text.to_owned(), cursor: Some(next) };
+                return Ok((self.done(engine, true), misuse));
+            }
+        } else {
+            // Used as it is, and not looked up again: it may be kept for no time at all, or dropped by now.
+            let listed = Arc::new(sorted(listed));
+            engine.keep_list(entry.handler, &self.principal, listed.clone(), now);
+            if self.take_kept(&listed, engine.limits().page.saturating_sub(self.count)) {
+                return Ok((self.done(engine, true), misuse));
+            }
         }
         let more = self.enter(self.next_source(&catalog, engine, Some(text)));
         Ok((if more { self.advance(engine, now) } else { self.done(engine, false) }, misuse))

@@ -203,7 +203,19 @@ impl Connection {
         if self.peer == Peer::Session {
             self.know(arrival.principal);
         }
-        ladder::climb(self, arrival, now, out)
+        let outcome = ladder::climb(self, arrival, now, out);
+        if self.peer != Peer::Session {
+            for (_, mut line) in self.take_completed() {
+                out.append(&mut line);
+            }
+        }
+        outcome
+    }
+
+    /// The answers of batches that cancellations in the last message completed, with the request that was cancelled: an
+    /// answer over HTTP belongs to another stream than the message.
+    pub(crate) fn take_completed(&mut self) -> Vec<(RequestToken, Vec<u8>)> {
+        self.batches.take_completed()
     }
 
     /// Tells the peer that a line or body was larger than [`Limits::message`](crate::limits::Limits::message); the
@@ -249,8 +261,11 @@ impl Connection {
     pub fn finish(&mut self, encoded: Encoded, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
         let Encoded { misuse, token, mut bytes, next, missing_capability, verdict } = encoded;
         let length = bytes.len();
-        match self.inflight.wanted(token).map(|ticket| ticket.batch) {
-            Some(Some(batch)) if next.is_none() => self.batches.settle(batch, &bytes, out),
+        let most = self.engine.limits().batch_bytes;
+        match self.inflight.wanted(token) {
+            Some(ticket) if ticket.batch.is_some() && next.is_none() => {
+                self.batches.answer(ticket, &bytes, most, out);
+            }
             // A small one does not take the place of a buffer with room for many.
             Some(_) if out.is_empty() && bytes.len() >= BIG => std::mem::swap(out, &mut bytes),
             Some(_) => out.append(&mut bytes),
@@ -262,7 +277,7 @@ impl Connection {
     /// The host will give no answer: its handler was cancelled before it could. Frees the slot.
     pub fn abandon(&mut self, token: RequestToken, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
         if let Some(batch) = self.inflight.wanted(token).and_then(|ticket| ticket.batch) {
-            self.batches.settle(batch, b"", out);
+            self.batches.drop_one(batch, out);
         }
         self.record_token(token, (Verdict::Cancelled, 0), now);
         self.inflight.settle(token);
@@ -317,7 +332,7 @@ impl Connection {
             late.add(&ticket);
             self.record_ended(&ticket, (Verdict::Timeout, line.len()), now);
             match ticket.batch {
-                Some(batch) => self.batches.settle(batch, &line, &mut out),
+                Some(_) => self.batches.answer(&ticket, &line, engine.limits().batch_bytes, &mut out),
                 None => out = line,
             }
             write(token, &mut out);

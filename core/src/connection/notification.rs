@@ -14,7 +14,6 @@ impl Connection {
         method: Cow<'m, str>,
         params: &Params<'m>,
         now: Now,
-        out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         let outcome = Outcome::new(Status::Accepted);
         match &*method {
@@ -23,7 +22,7 @@ impl Connection {
                 self.engine.hub().ready(self.id, &mut woken);
                 Outcome { wakes: !woken.is_empty(), ..outcome }
             }
-            "notifications/cancelled" => outcome.with(self.cancelled(params, now, out)),
+            "notifications/cancelled" => outcome.with(self.cancelled(params, now)),
             _ => {
                 let params = match params {
                     Params::Object { raw, .. } => Some(*raw),
@@ -35,7 +34,7 @@ impl Connection {
     }
 
     /// Over HTTP a modern client cancels by closing its stream.
-    fn cancelled<'m>(&mut self, params: &Params<'m>, now: Now, out: &mut Vec<u8>) -> Vec<Event<'m>> {
+    fn cancelled<'m>(&mut self, params: &Params<'m>, now: Now) -> Vec<Event<'m>> {
         let id = params.get("requestId").and_then(Id::from_json);
         let Some(id) = id.filter(|_| !matches!(self.peer, Peer::Request | Peer::Stateless)) else {
             return Vec::new();
@@ -44,7 +43,7 @@ impl Connection {
         if let Some((token, ticket)) = inflight.cancel(id, |ticket| cached::goes_on(engine, ticket, None)) {
             self.record_ended(&ticket, (Verdict::Cancelled, 0), now);
             if let Some(batch) = ticket.batch {
-                self.batches.settle(batch, b"", out);
+                self.batches.cancel(batch, token);
             }
             return vec![Event::Cancelled(token)];
         }

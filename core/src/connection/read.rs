@@ -9,7 +9,7 @@ use super::request::Request;
 use super::{Connection, Outcome, Status};
 use crate::catalog::{HandlerId, ResourceEntry, Route, Source};
 use crate::error::ReadError;
-use crate::guard::{Action, RateClass};
+use crate::guard::{Action, RateClass, Verdict};
 use crate::resource::CacheHint;
 use crate::template::Params;
 use crate::uri::{self, InvalidUri};
@@ -22,6 +22,8 @@ enum Found<'u> {
     Constant(Arc<ResourceEntry>),
     Handler(Handled<'u>),
     Failed(ReadError),
+    /// The search ended at its limit: told as if there were nothing.
+    Exhausted,
 }
 
 /// A function of the author's, and what it is called with.
@@ -64,7 +66,19 @@ impl Connection {
                 self.handled(request, asked, found, out)
             }
             Found::Failed(error) => self.fail(request, &error, Some(&uri), out),
+            Found::Exhausted => self.exhausted(request, &uri, out),
         }
+    }
+
+    /// Tells that there is nothing, and records why: a template may have been missed.
+    pub(super) fn exhausted<'m>(
+        &self,
+        request: &Request<'_, '_>,
+        uri: &str,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let outcome = self.fail(request, &ReadError::NotFound, Some(uri), out);
+        Outcome { verdict: Verdict::Exhausted, ..outcome }
     }
 
     /// Answers from the cache, or has the author's function called, unless that is known to give too much.
@@ -193,6 +207,7 @@ impl<'u> Found<'u> {
                 }),
                 Err(error) => Self::Failed(error),
             },
+            Route::None { exhausted: true } => Self::Exhausted,
             // A value that the policy refuses is told like no match.
             _ => Self::Failed(ReadError::NotFound),
         }
@@ -205,6 +220,7 @@ impl<'u> Found<'u> {
                 Found::Handler(Handled { served, handler, params: params.map(Params::into_owned) })
             }
             Self::Failed(error) => Found::Failed(error),
+            Self::Exhausted => Found::Exhausted,
         }
     }
 }

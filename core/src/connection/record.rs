@@ -145,7 +145,7 @@ mod tests {
     use crate::engine::Options;
     use crate::error::ReadError;
     use crate::guard::Policy;
-    use crate::resource::Resource;
+    use crate::resource::{Resource, Template};
     use serde_json::{Value, json};
 
     fn host() -> Host {
@@ -217,6 +217,23 @@ mod tests {
         host.read(9, "test://handled");
         host.connection.close(host.now);
         assert_eq!(outcomes(&host), ["cancelled"]);
+    }
+
+    /// a search that ended at its limit is told as if there were nothing, and recorded as what it was.
+    #[test]
+    fn a_search_without_an_end() {
+        let mut host = host();
+        let engine = host.connection.engine().clone();
+        let template = |number| Template::new(format!("x://{{a}}-k{number}-{{b}}"));
+        let handler = engine.new_handler();
+        let edits = (0..4_000).map(|number| Edit::AddTemplate { template: template(number), handler });
+        engine.publish(edits.collect(), host.now, &mut Vec::new()).unwrap();
+        let uri = format!("x:///{}", (0..4_000).map(|number| format!("-k{number}-")).collect::<String>());
+        host.read(1, &uri);
+        assert!(host.sent()[0]["error"]["message"].is_string());
+        assert_eq!(outcomes(&host), ["exhausted"]);
+        let text = engine.metrics_text().unwrap();
+        assert!(text.contains("mcp_resources_errors_total{kind=\"exhausted\"} 1\n"), "{text}");
     }
 
     /// S-18, DEC-20: what is refused is recorded too, with the reason.

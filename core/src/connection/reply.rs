@@ -62,6 +62,8 @@ pub(super) struct CallTask {
     /// What it is called for: the value of the extension's `name_param`.
     pub(super) name: String,
     pub(super) asker: Asker,
+    /// As for a read.
+    pub(super) retried: bool,
 }
 
 /// What serves a read.
@@ -379,9 +381,22 @@ impl Reply {
         let (Some(members), Some(meta)) = (members, meta) else {
             return self.misuse("the result and its _meta must be JSON objects".into(), out);
         };
-        let result_type = result.result_type.as_deref().unwrap_or("complete");
-        self.wording().result(out, result_type, &meta, |writer| writer.members(members.as_bytes()));
+        let result_type = result.result_type.as_deref().unwrap_or(words::COMPLETE);
+        let wording = self.wording();
+        wording.result(out, result_type, &meta, |writer| {
+            writer.members(members.as_bytes());
+            if let Some(cache) = self.list_cache().filter(|_| result_type == words::COMPLETE) {
+                contents::missing_hint(writer, &wording, (&result.members, cache));
+            }
+        });
         Worded::default()
+    }
+
+    /// The caching hint for the result of a custom list method that gives none itself.
+    fn list_cache(&self) -> Option<CacheHint> {
+        let Task::Call(task) = &self.task else { return None };
+        let hint = if task.retried { CacheHint::default() } else { self.engine.options().list_cache };
+        version::is_list(&task.method).then(|| self.engine.shared(hint))
     }
 }
 

@@ -20,15 +20,19 @@ impl Connection {
         if let Some(refused) = self.refuse_rate(request, RateClass::Subscribe, Some(&uri), out) {
             return refused;
         }
-        let (exists, lacking) = {
+        let (exists, exhausted, lacking) = {
             let catalog = self.engine.catalog();
             let route = catalog.route(&normal);
             let lacking = self.engine.guard().missing(request.principal, route.scopes());
             let lacking: Vec<String> = lacking.into_iter().map(str::to_owned).collect();
-            (matches!(route, Route::Resource(_) | Route::Template(..)), lacking)
+            let exists = matches!(route, Route::Resource(_) | Route::Template(..));
+            (exists, matches!(route, Route::None { exhausted: true }), lacking)
         };
         if let Err(refused) = self.admit(request, Action::Subscribe, (&normal, lacking)) {
             return self.turn_away(request, refused, &uri, out);
+        }
+        if exhausted {
+            return self.exhausted(request, &uri, out);
         }
         if !exists {
             return self.fail(request, &ReadError::NotFound, Some(&uri), out);

@@ -3,6 +3,7 @@
 use super::event::{ClientInfo, LogLevel};
 use super::words;
 use crate::jsonrpc::{Json, JsonKind, Params};
+use crate::limits::Limits;
 use crate::version::Revision;
 use std::sync::Arc;
 
@@ -63,6 +64,7 @@ impl Session {
         &self,
         params: &Params<'m>,
         claim: &Claim<'m>,
+        limits: &Limits,
     ) -> Result<Terms<'m>, EnvelopeError> {
         check_meta(params)?;
         Ok(Terms {
@@ -70,7 +72,7 @@ impl Session {
             capabilities: self.capabilities,
             client_info: ClientInfo::Session(self.client_info.clone()),
             log_level: Some(self.log_level),
-            progress_token: claim.progress_token()?,
+            progress_token: claim.progress_token(limits)?,
         })
     }
 }
@@ -117,9 +119,12 @@ impl<'m> Claim<'m> {
     }
 
     /// The token that opts in to progress.
-    fn progress_token(&self) -> Result<Option<Json<'m>>, EnvelopeError> {
+    fn progress_token(&self, limits: &Limits) -> Result<Option<Json<'m>>, EnvelopeError> {
         match self.progress_token {
             None => Ok(None),
+            Some(token) if token.raw().len() > limits.id => {
+                Err(EnvelopeError::new(words::PROGRESS_TOKEN, &format!("at most {} bytes long", limits.id)))
+            }
             Some(token) if crate::jsonrpc::Id::from_json(token).is_some() => Ok(Some(token)),
             Some(_) => Err(EnvelopeError::new(words::PROGRESS_TOKEN, "a string or an integer")),
         }
@@ -127,7 +132,10 @@ impl<'m> Claim<'m> {
 }
 
 /// What a modern request says of itself, before its version is looked at: the version's text, and the rest.
-pub(super) fn modern<'m>(claim: &Claim<'m>) -> Result<(std::borrow::Cow<'m, str>, Terms<'m>), EnvelopeError> {
+pub(super) fn modern<'m>(
+    claim: &Claim<'m>,
+    limits: &Limits,
+) -> Result<(std::borrow::Cow<'m, str>, Terms<'m>), EnvelopeError> {
     let version = claim.version.and_then(Json::as_str);
     let version = version.ok_or_else(|| EnvelopeError::new(words::PROTOCOL_VERSION, "a string"))?;
     let capabilities = claim.capabilities.filter(|json| json.kind() == JsonKind::Object);
@@ -135,6 +143,10 @@ pub(super) fn modern<'m>(claim: &Claim<'m>) -> Result<(std::borrow::Cow<'m, str>
         capabilities.ok_or_else(|| EnvelopeError::new(words::CLIENT_CAPABILITIES, "an object"))?;
     let client_info = match claim.client_info {
         None => ClientInfo::None,
+        Some(info) if info.raw().len() > limits.client_info => {
+            let expected = format!("at most {} bytes long", limits.client_info);
+            return Err(EnvelopeError::new(words::CLIENT_INFO, &expected));
+        }
         Some(info) if info.kind() == JsonKind::Object => ClientInfo::Request(info.raw()),
         Some(_) => return Err(EnvelopeError::new(words::CLIENT_INFO, "an object")),
     };
@@ -152,7 +164,7 @@ pub(super) fn modern<'m>(claim: &Claim<'m>) -> Result<(std::borrow::Cow<'m, str>
         capabilities: Capabilities::parse(capabilities),
         client_info,
         log_level,
-        progress_token: claim.progress_token()?,
+        progress_token: claim.progress_token(limits)?,
     };
     Ok((version, terms))
 }

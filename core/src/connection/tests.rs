@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::catalog::{Edit, Source};
-use crate::engine::{Options, ServerInfo};
+use crate::engine::{Extension, Options, ServerInfo};
 use crate::error::ReadError;
 use crate::limits::Limits;
 use crate::resource::{Resource, Template};
@@ -163,6 +163,33 @@ fn gathered_contents_are_bounded() {
     assert_eq!(other.blob(b"3456"), Ok(()));
     host.connection.respond(token, Answer::Gathered(other), host.now, &mut host.out);
     assert_eq!(host.sent()[0]["result"]["contents"][0]["blob"], "MTIzNDU2");
+}
+
+/// R-047: what an author gives keeps the order of its members and every digit, and loses its line breaks.
+#[test]
+fn a_raw_result_is_sent_as_it_was_written() {
+    let extension = Extension {
+        method: "com.example/x".into(),
+        handler: 7,
+        name_param: None,
+        capability: None,
+        list_kind: None,
+    };
+    let mut host = Host::with(Options { extensions: vec![extension], ..Options::default() });
+    let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"com.example/x","params":{{{META}}}}}"#);
+    let principal = Principal::local();
+    let arrival = Arrival { message: request.as_bytes(), principal: &principal, mirror: None };
+    let outcome = host.connection.message(arrival, host.now, &mut host.out);
+    let token = outcome.events[0].asks().unwrap();
+    let answer = RawResult {
+        members: "{\"z\": 18446744073709551616123,\n\"a\": {\"c\": 1.10, \"b\": \"x y\"}}".into(),
+        result_type: None,
+        meta: Some(r#"{"com.example/z": 1e400, "com.example/a": 2}"#.into()),
+    };
+    host.connection.respond(token, Answer::Raw(answer), host.now, &mut host.out);
+    let sent = String::from_utf8(host.out).unwrap();
+    let result = r#""z":18446744073709551616123,"a":{"c":1.10,"b":"x y"},"_meta":{"com.example/z":1e400,"com.example/a":2,"#;
+    assert!(sent.contains(result), "{sent}");
 }
 
 #[test]

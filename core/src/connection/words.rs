@@ -4,7 +4,8 @@
 
 use crate::error::{Purpose, ReadError};
 use crate::jsonrpc::{Envelope, ErrorHead, ErrorId, Id, ObjectWriter, end};
-use crate::version::Revision;
+use crate::meta;
+use crate::version::{INTERNAL_ERROR, Revision};
 
 pub(super) const META: &str = "_meta";
 pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -14,7 +15,7 @@ pub(super) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(super) const PROGRESS_TOKEN: &str = "progressToken";
-const COMPLETE: &str = "complete";
+pub(super) const COMPLETE: &str = "complete";
 
 /// How one answer is worded.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +88,14 @@ impl Wording<'_> {
         self.error(out, (self.revision.code(error), &message), |data| write_facts(data, error, uri));
     }
 
+    /// The error for a request of a batch whose answers are larger than `most` bytes.
+    pub(super) fn too_much(&self, most: usize, out: &mut Vec<u8>) {
+        let message = format!(
+            "The answers of the batch are larger than {most} bytes: send fewer requests in one batch"
+        );
+        self.error(out, (INTERNAL_ERROR, &message), |_| ());
+    }
+
     fn end(&self, out: &mut Vec<u8>) {
         if self.envelope == Envelope::JsonRpc {
             end(out);
@@ -125,9 +134,9 @@ fn write_facts(data: &mut ObjectWriter<'_>, error: &ReadError, uri: Option<&str>
 
 /// What stands between the braces of a JSON object on one line; `None` if `text` is not an object.
 pub(super) fn members_of(text: &str) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    let inner = value.is_object().then(|| value.to_string())?;
-    Some(inner[1..inner.len() - 1].to_owned())
+    // As it was written: another order or another spelling of a number could be another value to the client.
+    let text = meta::object_text(text, usize::MAX)?;
+    Some(text.get(1..text.len() - 1)?.to_owned())
 }
 
 /// A notification on its own line.

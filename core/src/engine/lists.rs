@@ -32,6 +32,9 @@ impl KeptLists {
     }
 
     pub(super) fn put(&self, handler: HandlerId, principal: &Principal, listed: Arc<Listed>, now: Now) {
+        if self.ttl == 0 {
+            return;
+        }
         let mut kept = self.lock();
         if kept.len() >= self.most {
             kept.retain(|_, kept| now.tick < kept.until);

@@ -4,7 +4,7 @@
 
 use super::Engine;
 use crate::catalog::TemplateEntry;
-use crate::guard::{Action, Guard, View};
+use crate::guard::{Action, Effort, Guard, View};
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope};
 use crate::template::UriTemplate;
@@ -94,8 +94,8 @@ pub(crate) struct Suggested {
 
 impl Suggested {
     /// Whether `value` leads to a URI that the principal may see: the one that it makes, or one of those that are still
-    /// open.
-    pub(crate) fn leads_on(&self, guard: &Guard, view: &View, value: &str) -> bool {
+    /// open. `effort` is what all values of one completion may cost together: when it is spent, the answer is no.
+    pub(crate) fn leads_on(&self, guard: &Guard, (view, effort): (&View, &mut Effort), value: &str) -> bool {
         let outline = self.entry.parsed.outline(&|name| {
             if name == self.variable {
                 return Some(value);
@@ -103,9 +103,12 @@ impl Suggested {
             let (_, chosen) = self.arguments.iter().find(|(own, _)| own == name)?;
             Some(chosen)
         });
+        if !effort.spend(outline.size()) {
+            return false;
+        }
         match outline.only() {
             Some(uri) => guard.permits(&self.principal, Action::Complete, &uri),
-            None => guard.reaches(view, &outline),
+            None => guard.reaches_within(view, &outline, effort),
         }
     }
 }

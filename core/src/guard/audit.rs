@@ -161,6 +161,8 @@ verdicts! {
     InputRequired "input_required",
     /// There is no such resource.
     NotFound "not_found",
+    /// The search for a template took more steps than a lookup may: told as if there were none.
+    Exhausted "exhausted",
     /// The principal may not see it, and was told that there is none.
     Hidden "hidden",
     /// The principal may not see it, and was told so.

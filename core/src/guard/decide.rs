@@ -2,7 +2,7 @@
 
 use super::glob::Glob;
 use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy};
-use super::reach::Question;
+use super::reach::{Effort, Question};
 use super::set::GlobSet;
 use super::subject::subject;
 use crate::principal::Principal;
@@ -164,6 +164,11 @@ impl Guard {
     /// Whether a principal with this view may see one of the URIs of `outline` (S-12). Bounded; what cannot be decided
     /// within the bound is hidden.
     pub(crate) fn reaches(&self, view: &View, outline: &Outline) -> bool {
+        self.reaches_within(view, outline, &mut Effort::default())
+    }
+
+    /// The same with an effort that other questions share.
+    pub(crate) fn reaches_within(&self, view: &View, outline: &Outline, effort: &mut Effort) -> bool {
         if self.is_open {
             return true;
         }
@@ -176,7 +181,7 @@ impl Guard {
             question.deny(rules.deny.globs());
         }
         question.deny(view.unmet.iter().filter_map(|at| self.scopes.globs.globs().get(*at)));
-        question.ask(outline)
+        question.ask(outline, effort)
     }
 
     /// Of `scopes`, which a registration asks for, those that `principal` does not have.

@@ -24,4 +24,5 @@ pub use decide::{Action, Decision, Guard, View};
 pub use glob::{Glob, InvalidGlob};
 pub use policy::{Globs, Policy, PolicyError, PrincipalPolicy, Words};
 pub use rate::{Limiter, Permit, Rate, RateClass, Rates};
+pub(crate) use reach::Effort;
 pub use redact::Redactor;

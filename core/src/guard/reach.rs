@@ -6,8 +6,7 @@
 
 use super::glob::{Glob, Token};
 use crate::template::{On, Outline};
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::collections::BTreeSet;
 
 /// The globs of one question.
 #[derive(Default)]
@@ -17,7 +16,40 @@ pub(super) struct Question<'g> {
     next: u32,
     /// How many lists allow: a URI must be in each.
     lists: usize,
-    steps: u64,
+}
+
+/// The steps that questions may still take.
+#[derive(Debug)]
+pub(crate) struct Effort(u64);
+
+impl Default for Effort {
+    /// For one question: about 20 ms.
+    fn default() -> Self {
+        Self(Self::QUESTION)
+    }
+}
+
+impl Effort {
+    const QUESTION: u64 = 1_000_000;
+
+    /// For all values of one completion.
+    pub(crate) fn of_completion() -> Self {
+        Self(4 * Self::QUESTION)
+    }
+
+    /// Takes so many steps; `false` if fewer are left.
+    pub(crate) fn spend(&mut self, steps: usize) -> bool {
+        match self.0.checked_sub(steps as u64) {
+            Some(left) => {
+                self.0 = left;
+                true
+            }
+            None => {
+                self.0 = 0;
+                false
+            }
+        }
+    }
 }
 
 /// What a glob says.
@@ -32,9 +64,6 @@ enum Side {
 type Places = Box<[u32]>;
 
 impl<'g> Question<'g> {
-    /// The most steps of one question, about 20 ms.
-    const BUDGET: u64 = 1_000_000;
-
     /// A URI must be matched by one of these.
     pub(super) fn allow(&mut self, globs: &'g [Glob]) {
         let list = self.lists;
@@ -47,18 +76,17 @@ impl<'g> Question<'g> {
         globs.into_iter().for_each(|glob| self.add(glob, Side::Deny));
     }
 
-    /// Whether a URI of the outline is allowed and not denied.
-    pub(super) fn ask(mut self, outline: &Outline) -> bool {
+    /// Whether a URI of the outline is allowed and not denied; no if that takes more than `effort`.
+    pub(super) fn ask(self, outline: &Outline, effort: &mut Effort) -> bool {
         let mut begin = Vec::with_capacity(self.globs.len());
         for (first, glob, _) in &self.globs {
             close(glob, *first, 0, &mut begin);
         }
         let begin = settle(begin);
-        let mut seen: HashSet<(u32, Places), BuildHasherDefault<DefaultHasher>> = HashSet::default();
+        let mut seen: BTreeSet<(u32, Places)> = BTreeSet::new();
         let mut open = vec![(0, begin)];
         while let Some((node, places)) = open.pop() {
-            self.steps += 1 + places.len() as u64;
-            if self.steps > Self::BUDGET {
+            if !effort.spend(1 + places.len()) {
                 return false;
             }
             if !seen.insert((node, places.clone())) || !self.may_be_allowed(&places) {
@@ -70,9 +98,14 @@ impl<'g> Question<'g> {
             for edge in outline.edges(node) {
                 match edge.on {
                     On::Nothing => open.push((edge.to, places.clone())),
-                    On::Byte(byte) => open.push((edge.to, self.step(&places, byte))),
+                    On::Text(text) => {
+                        if let Some(places) = self.walk(&places, outline.text(text), effort) {
+                            open.push((edge.to, places));
+                        }
+                    }
                     On::Any(set) => {
                         for byte in self.telling(&places).into_iter().filter(|byte| set.has(*byte)) {
+                            effort.spend(places.len());
                             open.push((edge.to, self.step(&places, byte)));
                         }
                     }
@@ -95,8 +128,19 @@ impl<'g> Question<'g> {
         Some((first, glob, side, (place - first) as usize))
     }
 
-    fn step(&mut self, places: &[u32], byte: u8) -> Places {
-        self.steps += places.len() as u64;
+    /// The places behind `text`; `None` if no allowing glob is left there, or the effort is spent.
+    fn walk(&self, places: &Places, text: &str, effort: &mut Effort) -> Option<Places> {
+        let mut places = places.clone();
+        for byte in text.bytes() {
+            if !effort.spend(1 + places.len()) || !self.may_be_allowed(&places) {
+                return None;
+            }
+            places = self.step(&places, byte);
+        }
+        Some(places)
+    }
+
+    fn step(&self, places: &[u32], byte: u8) -> Places {
         let mut next = Vec::with_capacity(places.len());
         for &place in places {
             let Some((first, glob, _, at)) = self.of(place) else { continue };

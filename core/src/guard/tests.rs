@@ -1,6 +1,6 @@
 //! Globs, sets of them, subjects, and decisions.
 
-use super::{Action, Decision, Glob, Guard, Policy};
+use super::{Action, Decision, Effort, Glob, Guard, Policy};
 use crate::principal::Principal;
 
 fn guard(policy: &str) -> Guard {
@@ -223,4 +223,23 @@ mod against_a_naive_model {
             prop_assert_eq!(reaches("x:ab/ba"), sees(&guard, "x:ab/ba"));
         }
     }
+}
+
+/// R-112, S-12: a long value costs a text and no nodes, and the values of one completion have one budget.
+#[test]
+fn a_completion_has_a_budget() {
+    let guard = guard(r#"{"allow": "a://*/*"}"#);
+    let view = guard.view(&Principal::local());
+    let template = crate::template::UriTemplate::parse("a://{h}/{d}").unwrap();
+    let (long, short) = ("x".repeat(60_000), "x".to_owned());
+    let outline = |value: &str| template.outline(&|name| (name == "h").then_some(value)).size();
+    assert_eq!(outline(&long) - outline(&short), long.len() - short.len());
+    let mut effort = Effort::of_completion();
+    let mut tried = |value: &str| {
+        let outline = template.outline(&|name| (name == "h").then_some(value));
+        (0..10_000).take_while(|_| guard.reaches_within(&view, &outline, &mut effort)).count()
+    };
+    let count = tried(&long);
+    assert!(count > 5 && count < 100, "{count}");
+    assert_eq!(tried(&long), 0);
 }

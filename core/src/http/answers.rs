@@ -76,13 +76,14 @@ impl State {
         Ok(ask)
     }
 
-    /// Ends the answers of requests that were cancelled (DEC-21). `spilt` is the answer of a batch that the cancellation
-    /// completed.
-    pub(super) fn cancelled(&mut self, events: &[Event<'_>], mut spilt: Option<&mut Vec<u8>>) {
+    /// Ends the answers of requests that were cancelled (DEC-21). `completed` are the answers of batches that cancellations
+    /// completed, each with its request.
+    pub(super) fn cancelled(&mut self, events: &[Event<'_>], mut completed: Vec<(RequestToken, Vec<u8>)>) {
         for event in events {
             let Event::Cancelled(token) = event else { continue };
             let Some(number) = self.routes.remove(token) else { continue };
-            let mut line = spilt.as_deref_mut().map(std::mem::take).unwrap_or_default();
+            let own = completed.iter_mut().find(|(own, _)| own == token);
+            let mut line = own.map(|(_, line)| std::mem::take(line)).unwrap_or_default();
             let says = self.streams.get(&number).is_some_and(|stream| stream.is_open());
             if line.is_empty() && says {
                 self.connection.say_cancelled(*token, &mut line);
@@ -125,7 +126,7 @@ impl State {
     /// Ends the connection and its streams.
     pub(super) fn end(&mut self, now: Now) -> Turn<'static> {
         let events = if self.hears() { self.connection.close(now) } else { self.connection.cancel_all(now) };
-        self.cancelled(&events, None);
+        self.cancelled(&events, Vec::new());
         for stream in self.streams.values_mut().filter(|stream| !stream.is_over()) {
             stream.end();
             self.wakers.extend(stream.waker());

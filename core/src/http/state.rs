@@ -94,10 +94,8 @@ impl State {
         if outcome.wakes {
             self.wake_notices();
         }
-        self.cancelled(
-            &outcome.events,
-            if outcome.status == Status::Accepted { Some(&mut lines) } else { None },
-        );
+        let completed = self.connection.take_completed();
+        self.cancelled(&outcome.events, completed);
         self.hears |= outcome.events.iter().any(|event| matches!(event, Event::Shared(_)));
         let status = self.status_of(outcome.status);
         let policy = match (outcome.status, several(&lines)) {
@@ -122,7 +120,7 @@ impl State {
         let is_over = outcome.status == Status::Answered;
         let seat = self.open_stream(policy, &whose.call, now);
         self.fill(seat.stream, lines, is_over);
-        for token in outcome.events.iter().filter_map(Event::asks) {
+        for token in waiting(&outcome.events) {
             self.routes.insert(token, seat.stream);
             if let Some(stream) = self.streams.get_mut(&seat.stream) {
                 stream.waiting += 1;
@@ -208,10 +206,13 @@ impl State {
         let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
         let arrival = Arrival { message, principal: &whose.principal, mirror: Some(mirror) };
         let outcome = self.connection.message(arrival, now, &mut lines);
-        self.cancelled(&outcome.events, None);
+        for (_, mut line) in self.connection.take_completed() {
+            lines.append(&mut line);
+        }
+        self.cancelled(&outcome.events, Vec::new());
         if let Some((number, stream)) = self.streams.iter_mut().next() {
             each(&lines).for_each(|line| stream.push(line.to_vec()));
-            for token in outcome.events.iter().filter_map(Event::asks) {
+            for token in waiting(&outcome.events) {
                 self.routes.insert(token, *number);
                 stream.waiting += 1;
             }
@@ -395,4 +396,11 @@ pub(super) fn each(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Whether there is more than one line: no line holds a raw line end.
 fn several(lines: &[u8]) -> bool {
     memchr::memchr(b'\n', lines).is_some_and(|end| end + 1 < lines.len())
+}
+
+/// The requests that a stream waits for. A batch may cancel its own: nothing waits for those.
+fn waiting<'e>(events: &'e [Event<'_>]) -> impl Iterator<Item = RequestToken> + 'e {
+    let cancelled =
+        |token| events.iter().any(|event| matches!(event, Event::Cancelled(own) if *own == token));
+    events.iter().filter_map(Event::asks).filter(move |token| !cancelled(*token))
 }

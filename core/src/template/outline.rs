@@ -10,10 +10,13 @@ use super::literal::normal_name;
 use super::parse::{Expression, Modifier, Operator, Part, VarSpec};
 use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in, push_encoded};
 
-/// The graph of a template's URIs. It begins at node 0.
+/// The graph of a template's URIs. It begins at node 0. Its nodes are as many as the template has parts, whatever the
+/// values that were put in.
 #[derive(Debug)]
 pub(crate) struct Outline {
     nodes: Vec<Vec<Edge>>,
+    /// The texts of all edges.
+    text: String,
     end: u32,
 }
 
@@ -31,10 +34,17 @@ pub(crate) struct Edge {
 pub(crate) enum On {
     /// No character.
     Nothing,
-    /// This byte.
-    Byte(u8),
+    /// This text, which is not empty: see [`Outline::text`].
+    Text(Span),
     /// One byte of a set.
     Any(Set),
+}
+
+/// A part of an outline's text, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    start: u32,
+    end: u32,
 }
 
 /// A set of the bytes of canonical URIs.
@@ -51,7 +61,7 @@ impl Set {
 impl UriTemplate {
     /// The outline of its URIs, with the values of the variables for which `value` has one.
     pub(crate) fn outline<'v>(&self, value: &dyn Fn(&str) -> Option<&'v str>) -> Outline {
-        let mut outline = Outline { nodes: vec![Vec::new()], end: 0 };
+        let mut outline = Outline { nodes: vec![Vec::new()], text: String::new(), end: 0 };
         let mut writer = Writer { outline: &mut outline, value, is_whole: self.0.is_whole, in_query: false };
         self.0.parts.iter().for_each(|part| writer.part(part));
         outline
@@ -64,6 +74,16 @@ impl Outline {
         self.nodes.get(node as usize).map_or(&[], |edges| edges)
     }
 
+    /// The text of an edge.
+    pub(crate) fn text(&self, span: Span) -> &str {
+        self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
+    }
+
+    /// How many bytes and nodes it has: what it cost to make.
+    pub(crate) fn size(&self) -> usize {
+        self.text.len() + self.nodes.len()
+    }
+
     /// Whether a URI may end here.
     pub(crate) fn is_end(&self, node: u32) -> bool {
         node == self.end
@@ -71,13 +91,13 @@ impl Outline {
 
     /// The text, if there is but one.
     pub(crate) fn only(&self) -> Option<String> {
-        let (mut text, mut node) = (Vec::new(), 0);
+        let (mut text, mut node) = (String::new(), 0);
         // A graph with a single way through it has no loop: no node is passed twice.
         for _ in &self.nodes {
             match self.edges(node) {
-                [] => return String::from_utf8(text).ok().filter(|_| self.is_end(node)),
-                [Edge { on: On::Byte(byte), to }] => {
-                    text.push(*byte);
+                [] => return Some(text).filter(|_| self.is_end(node)),
+                [Edge { on: On::Text(span), to }] => {
+                    text.push_str(self.text(*span));
                     node = *to;
                 }
                 [Edge { on: On::Nothing, to }] => node = *to,
@@ -98,12 +118,18 @@ impl Outline {
         }
     }
 
-    fn text(&mut self, from: u32, text: &str) -> u32 {
-        text.bytes().fold(from, |node, byte| {
-            let next = self.add();
-            self.link(node, On::Byte(byte), next);
-            next
-        })
+    /// Adds `text` behind a node.
+    fn push(&mut self, from: u32, text: &str) -> u32 {
+        if text.is_empty() {
+            return from;
+        }
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let start = place(self.text.len());
+        self.text.push_str(text);
+        let on = On::Text(Span { start, end: place(self.text.len()) });
+        let next = self.add();
+        self.link(from, on, next);
+        next
     }
 
     /// A run of `class`, with one character at least unless `may_be_empty`.
@@ -131,7 +157,7 @@ impl Writer<'_, '_> {
         self.outline.end = match part {
             Part::Literal(literal) => {
                 self.in_query |= literal.text.contains(['?', '#']);
-                self.outline.text(from, &literal.text)
+                self.outline.push(from, &literal.text)
             }
             Part::Expression(expression) if expression.operator.is_named() => self.named(expression, from),
             Part::Expression(expression) => self.joined(expression, from),
@@ -144,7 +170,7 @@ impl Writer<'_, '_> {
         let mut node = from;
         for (at, spec) in expression.variables.iter().enumerate() {
             let before = if at == 0 { operator.prefix() } else { operator.separator() };
-            let begun = self.outline.text(node, before);
+            let begun = self.outline.push(node, before);
             let after = self.value(operator, spec, begun);
             let is_required = at == 0 && !operator.is_optional() || (self.value)(&spec.name).is_some();
             if !is_required {
@@ -163,7 +189,7 @@ impl Writer<'_, '_> {
             let after = self.outline.add();
             let begins = [(none_yet, operator.prefix()), (some, operator.separator())];
             for (node, sign) in begins.into_iter().filter_map(|(node, sign)| Some((node?, sign))) {
-                let begun = self.outline.text(node, sign);
+                let begun = self.outline.push(node, sign);
                 let end = self.pair(operator, spec, begun);
                 self.outline.link(end, On::Nothing, after);
             }
@@ -186,8 +212,8 @@ impl Writer<'_, '_> {
         if spec.modifier == Modifier::Explode {
             return self.value(operator, spec, from);
         }
-        let named = self.outline.text(from, &normal_name(&spec.name));
-        let begun = self.outline.text(named, "=");
+        let named = self.outline.push(from, &normal_name(&spec.name));
+        let begun = self.outline.push(named, "=");
         let end = self.value(operator, spec, begun);
         if operator == Operator::Parameter && (self.value)(&spec.name).is_none() {
             self.outline.link(named, On::Nothing, end);
@@ -202,11 +228,11 @@ impl Writer<'_, '_> {
                 // The pairs of an exploded variable have names that only its values know.
                 let from = match (operator.is_named(), spec.modifier) {
                     (true, Modifier::Explode) => {
-                        self.outline.text(from, &format!("{}=", normal_name(&spec.name)))
+                        self.outline.push(from, &format!("{}=", normal_name(&spec.name)))
                     }
                     _ => from,
                 };
-                self.outline.text(from, &text)
+                self.outline.push(from, &text)
             }
             None => {
                 let may_be_empty = operator.is_optional();

@@ -271,6 +271,13 @@ fn limits(limits: &mut Limits, given: &Map<String, Value>) {
         let size = usize::try_from(number).expect("small");
         match name.as_str() {
             "message" => limits.message = size,
+            "nesting" => limits.nesting = size,
+            "id" => limits.id = size,
+            "client_info" => limits.client_info = size,
+            "batch_bytes" => limits.batch_bytes = size,
+            "arguments" => limits.arguments = size,
+            "uri" => limits.uri = size,
+            "list_ttl" => limits.list_ttl = number,
             "page" => limits.page = size,
             "in_flight" => limits.in_flight = size,
             "subscriptions" => limits.subscriptions = size,
