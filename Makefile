@@ -24,7 +24,7 @@ step = @printf '\n== %s\n' "$(1)"
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-rust test-python test-node same-bytes conformance soak \
+.PHONY: help setup demo test test-rust test-python test-node same-bytes ran conformance soak \
 	check check-rust check-python check-node check-perf bench clean
 
 help: ## list these commands
@@ -70,16 +70,17 @@ demo: setup ## serve this repository's documents to the official Python client, 
 # What does not compile keeps one core busy: two such things at a time.
 test: setup test-rust ## every test of all languages, and every check
 	@tests/beside '$(MAKE) test-python check' '$(MAKE) test-node conformance'
-	@$(MAKE) same-bytes check-perf
+	@$(MAKE) same-bytes ran check-perf
 
 test-rust: setup
 	$(call step,Rust tests)
-	@cargo test --workspace
+	@$(BIN)/python tests/rust/run
 
 test-python: setup
 	$(call step,Python tests)
 	@cargo build --quiet -p mcp-resources-tests --features serve --bin serve-http
-	@$(BIN)/python -m pytest tests/python
+	@rm -f target/ran/python
+	@MCP_RESOURCES_RECORD='$(CURDIR)/target/ran/python' $(BIN)/python -m pytest tests/python
 
 test-node: setup
 	$(call step,Node tests)
@@ -88,6 +89,10 @@ test-node: setup
 same-bytes: setup # what the fixtures made each language send
 	$(call step,The same bytes in every language)
 	@$(BIN)/python tests/fixtures/compare.py
+
+ran: setup # which requirements the tests that ran cover, and which tests were left out and why
+	$(call step,Requirements and tests left out)
+	@$(BIN)/python tests/checks/ran.py
 
 conformance: setup ## the official conformance suite, for every language that serves over HTTP
 	$(call step,The official conformance suite)

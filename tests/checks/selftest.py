@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import unittest
 
 import hygiene
@@ -9,6 +10,8 @@ import instructions
 import layering
 import links
 import purity
+import ran
+import rust_tests
 import rust_text
 import size
 import vocabulary
@@ -177,6 +180,57 @@ class RustText(unittest.TestCase):
         text = 'a "b\nc" // d\ne'
         assert len(rust_text.code(text)) == len(text)
         assert rust_text.code(text).count("\n") == 2
+
+
+class RustTests(unittest.TestCase):
+    def test_names_and_documentation(self) -> None:
+        text = (
+            "/// R-001: a comment.\n#[test]\n#[should_panic]\nfn one() {\n    // R-009\n}\n\n"
+            "/// R-002\nfn helper() {}\nmod inner {\n"
+            "    /// R-003\n    #[tokio::test]\n    async fn two() {}\n}\n#[test]\nfn three() {}\n"
+        )
+        assert list(rust_tests.tests("core/src/hub/table.rs", text)) == [
+            ("hub::table::one", " R-001: a comment."),
+            ("hub::table::inner::two", " R-003"),
+            ("hub::table::three", ""),
+        ]
+        assert list(rust_tests.tests("core/src/hub/mod.rs", "#[test]\nfn a() {}")) == [("hub::a", "")]
+        assert list(rust_tests.tests("core/fuzz/tests/smoke.rs", "#[test]\nfn a() {}")) == [("a", "")]
+
+
+def record(*entries: object) -> ran.Run:
+    return ran.read("python", [json.dumps(entry) for entry in entries])
+
+
+class Ran(unittest.TestCase):
+    def test_ranges(self) -> None:
+        assert list(ran.ids("R-009 to R-011, S-05; X-01 and DEC-20, R-133 … R-134.")) == [
+            *("R-009", "R-010", "R-011", "S-05", "DEC-20", "R-133", "R-134")
+        ]
+
+    def test_what_did_not_run_covers_nothing(self) -> None:
+        run = record(
+            {"of": "a", "cites": "R-001"}, {"of": "b", "left_out": "why"}, {"of": "b", "cites": "R-002"}, {"of": "c"}
+        )
+        assert run.covered == {"R-001": {"a"}}
+        assert not run.ended
+
+    def test_missing_stale_and_unknown_requirements(self) -> None:
+        run = record({"of": "a", "cites": "R-001 R-002 R-004"})
+        known = [{"id": "R-001"}, {"id": "R-002", "untested": "why"}, {"id": "R-003"}]
+        assert [line.partition(":")[0] for line in ran.uncovered([run], known)] == ["R-002", "R-003", "R-004"]
+
+    def test_another_count_of_a_reason(self) -> None:
+        run = record({"of": "a", "left_out": "x"}, {"of": "b", "left_out": "x"}, {"of": "c", "left_out": "new"})
+        assert list(ran.unexpected([run], {"python": {"x": 2, "new": 1}})) == []
+        assert len(list(ran.unexpected([run], {"python": {"x": 3, "gone": 1}}))) == 3
+
+    def test_a_suite_that_is_missing_or_did_not_end(self) -> None:
+        runs = [ran.Run(suite, ended=True) for suite in ("rust", "python", "node-20", "node-24")]
+        assert list(ran.incomplete(runs)) == []
+        assert len(list(ran.incomplete(runs[:3]))) == 1
+        assert len(list(ran.incomplete(runs[1:]))) == 1
+        assert len(list(ran.incomplete([*runs[1:], ran.Run("rust")]))) == 1
 
 
 class Instructions(unittest.TestCase):

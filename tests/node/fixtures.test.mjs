@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { InvalidTemplate, InvalidUri, McpError, TemplateConflict } from 'mcp-resources';
 import { Connection } from 'mcp-resources/testing';
 import { Author, edit, server } from './catalogs.mjs';
-import { ROOT } from './vectors.mjs';
+import { ROOT, record } from './vectors.mjs';
 import { cases, compare, mentions, outgoing, resolve, Terms, write } from './wire.mjs';
 
 /** Tick 0 at 2025-01-01T00:00:00Z. */
@@ -245,12 +245,12 @@ function unobservable({ members }) {
   return undefined;
 }
 
-const record = [];
+const sent = [];
 
 after(() => {
   const folder = path.join(ROOT, 'target', 'fixtures');
   mkdirSync(folder, { recursive: true });
-  writeFileSync(path.join(folder, 'node.out'), Buffer.concat(record));
+  writeFileSync(path.join(folder, 'node.out'), Buffer.concat(sent));
 });
 
 for (const one of cases()) {
@@ -261,6 +261,7 @@ for (const one of cases()) {
     } finally {
       await host.end();
     }
-    record.push(Buffer.from(`# ${one}\n`), ...host.sent, Buffer.from('\n'));
+    record({ of: String(one), cites: JSON.stringify(one.members.covers ?? []) });
+    sent.push(Buffer.from(`# ${one}\n`), ...host.sent, Buffer.from('\n'));
   });
 }

@@ -1,5 +1,6 @@
 // Says what failed and why, what was left out and why, and how many tests there were.
 import path from 'node:path';
+import { record } from './vectors.mjs';
 
 /** How much is shown of what a file printed in which a test failed. */
 const PRINTED = 4_000;
@@ -20,11 +21,15 @@ export default async function* report(source) {
       if (type === 'test:fail' && !isSubtestFailure(data)) yield failure(data);
       continue;
     }
-    if (data.skip !== undefined) {
+    const why = data.skip ?? (data.todo === undefined ? undefined : `to do: ${data.todo}`);
+    if (why !== undefined) {
       counts.skip += 1;
-      skipped.set(data.skip, (skipped.get(data.skip) ?? 0) + 1);
-    } else if (type === 'test:pass') counts.pass += 1;
-    else {
+      skipped.set(why, (skipped.get(why) ?? 0) + 1);
+      record({ of: data.name, left_out: String(why) });
+    } else if (type === 'test:pass') {
+      counts.pass += 1;
+      record({ of: data.name, cites: data.name });
+    } else {
       counts.fail += 1;
       yield failure(data);
     }
@@ -34,6 +39,7 @@ export default async function* report(source) {
       yield `${path.relative(process.cwd(), file)} printed:\n${printed.get(file).slice(-PRINTED)}\n`;
   }
   for (const [why, count] of skipped) yield `left out: ${count}, because ${why}\n`;
+  if (counts.fail === 0 && broken.size === 0) record({ ended: true });
   yield `Node ${process.versions.node}: ${counts.pass} passed, ${counts.fail} failed, ${counts.skip} left out\n`;
 }
 

@@ -10,6 +10,32 @@ import { Author, camel, edit, server } from './catalogs.mjs';
 /** Tick 0 at 2025-01-01T00:00:00Z. */
 const START = [0, 1_735_689_600_000];
 
+/** In place of the timers of this process: their clock moves with `tick` alone. */
+class Timers {
+  #now = 0;
+  #pending = new Set();
+
+  constructor() {
+    const { setTimeout, clearTimeout } = globalThis;
+    globalThis.setTimeout = (callback, delay = 0, ...given) => {
+      if (delay <= 0) return setTimeout(callback, 0, ...given);
+      const timer = { at: this.#now + delay, call: () => callback(...given), ref: () => timer, unref: () => timer };
+      this.#pending.add(timer);
+      return timer;
+    };
+    globalThis.clearTimeout = (timer) => {
+      if (!this.#pending.delete(timer)) clearTimeout(timer);
+    };
+  }
+
+  advance(milliseconds) {
+    this.#now += milliseconds;
+    for (const timer of [...this.#pending].sort((one, other) => one.at - other.at)) {
+      if (timer.at <= this.#now && this.#pending.delete(timer)) timer.call();
+    }
+  }
+}
+
 /** Each way serves on a free port: the port, and how to end it. */
 const WAYS = {
   async run(made, options) {
@@ -84,6 +110,7 @@ class Served {
     // What happens is told at once.
     this.author.events.push = (event) => tell({ event });
     this.server = server(catalog, this.author);
+    this.now = START;
     this.server.native.setTime(...START);
     this.options = rules(given, tokens);
   }
@@ -101,7 +128,11 @@ class Served {
     else if ('updated' in step) this.server.notifyUpdated(step.updated);
     else if ('list_changed' in step) this.server.notifyListChanged(step.list_changed);
     else if ('edit' in step) edit(this.server, step.edit, this.author);
-    else if ('shutdown' in step) this.server.native.shutdown();
+    else if ('tick' in step) {
+      this.now = this.now.map((time) => time + step.tick);
+      this.server.native.setTime(...this.now);
+      timers.advance(step.tick);
+    } else if ('shutdown' in step) this.server.native.shutdown();
     else throw new Error(`no such step: ${JSON.stringify(step)}`);
   }
 }
@@ -115,6 +146,8 @@ function tell(message) {
 }
 
 const way = process.argv[2] ?? 'run';
+// The native server keeps the time by itself.
+const timers = way === 'run' ? undefined : new Timers();
 let served;
 for await (const line of createInterface(process.stdin)) {
   const told = JSON.parse(line);

@@ -1,11 +1,23 @@
-"""Tests may be coroutines: each runs on an event loop of its own, within a bound of time."""
+"""Tests may be coroutines: each runs on an event loop of its own.
+
+It must end within a limit of real time; a test may move the clock of its loop.
+
+With `MCP_RESOURCES_RECORD` the run writes to that file which tests passed, with their docstrings, and which were left
+out; `tests/checks/ran.py` reads it.
+"""
 
 import asyncio
 import inspect
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from mcp_resources import ResourceServer
 from vectors import directory
+from wire import Case
 
 PATIENCE = 30.0
 
@@ -17,11 +29,28 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     wanted = inspect.signature(pyfuncitem.obj).parameters
     arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
 
-    async def bounded() -> None:
-        async with asyncio.timeout(PATIENCE):
-            await pyfuncitem.obj(**arguments)
+    late = threading.Event()
 
-    asyncio.run(bounded())
+    async def bounded() -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def end() -> None:
+            late.set()
+            loop.call_soon_threadsafe(task.cancel)
+
+        watchdog = threading.Timer(PATIENCE, end)
+        watchdog.start()
+        try:
+            await pyfuncitem.obj(**arguments)
+        finally:
+            watchdog.cancel()
+
+    try:
+        asyncio.run(bounded())
+    except asyncio.CancelledError:
+        assert not late.is_set(), f"the test did not end within {PATIENCE} s"
+        raise
     return True
 
 
@@ -32,4 +61,43 @@ def server() -> ResourceServer:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if directory("spec/schema") is None:
-        terminalreporter.write_line("left out: no official schemas beside the project, messages are not validated")
+        terminalreporter.write_line(f"left out: {NO_SCHEMAS}")
+
+
+NO_SCHEMAS = "no official schemas beside the project, messages are not validated"
+RECORD = os.environ.get("MCP_RESOURCES_RECORD")
+entries: list[dict[str, object]] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Notes a test that passed, with what it cites, or was left out, with the reason."""
+    report: pytest.TestReport = yield  # type: ignore[assignment, misc]
+    if hasattr(report, "wasxfail"):
+        entries.append({"of": item.nodeid, "left_out": f"expected to fail: {report.wasxfail}"})
+    elif report.skipped:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        entries.append({"of": item.nodeid, "left_out": reason.removeprefix("Skipped: ")})
+    elif report.passed and report.when == "call":
+        entries.append({"of": item.nodeid, "cites": _cites(item)})
+    return report  # type: ignore[return-value]
+
+
+def _cites(item: pytest.Item) -> str:
+    """The docstring of the test, and what the fixture's case covers."""
+    assert isinstance(item, pytest.Function)
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    covers = [str(value.members.get("covers", "")) for value in given if isinstance(value, Case)]
+    return " ".join([item.function.__doc__ or "", *covers])
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    if RECORD is None:
+        return
+    if directory("spec/schema") is None:
+        entries.append({"left_out": NO_SCHEMAS})
+    if exitstatus == pytest.ExitCode.OK:
+        entries.append({"ended": True})
+    file = Path(RECORD)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(entry) + "\n" for entry in entries), "utf-8")

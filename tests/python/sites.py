@@ -126,6 +126,10 @@ class Asgi(_Here):
         options = self._make(case)
         self.app: Any = self.server.asgi(**options)
         self._calls: list[Call] = []
+        # The loop's timers and the engine have one clock, which only `tick` moves.
+        self._loop: Any = asyncio.get_running_loop()
+        self._begin, self._passed = self._loop.time(), 0
+        self._loop.time = lambda: self._begin + self._passed / 1000
 
     def request(self, verb: str, target: str, headers: list[tuple[bytes, bytes]], body: bytes) -> Response:
         self._calls.append(Call(self.app, verb, target, headers, body))
@@ -134,6 +138,9 @@ class Asgi(_Here):
     async def act(self, verb: str, given: Any, step: Json) -> None:
         if verb == "close":
             self.app._web.endpoint.close()
+        elif verb == "tick":
+            self._passed += given
+            self.server._core.set_time(*(start + self._passed for start in START))
         else:
             await super().act(verb, given, step)
 
@@ -147,6 +154,7 @@ class Asgi(_Here):
             call.task.cancel()
         self.app._end()
         await self.settle(lambda: True, is_quiet=True)
+        del self._loop.time
 
 
 class _Sockets:

@@ -188,7 +188,7 @@ def sample(server: ResourceServer, name: str, **labels: str) -> float:
 
 
 async def test_metrics_are_what_prometheus_reads() -> None:
-    """S-05, S-19: counters by method, era and kind; no label is a client's text."""
+    """S-19: counters by method, era and kind; no label is a client's text."""
     server = audited(lambda entry: None, metrics=True)
     for case in CASES:
         await ask(server, case)

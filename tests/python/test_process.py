@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from process import Server, available, command, eventually, running
+from process import Server, build, command, eventually, running
 from vectors import MODERN, SUBSCRIPTION_ID
 
 SLOW = "test://slow/{}"
@@ -24,9 +24,7 @@ LANGUAGES = ["rust", "python", "node"]
 
 @pytest.fixture(params=LANGUAGES)
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    why = available(request.param)
-    if why is not None:
-        pytest.skip(why)
+    build(request.param)
     with running(command(request.param)) as server:
         yield server
 
@@ -158,9 +156,7 @@ def test_a_message_comes_in_single_bytes(server: Server) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_socket_carries_the_same_framing(language: str) -> None:
     """R-154: a Unix socket in the place of both pipes."""
-    why = available(language)
-    if why is not None:
-        pytest.skip(why)
+    build(language)
     with running(command(language), socket=True) as server:
         server.initialize()
         server.request(1, "resources/subscribe", {"uri": "test://watched-resource"})
@@ -382,8 +378,7 @@ NARROW = """
 
 
 def test_lines_that_wait_for_room_are_served_without_another() -> None:
-    """R-149, R-153: the output is full after each answer, and what came in the same write is served all the same."""
-    pytest.importorskip("mcp_resources")
+    """R-149, R-153, R-212: the output is full after each answer; what came in the same write is served all the same."""
     with running([sys.executable, "-c", textwrap.dedent(NARROW)]) as server:
         meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
         params = {"uri": "test://text", "_meta": meta}
@@ -399,7 +394,6 @@ def test_lines_that_wait_for_room_are_served_without_another() -> None:
 
 def test_what_a_handler_prints_stays_out_of_the_protocol() -> None:
     """R-146, R-147: print, logging, the descriptor itself, child processes and C: stdout carries messages alone."""
-    pytest.importorskip("mcp_resources")
     with running([sys.executable, "-c", textwrap.dedent(NOISY)]) as server:
         for number in range(3):
             answer = server.ask(number, "resources/read", {"uri": "test://noisy"})

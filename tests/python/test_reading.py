@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+import pydantic
 import pytest
 from mcp_resources import (
     AccessDenied,
@@ -88,7 +89,6 @@ async def test_returns(server: ResourceServer, how: str, value: object, body: ob
 
 
 async def test_pydantic_models_write_themselves(server: ResourceServer) -> None:
-    pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Model", at=(date, ...), inner=(dict[str, int], ...))
     (contents,) = await read(server, lambda: model(at="2025-01-02", inner={"a": 1}))
     assert contents.body == '{"at":"2025-01-02","inner":{"a":1}}'

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
+import pydantic
 import pytest
 from mcp_resources import (
     CacheHint,
@@ -185,7 +186,6 @@ async def test_a_bad_value_names_its_parameter(
 
 
 async def test_pydantic_types_are_checked_by_pydantic(server: ResourceServer) -> None:
-    pydantic = pytest.importorskip("pydantic")
 
     @server.resource("a://h/{port}{?tags*}")
     def handler(

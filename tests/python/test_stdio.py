@@ -19,8 +19,6 @@ KINDS = ["def", "inline", "async", "later"]
 
 @pytest.fixture(params=LOOPS)
 def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]:
-    if request.param == "uvloop":
-        pytest.importorskip("uvloop")
     with running(tmp_path / "errors", request.param) as process:
         yield process
 

@@ -17,8 +17,6 @@ LONGEST_HOLD = 10.0
 
 @pytest.fixture(params=["asyncio", "uvloop"])
 def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]:
-    if request.param == "uvloop":
-        pytest.importorskip("uvloop")
     with running(tmp_path / "errors", request.param, "--switch", "--embedded") as process:
         process.value("s://longest")
         yield process

@@ -5,9 +5,8 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 
-from process import PATIENCE, RUN_SERVER, UNAVAILABLE
+from process import PATIENCE, RUN_SERVER
 
 
 @contextmanager
@@ -23,15 +22,6 @@ def serving(language: str, way: str = "--http") -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(PATIENCE)
-
-
-@cache
-def serves(language: str, way: str = "--http") -> str | None:
-    """Why the server of a language cannot be run this way, if so."""
-    probe = subprocess.run([RUN_SERVER, language, way], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    if probe.returncode in UNAVAILABLE:
-        return probe.stderr.decode().strip()
-    return None if way.encode() in probe.stderr else f"{language} does not serve {way} yet"
 
 
 def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:

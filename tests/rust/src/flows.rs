@@ -33,7 +33,7 @@ fn a_second_process_opens_cursors_and_states() {
     assert_eq!(other.modern(4, "resources/read", retry).sent[0]["error"]["code"], -32602);
 }
 
-/// what is sealed tells nothing of what is in it.
+/// what is sealed tells nothing of what is in it.
 #[test]
 fn a_state_is_not_readable() {
     let mut talk = Talk::new(&engine("a secret of ours", 0), Peer::Request);
@@ -84,7 +84,7 @@ fn bare_results_have_no_envelope() {
     assert!(discovered["supportedVersions"].is_array(), "{discovered}");
 }
 
-/// the server's own requests have ids of their own, and run out of time.
+/// the server's own requests have ids of their own, and run out of time.
 #[test]
 fn a_legacy_client_can_be_asked() {
     let mut talk = Talk::new(&engine("a secret of ours", 0), Peer::Stdio);
@@ -114,7 +114,7 @@ fn a_legacy_client_can_be_asked() {
         unanswered.iter().filter(|event| matches!(event, Event::Replied { answer: None, .. })).count(),
         2
     );
-    assert!(out.is_empty(), "R-131: the server cancels nothing of its own");
+    assert!(out.is_empty(), "the server cancels nothing of its own");
 }
 
 /// a modern client is asked in no other way than by a result.
@@ -363,7 +363,7 @@ fn the_catalogue_changes_under_open_reads() {
 #[test]
 fn official_examples_are_understood() {
     let Some(folder) = vectors::directory("spec/examples") else {
-        println!("left out: no official examples beside the project");
+        vectors::left_out("no official examples beside the project");
         return;
     };
     let engine = engine("a secret of ours", 1);

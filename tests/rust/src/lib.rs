@@ -18,8 +18,6 @@ mod hidden;
 #[cfg(any(test, feature = "serve"))]
 mod http;
 #[cfg(test)]
-mod requirements;
-#[cfg(test)]
 mod schema;
 #[cfg(test)]
 mod sockets;

@@ -251,7 +251,7 @@ fn is_meta_key(key: &str) -> bool {
 #[test]
 fn what_breaks_a_schema_is_found() {
     let Some(schemas) = Schemas::load() else {
-        println!("left out: no official schemas beside the project");
+        vectors::left_out("no official schemas beside the project");
         return;
     };
     let mut witness = Witness::new(&schemas);

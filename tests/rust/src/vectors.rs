@@ -2,6 +2,7 @@
 //!
 //! They are looked for in the directory that `MCP_RESOURCES_VECTORS` names, by default `../shared` beside the project.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 /// The directory of this name among the vectors, if it is there.
@@ -15,4 +16,25 @@ pub fn directory(name: &str) -> Option<PathBuf> {
 /// The root of the project.
 pub fn project() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Says that the test under way is left out, wholly or in part. `tests/checks/ran.py` counts the reasons.
+pub fn left_out(reason: &str) {
+    println!("left out: {reason}");
+    let thread = std::thread::current();
+    record(&serde_json::json!({ "of": thread.name(), "left_out": reason }));
+}
+
+/// Says that a case of a fixture passed: `covers` are the requirements that it tests.
+pub fn passed(case: &str, covers: &serde_json::Value) {
+    record(&serde_json::json!({ "of": case, "cites": covers.to_string() }));
+}
+
+/// Appends to the file that `tests/rust/run` reads, if there is one.
+fn record(entry: &serde_json::Value) {
+    let Some(path) = std::env::var_os("MCP_RESOURCES_RECORD") else { return };
+    let file = std::fs::OpenOptions::new().append(true).open(path);
+    if let Err(error) = file.and_then(|mut file| file.write_all(format!("{entry}\n").as_bytes())) {
+        eprintln!("the record of the tests cannot be written: {error}");
+    }
 }

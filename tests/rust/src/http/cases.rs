@@ -3,8 +3,8 @@
 
 use super::host::{Host, Mode};
 use crate::schema::Schemas;
+use crate::vectors;
 use crate::wire::case::{self, Case};
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const WHOLE: Mode = Mode { room: usize::MAX, off_loop: false };
@@ -15,12 +15,15 @@ const IN_PIECES: Mode = Mode { room: 1, off_loop: true };
 fn http_fixtures() {
     let schemas = Schemas::load();
     if schemas.is_none() {
-        println!("left out: no official schemas beside the project, messages are not validated");
+        vectors::left_out("no official schemas beside the project, messages are not validated");
     }
     let (mut failures, mut passed) = (Vec::new(), 0);
     for case in case::all("http") {
         match run(&case, schemas.as_ref()) {
-            Ok(()) => passed += 1,
+            Ok(()) => {
+                passed += 1;
+                vectors::passed(&case.to_string(), case.member("covers"));
+            }
             Err(failure) => failures.push(format!("{case}: {failure}")),
         }
     }

@@ -8,6 +8,8 @@ use mcp_resources::resource::Resource;
 use mcp_resources::server::Changes;
 use mcp_resources::transport::http::JwtVerifier;
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -158,7 +160,7 @@ fn a_session_belongs_to_its_principal() {
     }
 }
 
-/// Keys from elsewhere are fetched when they are needed, not for each token; what is kept expires (R-208 keeps digests).
+/// Keys from elsewhere are fetched when they are needed, not for each token; what is kept expires.
 #[test]
 fn keys_are_fetched_when_they_are_needed() {
     let fetched = Arc::new(AtomicUsize::new(0));
@@ -185,5 +187,34 @@ fn keys_that_cannot_be_had_are_not_the_clients_fault() {
     assert_eq!(ask(&mut served.client(), Some(&token(json!({})))).0, 503);
     for jwks in ["", "{}", r#"{"keys":[]}"#, r#"{"keys":[{"kty":"oct","k":"c2VjcmV0","alg":"HS256"}]}"#] {
         assert!(JwtVerifier::from_jwks(jwks, ISSUER, AUDIENCE).is_err(), "{jwks}");
+    }
+}
+
+/// R-203: the only request that the library makes to another server, for an issuer's keys, carries nothing of the client's.
+#[test]
+fn a_clients_token_goes_no_further() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/keys", listener.local_addr().unwrap());
+    let issuer = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            socket.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        let answer =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{KEYS}", KEYS.len());
+        socket.write_all(answer.as_bytes()).unwrap();
+        String::from_utf8(head).unwrap().to_lowercase()
+    });
+    let verifier = JwtVerifier::from_jwks_url(url, ISSUER, AUDIENCE).unwrap();
+    let served = Served::with(|_| {}, |http| http.auth(rules(), verifier));
+    let token = token(json!({}));
+    assert_eq!(ask(&mut served.client(), Some(&token)).0, 200);
+    let asked = issuer.join().unwrap();
+    assert!(asked.starts_with("get /keys http/1.1"), "{asked}");
+    for private in ["authorization", "cookie", "bearer", "whoami", &token.to_lowercase()] {
+        assert!(!asked.contains(private), "{private}: {asked}");
     }
 }

@@ -47,7 +47,7 @@ fn descriptors() -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(1_024)
 }
 
-/// every listener hears every update, every request is answered, and nothing is left afterwards.
+/// every listener hears every update, every request is answered, and nothing is left afterwards.
 #[test]
 fn many_listeners_and_busy_connections() {
     let (Load { listeners, busy, rounds, hostile }, others) = load();

@@ -16,13 +16,14 @@ const IN_PIECES: Mode = Mode { in_pieces: true, off_loop: true };
 fn wire_fixtures() {
     let schemas = Schemas::load();
     if schemas.is_none() {
-        println!("left out: no official schemas beside the project, messages are not validated");
+        vectors::left_out("no official schemas beside the project, messages are not validated");
     }
     let (mut record, mut failures, mut passed) = (String::new(), Vec::new(), 0);
     for case in case::all("wire") {
         match run(&case, schemas.as_ref()) {
             Ok(sent) => {
                 passed += 1;
+                vectors::passed(&case.to_string(), case.member("covers"));
                 let _ = writeln!(record, "# {case}\n{sent}");
             }
             Err(failure) => failures.push(format!("{case}: {failure}")),
