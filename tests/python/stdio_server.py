@@ -59,6 +59,36 @@ async def asleep(ms: int) -> str:
     return f"slept {ms}"
 
 
+gate = threading.Event()
+side_by_side = threading.Barrier(6)
+
+
+@server.resource("s://held/{x}")
+def held(x: str) -> str:
+    gate.wait()
+    return x
+
+
+@server.resource("s://aheld/{x}")
+async def aheld(x: str) -> str:
+    while not gate.is_set():
+        await asyncio.sleep(0.001)
+    return x
+
+
+@server.resource("s://open")
+async def open_gate() -> str:
+    gate.set()
+    return "open"
+
+
+@server.resource("s://six/{x}")
+def six(x: str) -> str:
+    """Returns when six of it run."""
+    side_by_side.wait(60)
+    return x
+
+
 @server.resource("s://big/{x}")
 def big(x: str) -> str:
     return TEXT

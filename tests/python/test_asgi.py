@@ -119,10 +119,11 @@ async def test_one_update_reaches_both_eras(server: ResourceServer) -> None:
 async def test_leaving_cancels_a_modern_request_only(server: ResourceServer) -> None:
     """R-129, R-130."""
     cancelled = asyncio.Event()
-    going_on, finished = asyncio.Event(), asyncio.Event()
+    started, going_on, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     @server.resource("slow://{which}")
     async def slow(which: str) -> str:
+        started.set()
         try:
             await (asyncio.sleep(60) if which == "modern" else going_on.wait())
         except asyncio.CancelledError:
@@ -133,14 +134,15 @@ async def test_leaving_cancels_a_modern_request_only(server: ResourceServer) -> 
 
     app = server.asgi()
     call = modern(app, 1, "resources/read", uri="slow://modern")
-    await asyncio.sleep(0.05)
+    await started.wait()
     call.leave()
     async with asyncio.timeout(PATIENCE):
         await cancelled.wait()
     cancelled.clear()
+    started.clear()
     session = await initialize(app)
     call = session.post(request(1, "resources/read", uri="slow://legacy"))
-    await asyncio.sleep(0.05)
+    await started.wait()
     call.leave()
     await call.task
     going_on.set()

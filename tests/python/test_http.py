@@ -160,13 +160,24 @@ async def test_cancelling_it_lets_what_is_in_flight_finish(server: ResourceServe
     @server.resource("slow://x")
     async def slow() -> str:
         started.set()
-        await asyncio.sleep(0.2)
+        while await listening(url):
+            await asyncio.sleep(0.001)
         return "finished"
 
     async with serving(server) as url:
         reading = asyncio.create_task(read(url, "slow://x"))
         await started.wait()
     assert await reading == "finished"
+
+
+async def listening(url: str) -> bool:
+    """Whether the server takes new connections."""
+    try:
+        _, writer = await asyncio.open_connection(urlsplit(url).hostname, urlsplit(url).port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 PROGRAM = """

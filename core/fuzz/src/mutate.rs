@@ -1,4 +1,4 @@
-//! Inputs from inputs, the same ones each time.
+//! Inputs from inputs, the same ones for the same seed.
 
 /// Words that a random byte would take long to find.
 const WORDS: &[&[u8]] = &[

@@ -100,10 +100,15 @@ async fn completion_and_lists_come_from_the_template() {
 /// a slow read blocks nobody, and finishes out of order.
 #[tokio::test]
 async fn a_slow_handler_blocks_nobody() {
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let held = gate.clone();
     let server = quiet()
-        .resource(Resource::new("a://slow"), |_| async {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            "slow"
+        .resource(Resource::new("a://slow"), move |_| {
+            let held = held.clone();
+            async move {
+                drop(held.acquire_owned().await);
+                "slow"
+            }
         })
         .resource(Resource::new("a://fast"), |_| async { "fast" })
         .build()
@@ -111,6 +116,7 @@ async fn a_slow_handler_blocks_nobody() {
     let mut client = Client::modern(&server).unwrap();
     let slow = client.send("resources/read", json!({"uri": "a://slow"})).unwrap();
     assert_eq!(client.read_text("a://fast").await.unwrap(), "fast");
+    gate.add_permits(1);
     assert_eq!(client.answer(slow).await.unwrap()["contents"][0]["text"], "slow");
 }
 
@@ -419,7 +425,7 @@ async fn shutting_down_ends_listens_with_their_results() {
 #[tokio::test]
 async fn the_end_of_input_leaves_a_grace() {
     use std::io::{Read as _, Write as _};
-    let limits = Limits { grace: 100, ..Limits::default() };
+    let limits = Limits { grace: 2_000, ..Limits::default() };
     let server = quiet()
         .limits(limits)
         .resource(Resource::new("a://soon"), |_| async {

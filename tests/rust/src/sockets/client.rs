@@ -204,6 +204,17 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
+    /// Reads up to the next comment of a stream, before which there is no event.
+    pub(super) fn comment(&mut self) {
+        loop {
+            let line = self.line().expect("the stream is over");
+            if line.starts_with(':') {
+                return;
+            }
+            assert_eq!(line, "", "an event instead of a comment");
+        }
+    }
+
     /// The next event that is a message.
     pub(super) fn message(&mut self) -> Event {
         loop {

@@ -109,7 +109,8 @@ fn an_idle_stream_is_kept_open() {
     client.ask(1, "subscriptions/listen", json!({"notifications": {"resourcesListChanged": true}}), &[]);
     client.head();
     client.message();
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    client.comment();
+    client.comment();
     served.server.notify_list_changed();
     assert_eq!(client.message().json()["method"], "notifications/resources/list_changed");
 }
