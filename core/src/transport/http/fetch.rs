@@ -1,11 +1,14 @@
 //! Keys from a URL.
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a host module: it has a thread")]
 
+use super::jwks::Delivery;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use ureq::Proxy;
 
 /// How long an answer may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(10);
 const LARGEST: u64 = 1 << 20;
 
 /// Whether nobody on the way can change what comes from `url`: it is `https`, or on this machine.
@@ -15,25 +18,39 @@ pub(super) fn is_safe(url: &str) -> bool {
     };
     let has_user = url.split('/').nth(2).is_some_and(|authority| authority.contains('@'));
     let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
-    !has_user && (url.starts_with("https://") || local.iter().any(is_local))
+    !has_user && (is_encrypted(url) || local.iter().any(is_local))
 }
 
-/// The text at `url`. Redirects are not followed: keys come from where the author said.
-pub(super) async fn get(url: Arc<str>, patience: Duration) -> io::Result<String> {
+/// Starts to get the text at `url`, on a thread of its own: it needs no runtime.
+pub(super) fn start(url: &Arc<str>, delivery: Delivery) {
+    let url = url.clone();
     let work = move || {
-        let config = ureq::Agent::config_builder().timeout_global(Some(patience)).max_redirects(0).build();
-        let mut response =
-            ureq::Agent::new_with_config(config).get(&*url).call().map_err(io::Error::other)?;
-        if response.status() != 200 {
-            return Err(io::Error::other(format!("status {}", response.status())));
+        if let Ok(text) = get(&url, PATIENCE, Proxy::try_from_env()) {
+            delivery.take(&text);
         }
-        response.body_mut().with_config().limit(LARGEST).read_to_string().map_err(io::Error::other)
     };
-    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+    // Without a thread the delivery is dropped: the request has failed.
+    drop(std::thread::Builder::new().name("mcp-jwks".into()).spawn(work));
+}
+
+/// The text at `url`. Redirects are not followed: keys come from where the author said. The proxy of the environment is
+/// used for `https` alone: it could change keys that it carries in plain text.
+fn get(url: &str, patience: Duration, proxy: Option<Proxy>) -> io::Result<String> {
+    let proxy = proxy.filter(|_| is_encrypted(url));
+    let config = ureq::Agent::config_builder().timeout_global(Some(patience)).max_redirects(0).proxy(proxy);
+    let agent = ureq::Agent::new_with_config(config.build());
+    let mut response = agent.get(url).call().map_err(io::Error::other)?;
+    if response.status() != 200 {
+        return Err(io::Error::other(format!("status {}", response.status())));
+    }
+    response.body_mut().with_config().limit(LARGEST).read_to_string().map_err(io::Error::other)
+}
+
+fn is_encrypted(url: &str) -> bool {
+    url.starts_with("https://")
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test: it has a server of its own")]
 mod tests {
     use super::*;
     use std::io::{Read, Write};
@@ -49,9 +66,10 @@ mod tests {
                 let _ = socket.read(&mut [0; 4_096]);
                 let _ = socket.write_all(&answer);
             }
-            let held = listener.accept();
-            std::thread::sleep(Duration::from_secs(5));
-            drop(held);
+            // Held open without an answer until the client gives up.
+            if let Ok((mut socket, _)) = listener.accept() {
+                while socket.read(&mut [0; 4_096]).is_ok_and(|size| size > 0) {}
+            }
         });
         url
     }
@@ -60,8 +78,8 @@ mod tests {
         format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len()).into()
     }
 
-    #[tokio::test]
-    async fn only_what_was_asked_for_counts() {
+    #[test]
+    fn only_what_was_asked_for_counts() {
         let large = "x".repeat(2 << 20);
         let elsewhere = serving(vec![answer("200 OK", "stolen")]);
         let url = serving(vec![
@@ -71,19 +89,30 @@ mod tests {
             answer("500 Oh", "keys"),
             answer("200 OK", &large),
         ]);
-        assert_eq!(get(url.clone(), PATIENCE).await.unwrap(), "keys");
+        assert_eq!(get(&url, PATIENCE, None).unwrap(), "keys");
         for what in ["a redirect", "nothing there", "an error", "too much"] {
-            assert!(get(url.clone(), PATIENCE).await.is_err(), "{what}");
+            assert!(get(&url, PATIENCE, None).is_err(), "{what}");
         }
     }
 
-    #[tokio::test]
-    async fn an_issuer_that_does_not_answer_is_not_waited_for() {
+    #[test]
+    fn an_issuer_that_does_not_answer_is_not_waited_for() {
         let url = serving(Vec::new());
-        assert!(get(url, Duration::from_millis(100)).await.is_err());
+        assert!(get(&url, Duration::from_millis(100), None).is_err());
         // Nor one that says something now and then.
         let slow = serving(vec![b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{".to_vec()]);
-        assert!(get(slow, Duration::from_millis(100)).await.is_err());
+        assert!(get(&slow, Duration::from_millis(100), None).is_err());
+    }
+
+    /// Keys on this machine are in plain text: no proxy carries them.
+    #[test]
+    fn a_proxy_never_carries_keys_in_plain_text() {
+        let proxy = serving(vec![answer("200 OK", "forged")]);
+        let proxy = Proxy::new(proxy.trim_end_matches("/keys")).unwrap();
+        let url = serving(vec![answer("200 OK", "keys")]);
+        assert_eq!(get(&url, PATIENCE, Some(proxy.clone())).unwrap(), "keys");
+        // The proxy works: it is asked for a tunnel, and answers with forged keys at most.
+        assert!(get("https://127.0.0.1:1/keys", Duration::from_millis(500), Some(proxy)).is_err());
     }
 
     #[test]

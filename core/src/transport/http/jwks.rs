@@ -1,7 +1,8 @@
 //! The keys of an issuer (a JWKS, RFC 7517), fixed or fetched.
 //!
-//! Law: an issuer is asked at a bounded rate whatever tokens come, by one request at a time, and nobody waits for it
-//! whose key is known.
+//! Law: a request for the keys belongs to no client: it goes on when the client that caused it leaves. There is at most
+//! one at a time and their rate is bounded, whatever tokens come. A token whose key is known never waits for one,
+//! unless the keys were not asked for in the last hour.
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a host module: keys grow old")]
 
 use super::jwt::JwksError;
@@ -9,41 +10,66 @@ use crate::http::Denied;
 use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use std::io;
-use std::pin::Pin;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
-/// Gets the text of a JWKS.
-pub(super) type Fetch =
-    Box<dyn Fn() -> Pin<Box<dyn Future<Output = io::Result<String>> + Send>> + Send + Sync>;
+/// Starts to get the text of a JWKS and returns. The text is delivered later, from any thread.
+pub(super) type Fetch = Box<dyn Fn(Delivery) + Send + Sync>;
+
+/// The time.
+type Clock = Box<dyn Fn() -> Instant + Send + Sync>;
 
 /// How often keys are asked for.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// Keys are asked for again after so long.
+    /// Keys are asked for again after this, while the known ones are still used.
     stale: Duration,
-    /// A token with an unknown key makes them be asked for again, but not more often than this.
+    /// If the issuer was not asked for so long, tokens wait for its answer: a withdrawn key is not used once more.
+    old: Duration,
+    /// A token with an unknown key causes a request, but not more often than this.
     pause: Duration,
     /// The same while there are no keys at all.
     retry: Duration,
+    /// A request without an answer for so long is given up.
+    patience: Duration,
 }
 
-const PACE: Pace =
-    Pace { stale: Duration::from_secs(600), pause: Duration::from_secs(30), retry: Duration::from_secs(2) };
+const PACE: Pace = Pace {
+    stale: Duration::from_secs(600),
+    old: Duration::from_secs(3_600),
+    pause: Duration::from_secs(30),
+    retry: Duration::from_secs(2),
+    patience: Duration::from_secs(30),
+};
+
+/// The algorithms that sign with a private key and are verified with a public one.
+pub(super) const PUBLIC: [Algorithm; 9] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
 
 /// Where keys come from.
 pub(super) enum Source {
     Fixed(Arc<Keys>),
-    Fetched(Box<Fetched>),
+    Fetched(Arc<Fetched>),
 }
 
 /// Keys that are asked for.
 pub(super) struct Fetched {
     fetch: Fetch,
     pace: Pace,
+    clock: Clock,
     kept: Mutex<Kept>,
-    /// Held by whoever asks.
-    turn: tokio::sync::Mutex<()>,
+    landed: Notify,
 }
 
 #[derive(Default)]
@@ -53,23 +79,45 @@ struct Kept {
     fetched: Option<Instant>,
     /// When they were last asked for, with success or without.
     asked: Option<Instant>,
+    /// When the last request ended, with success or without.
+    answered: Option<Instant>,
+    /// Whether a request is under way.
+    is_asking: bool,
+}
+
+/// Takes the text of a JWKS, once. Dropped without one, the request has failed.
+pub(super) struct Delivery {
+    of: Arc<Fetched>,
+    keys: Option<Keys>,
+}
+
+/// What a token does about keys.
+struct Plan {
+    starts: bool,
+    /// What it goes on with; `None` if it waits.
+    found: Option<Result<Arc<Keys>, Denied>>,
 }
 
 impl Source {
     pub(super) fn fetched(fetch: Fetch) -> Self {
-        Self::paced(fetch, PACE)
+        Self::paced(fetch, PACE, Box::new(Instant::now))
     }
 
-    fn paced(fetch: Fetch, pace: Pace) -> Self {
-        Self::Fetched(Box::new(Fetched {
-            fetch,
-            pace,
-            kept: Mutex::default(),
-            turn: tokio::sync::Mutex::default(),
-        }))
+    /// With keys that `fetch` gets, on the runtime of the caller.
+    pub(super) fn from_future<F, Fut>(fetch: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = io::Result<String>> + Send + 'static,
+    {
+        Self::fetched(on_runtime(fetch, PACE.patience))
     }
 
-    /// The keys, among them the one that is named, if it can be had.
+    fn paced(fetch: Fetch, pace: Pace, clock: Clock) -> Self {
+        let (kept, landed) = Default::default();
+        Self::Fetched(Arc::new(Fetched { fetch, pace, clock, kept, landed }))
+    }
+
+    /// The keys, with the one named `kid` among them if the issuer has it.
     pub(super) async fn keys(&self, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
         match self {
             Self::Fixed(keys) => Ok(keys.clone()),
@@ -78,33 +126,39 @@ impl Source {
     }
 }
 
-impl Fetched {
-    async fn keys(&self, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
-        if let Some(keys) = self.kept().good(kid, self.pace) {
-            return Ok(keys);
-        }
-        let _turn = match self.turn.try_lock() {
-            Ok(turn) => turn,
-            Err(_) => {
-                if let Some(keys) = self.kept().known(kid) {
-                    return Ok(keys);
+/// Runs the future of a fetch as a task of its own.
+fn on_runtime<F, Fut>(fetch: F, patience: Duration) -> Fetch
+where
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = io::Result<String>> + Send + 'static,
+{
+    Box::new(move |delivery| {
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let text = fetch();
+            runtime.spawn(async move {
+                if let Ok(Ok(text)) = tokio::time::timeout(patience, text).await {
+                    delivery.take(&text);
                 }
-                self.turn.lock().await
-            }
-        };
-        // Another may have asked meanwhile.
-        if let Some(settled) = self.kept().settled(kid, self.pace) {
-            return settled;
+            });
         }
-        self.kept().asked = Some(Instant::now());
-        let keys = (self.fetch)().await.ok().and_then(|text| Keys::parse(&text).ok());
-        let mut kept = self.kept();
-        if let Some(keys) = keys {
-            kept.keys = Some(Arc::new(keys));
-            kept.fetched = Some(Instant::now());
+    })
+}
+
+impl Fetched {
+    async fn keys(self: &Arc<Self>, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
+        // Made before the plan: an answer that lands in between is not missed.
+        let mut landed = pin!(self.landed.notified());
+        landed.as_mut().enable();
+        let plan = self.kept().plan(kid, self.pace, (self.clock)());
+        if plan.starts {
+            (self.fetch)(Delivery { of: self.clone(), keys: None });
         }
-        // Old keys are better than none while the issuer is away.
-        kept.keys.clone().ok_or(Denied::Unavailable)
+        if let Some(found) = plan.found {
+            return found;
+        }
+        landed.await;
+        // The old keys are better than none while the issuer is away.
+        self.kept().keys.clone().ok_or(Denied::Unavailable)
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -112,29 +166,45 @@ impl Fetched {
     }
 }
 
-impl Kept {
-    /// What is to be used without asking, while nobody asks; `None` if it is time to ask.
-    fn settled(&self, kid: Option<&str>, pace: Pace) -> Option<Result<Arc<Keys>, Denied>> {
-        match &self.keys {
-            None => is_within(self.asked, pace.retry).then_some(Err(Denied::Unavailable)),
-            Some(keys) if is_within(self.asked, pace.pause) => Some(Ok(keys.clone())),
-            Some(_) => self.good(kid, pace).map(Ok),
-        }
-    }
-
-    /// The keys, if they are fresh and the one that is named is among them.
-    fn good(&self, kid: Option<&str>, pace: Pace) -> Option<Arc<Keys>> {
-        self.known(kid).filter(|_| is_within(self.fetched, pace.stale))
-    }
-
-    /// The keys, if the one that is named is among them.
-    fn known(&self, kid: Option<&str>) -> Option<Arc<Keys>> {
-        self.keys.clone().filter(|keys| kid.is_none_or(|kid| keys.has(kid)))
+impl Delivery {
+    pub(super) fn take(mut self, text: &str) {
+        self.keys = Keys::parse(text).ok();
     }
 }
 
-fn is_within(at: Option<Instant>, span: Duration) -> bool {
-    at.is_some_and(|at| at.elapsed() < span)
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        let (mut kept, now) = (self.of.kept(), (self.of.clock)());
+        (kept.is_asking, kept.answered) = (false, Some(now));
+        if let Some(keys) = self.keys.take() {
+            (kept.keys, kept.fetched) = (Some(Arc::new(keys)), Some(now));
+        }
+        drop(kept);
+        self.of.landed.notify_waiters();
+    }
+}
+
+impl Kept {
+    fn plan(&mut self, kid: Option<&str>, pace: Pace, now: Instant) -> Plan {
+        let within = |at: Option<Instant>, span| at.is_some_and(|at| now.duration_since(at) < span);
+        let known = self.keys.clone().filter(|keys| kid.is_none_or(|kid| keys.has(kid)));
+        let is_asking = self.is_asking && within(self.asked, pace.patience);
+        let is_due = match (&self.keys, &known) {
+            (None, _) => !within(self.asked, pace.retry),
+            (Some(_), Some(_)) => !within(self.fetched, pace.stale) && !within(self.asked, pace.pause),
+            (Some(_), None) => !within(self.asked, pace.pause),
+        };
+        let starts = is_due && !is_asking;
+        if starts {
+            (self.is_asking, self.asked) = (true, Some(now));
+        }
+        let found = match known {
+            Some(keys) if within(self.answered, pace.old) => Some(Ok(keys)),
+            _ if is_asking || starts => None,
+            _ => Some(self.keys.clone().ok_or(Denied::Unavailable)),
+        };
+        Plan { starts, found }
+    }
 }
 
 /// The keys of an issuer that are for signatures.
@@ -177,23 +247,12 @@ impl Key {
             return None;
         }
         let key = DecodingKey::from_jwk(jwk).ok()?;
-        let public = [
-            Algorithm::RS256,
-            Algorithm::RS384,
-            Algorithm::RS512,
-            Algorithm::PS256,
-            Algorithm::PS384,
-            Algorithm::PS512,
-            Algorithm::ES256,
-            Algorithm::ES384,
-            Algorithm::EdDSA,
-        ];
         let named = common.key_algorithm.map(|algorithm| algorithm.to_string());
         let fits = |algorithm: &Algorithm| {
             algorithm.family() == key.family()
                 && named.as_ref().is_none_or(|named| *named == format!("{algorithm:?}"))
         };
-        let algorithms: Vec<_> = public.into_iter().filter(fits).collect();
+        let algorithms: Vec<_> = PUBLIC.into_iter().filter(fits).collect();
         (!algorithms.is_empty()).then(|| Self { id: common.key_id.clone(), algorithms, key })
     }
 }
@@ -202,42 +261,78 @@ impl Key {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll, Waker};
 
-    /// Lets so much time pass for a source: what it noted was that much longer ago.
-    fn pass(source: &Source, span: Duration) {
-        let Source::Fetched(fetched) = source else { return };
-        let mut kept = fetched.kept();
-        kept.asked = kept.asked.and_then(|at| at.checked_sub(span));
-        kept.fetched = kept.fetched.and_then(|at| at.checked_sub(span));
-    }
-
-    /// An issuer whose keys can be changed; `None` is away. Counts how often it was asked.
+    /// An issuer whose keys can be changed; `None` is away. Counts how often it was asked, and answers when it is told to.
     #[derive(Clone, Default)]
     struct Issuer {
         kids: Arc<Mutex<Option<Vec<&'static str>>>>,
         asked: Arc<AtomicUsize>,
+        open: Arc<Mutex<Vec<Delivery>>>,
+        /// How much time has passed.
+        passed: Arc<Mutex<Duration>>,
     }
 
     impl Issuer {
+        fn with(kids: &[&'static str]) -> Self {
+            let issuer = Self::default();
+            issuer.has(Some(kids));
+            issuer
+        }
+
         fn has(&self, kids: Option<&[&'static str]>) {
             *self.kids.lock().unwrap() = kids.map(<[_]>::to_vec);
         }
 
-        fn source(&self, pace: Pace) -> Source {
-            let issuer = self.clone();
-            let fetch = move || {
+        fn source(&self) -> Source {
+            let (issuer, passed, began) = (self.clone(), self.passed.clone(), Instant::now());
+            let fetch = move |delivery| {
                 issuer.asked.fetch_add(1, Ordering::SeqCst);
-                let text = issuer.kids.lock().unwrap().as_ref().map(|kids| jwks(kids));
-                async move {
-                    tokio::task::yield_now().await;
-                    text.ok_or_else(|| io::Error::other("away"))
-                }
+                issuer.open.lock().unwrap().push(delivery);
             };
-            Source::paced(Box::new(move || Box::pin(fetch())), pace)
+            Source::paced(Box::new(fetch), PACE, Box::new(move || began + *passed.lock().unwrap()))
+        }
+
+        fn pass(&self, time: Duration) {
+            *self.passed.lock().unwrap() += time;
+        }
+
+        /// Answers what it was asked.
+        fn answer(&self) {
+            let open = std::mem::take(&mut *self.open.lock().unwrap());
+            let text = self.kids.lock().unwrap().as_ref().map(|kids| jwks(kids));
+            for delivery in open {
+                if let Some(text) = &text {
+                    delivery.take(text);
+                }
+            }
         }
 
         fn count(&self) -> usize {
             self.asked.load(Ordering::SeqCst)
+        }
+
+        /// Whether the source has the key once the issuer has answered.
+        fn knows(&self, source: &Source, kid: &str) -> Result<bool, Denied> {
+            let mut asked = pin!(source.keys(Some(kid)));
+            let mut poll = || asked.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            let found = match poll() {
+                Poll::Ready(found) => found,
+                Poll::Pending => {
+                    self.answer();
+                    let Poll::Ready(found) = poll() else { panic!("it waits for nothing") };
+                    found
+                }
+            };
+            found.map(|keys| keys.has(kid))
+        }
+    }
+
+    /// What is found without waiting.
+    fn at_once(source: &Source, kid: &str) -> Option<Result<bool, Denied>> {
+        match pin!(source.keys(Some(kid))).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(found) => Some(found.map(|keys| keys.has(kid))),
+            Poll::Pending => None,
         }
     }
 
@@ -251,88 +346,111 @@ mod tests {
         format!(r#"{{"keys":[{}]}}"#, kids.iter().map(key).collect::<Vec<_>>().join(","))
     }
 
-    async fn has(source: &Source, kid: &str) -> Result<bool, Denied> {
-        source.keys(Some(kid)).await.map(|keys| keys.has(kid))
+    /// R-202: the first token that names a new key makes the issuer be asked.
+    #[test]
+    fn keys_are_rotated() {
+        let issuer = Issuer::with(&["old"]);
+        let source = issuer.source();
+        assert_eq!(issuer.knows(&source, "old"), Ok(true));
+        issuer.has(Some(&["new"]));
+        assert_eq!(issuer.knows(&source, "new"), Ok(false), "the issuer is not asked for every token");
+        issuer.pass(PACE.pause);
+        assert_eq!(issuer.knows(&source, "new"), Ok(true));
+        assert_eq!(issuer.knows(&source, "old"), Ok(false), "the issuer has withdrawn it");
+        assert_eq!(issuer.count(), 2);
     }
 
-    /// R-202: keys that the issuer has changed are found out by the first token that names one.
-    #[tokio::test]
-    async fn keys_are_rotated() {
+    #[test]
+    fn unknown_keys_do_not_flood_the_issuer() {
+        let issuer = Issuer::with(&["one"]);
+        let source = issuer.source();
+        for number in 0..1_000 {
+            assert_eq!(issuer.knows(&source, &format!("{number}")), Ok(false));
+        }
+        assert_eq!(issuer.count(), 1);
+    }
+
+    #[test]
+    fn an_issuer_that_is_away_is_asked_now_and_then() {
         let issuer = Issuer::default();
-        issuer.has(Some(&["old"]));
-        let source = issuer.source(PACE);
-        assert_eq!(has(&source, "old").await, Ok(true));
-        issuer.has(Some(&["new"]));
-        assert_eq!(
-            has(&source, "new").await,
-            Ok(false),
-            "not at once: an issuer is not asked for every token"
-        );
-        pass(&source, PACE.pause);
-        assert_eq!(has(&source, "new").await, Ok(true));
-        assert_eq!(has(&source, "old").await, Ok(false), "what the issuer has withdrawn is no longer good");
+        let source = issuer.source();
+        for _ in 0..100 {
+            assert_eq!(issuer.knows(&source, "one"), Err(Denied::Unavailable));
+        }
+        assert_eq!(issuer.count(), 1);
+        issuer.has(Some(&["one"]));
+        issuer.pass(PACE.retry);
+        assert_eq!(issuer.knows(&source, "one"), Ok(true));
+        // Away again: the known keys go on being used.
+        issuer.has(None);
+        issuer.pass(PACE.pause);
+        assert_eq!(issuer.knows(&source, "two"), Ok(false));
+        assert_eq!(at_once(&source, "one"), Some(Ok(true)));
+    }
+
+    #[test]
+    fn one_request_serves_all_that_wait() {
+        let issuer = Issuer::with(&["one"]);
+        let source = issuer.source();
+        let mut waiting: Vec<_> = (0..50).map(|_| Box::pin(source.keys(Some("one")))).collect();
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(waiting.iter_mut().all(|one| one.as_mut().poll(&mut context).is_pending()));
+        issuer.answer();
+        assert!(waiting.iter_mut().all(|one| matches!(one.as_mut().poll(&mut context), Poll::Ready(Ok(_)))));
+        assert_eq!(issuer.count(), 1);
+    }
+
+    /// Clients that come and go neither repeat nor break off the request to the issuer.
+    #[test]
+    fn a_client_that_leaves_takes_nothing_along() {
+        let issuer = Issuer::with(&["one"]);
+        let source = issuer.source();
+        for number in 0..20 {
+            assert_eq!(at_once(&source, &format!("{number}")), None, "it waits, and leaves");
+        }
+        assert_eq!(issuer.count(), 1);
+        issuer.answer();
+        assert_eq!(at_once(&source, "one"), Some(Ok(true)));
+        // The same while keys are known: an invented key makes nobody else wait.
+        issuer.pass(PACE.pause);
+        assert_eq!(at_once(&source, "invented"), None);
+        assert_eq!(at_once(&source, "one"), Some(Ok(true)));
+        issuer.has(Some(&["one", "new"]));
+        issuer.answer();
+        assert_eq!(at_once(&source, "new"), Some(Ok(true)));
+    }
+
+    #[test]
+    fn known_keys_are_renewed_in_the_background_until_they_are_old() {
+        let issuer = Issuer::with(&["one"]);
+        let source = issuer.source();
+        assert_eq!(issuer.knows(&source, "one"), Ok(true));
+        issuer.has(Some(&["two"]));
+        issuer.pass(PACE.stale);
+        assert_eq!(at_once(&source, "one"), Some(Ok(true)), "it does not wait");
+        issuer.answer();
+        assert_eq!((at_once(&source, "one"), issuer.count()), (Some(Ok(false)), 2));
+        issuer.has(Some(&["three"]));
+        issuer.pass(PACE.old);
+        assert_eq!(issuer.knows(&source, "two"), Ok(false), "after an hour without a request it waits");
+    }
+
+    #[test]
+    fn a_request_that_is_never_answered_is_given_up() {
+        let issuer = Issuer::with(&["one"]);
+        let source = issuer.source();
+        assert_eq!(at_once(&source, "one"), None);
+        issuer.pass(PACE.patience);
+        assert_eq!(issuer.knows(&source, "one"), Ok(true));
         assert_eq!(issuer.count(), 2);
     }
 
     #[tokio::test]
-    async fn unknown_keys_do_not_flood_the_issuer() {
-        let issuer = Issuer::default();
-        issuer.has(Some(&["one"]));
-        let source = issuer.source(PACE);
-        for number in 0..1_000 {
-            assert_eq!(has(&source, &format!("{number}")).await, Ok(false));
-        }
-        assert_eq!(issuer.count(), 1);
-    }
-
-    #[tokio::test]
-    async fn an_issuer_that_is_away_is_asked_now_and_then() {
-        let issuer = Issuer::default();
-        let source = issuer.source(PACE);
-        for _ in 0..100 {
-            assert_eq!(has(&source, "one").await, Err(Denied::Unavailable));
-        }
-        assert_eq!(issuer.count(), 1);
-        issuer.has(Some(&["one"]));
-        pass(&source, PACE.retry);
-        assert_eq!(has(&source, "one").await, Ok(true));
-        // Away again: what is known goes on being used.
-        issuer.has(None);
-        pass(&source, PACE.pause);
-        assert_eq!(has(&source, "two").await, Ok(false));
-        assert_eq!(has(&source, "one").await, Ok(true));
-    }
-
-    #[tokio::test]
-    async fn one_asks_and_the_others_wait_or_go_on() {
-        let issuer = Issuer::default();
-        issuer.has(Some(&["one"]));
-        let source = Arc::new(issuer.source(PACE));
-        let many: Vec<_> = (0..50)
-            .map(|_| {
-                let source = source.clone();
-                tokio::spawn(async move { has(&source, "one").await })
-            })
-            .collect();
-        for one in many {
-            assert_eq!(one.await.unwrap(), Ok(true));
-        }
-        assert_eq!(issuer.count(), 1);
-    }
-
-    /// Clients that come and go do not start a request to the issuer each.
-    #[tokio::test]
-    async fn whoever_leaves_while_the_issuer_is_asked_does_not_make_it_be_asked_again() {
-        let asked = Arc::new(AtomicUsize::new(0));
-        let count = asked.clone();
-        let fetch = move || {
-            count.fetch_add(1, Ordering::SeqCst);
-            std::future::pending::<io::Result<String>>()
-        };
-        let source = Source::paced(Box::new(move || Box::pin(fetch())), PACE);
-        for _ in 0..20 {
-            let _ = tokio::time::timeout(Duration::from_millis(1), source.keys(None)).await;
-        }
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    async fn a_future_that_never_ends_is_given_up() {
+        let fetch = on_runtime(std::future::pending, Duration::from_millis(1));
+        let source = Source::fetched(fetch);
+        assert!(matches!(source.keys(None).await, Err(Denied::Unavailable)));
+        let source = Source::from_future(|| async { Ok(jwks(&["one"])) });
+        assert!(source.keys(Some("one")).await.is_ok_and(|keys| keys.has("one")));
     }
 }

@@ -1,27 +1,38 @@
 //! Bearer tokens that are signed JWTs (RFC 9068), verified against the keys of their issuer (a JWKS, RFC 7517).
 //!
 //! Law: the key decides the algorithm, never the token; only signatures by public keys count.
-#![expect(clippy::disallowed_methods, reason = "a host module: keys come from files too")]
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a host module: files, and tokens grow old"
+)]
 
-use super::jwks::{Fetch, Keys, Source};
+use super::jwks::{Keys, PUBLIC, Source};
 use super::options::{TokenCheck, Verified, Verifier, Verifying};
 use crate::http::Denied;
+use crate::now::Millis;
 use crate::principal::Principal;
-use jsonwebtoken::{Validation, decode, decode_header};
+use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header};
 use serde::Deserialize;
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Verifies signed JWTs: signature, `exp`, `nbf`, `iss` and `aud`. The principal is the token's `sub`, the scopes are
+/// What the identity of a client begins with, in a token without a subject.
+const CLIENT: &str = "client_id:";
+
+/// Verifies signed JWTs: type (`typ`: none, `JWT` or `at+jwt`), signature, `exp`, `nbf`, `iss` and `aud`. The principal is
+/// the token's `sub`; in a token without one `client_id:` and its `client_id`, and no `sub` may begin so. The scopes are
 /// those of `scope` (or `scp`).
 pub struct JwtVerifier {
     source: Source,
     issuer: String,
     audiences: Vec<String>,
     leeway: u64,
+    algorithms: Vec<Algorithm>,
 }
 
 /// What is wrong with a set of keys.
@@ -77,8 +88,7 @@ impl JwtVerifier {
         F: Fn() -> Fut + Send + Sync + 'static,
         Fut: Future<Output = io::Result<String>> + Send + 'static,
     {
-        let fetch: Fetch = Box::new(move || Box::pin(fetch()));
-        Self::new(Source::fetched(fetch), issuer.into(), audience.into())
+        Self::new(Source::from_future(fetch), issuer.into(), audience.into())
     }
 
     /// The same with keys from a URL: `https`, or `http` on this machine. A redirect is not followed; an answer has ten seconds
@@ -96,21 +106,30 @@ impl JwtVerifier {
         if !super::fetch::is_safe(&url) {
             return Err(JwksError("the URL must begin with https://".into()));
         }
-        Ok(Self::from_source(
-            move || super::fetch::get(url.clone(), super::fetch::PATIENCE),
-            issuer,
-            audience,
-        ))
+        let source = Source::fetched(Box::new(move |delivery| super::fetch::start(&url, delivery)));
+        Ok(Self::new(source, issuer.into(), audience.into()))
     }
 
     fn new(source: Source, issuer: String, audience: String) -> Self {
-        Self { source, issuer, audiences: vec![audience], leeway: 60 }
+        Self { source, issuer, audiences: vec![audience], leeway: 60, algorithms: PUBLIC.to_vec() }
     }
 
     /// Another audience that is this server.
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audiences.push(audience.into());
         self
+    }
+
+    /// The algorithms that tokens may be signed with, such as `ES256`. Default: each of them that fits the key.
+    ///
+    /// # Errors
+    /// [`JwksError`] if one is unknown, is `none`, or signs with a shared secret; or there is none.
+    pub fn algorithms<A: AsRef<str>>(
+        mut self,
+        names: impl IntoIterator<Item = A>,
+    ) -> Result<Self, JwksError> {
+        self.algorithms = names.into_iter().map(|name| algorithm(name.as_ref())).collect::<Result<_, _>>()?;
+        if self.algorithms.is_empty() { Err(JwksError("no algorithm is named".into())) } else { Ok(self) }
     }
 
     /// How far the clocks of issuer and server may be apart, in seconds. Default 60.
@@ -121,20 +140,40 @@ impl JwtVerifier {
 
     async fn check(&self, token: &str) -> Result<TokenCheck, Denied> {
         let header = decode_header(token).map_err(|_| Denied::Invalid)?;
+        if !is_acceptable(&header) || !self.algorithms.contains(&header.alg) {
+            return Err(Denied::Invalid);
+        }
         let keys = self.source.keys(header.kid.as_deref()).await?;
-        let fitting = keys.find(header.kid.as_deref(), header.alg);
-        let claims = fitting.filter_map(|key| {
-            let mut validation = Validation::new(header.alg);
-            validation.leeway = self.leeway;
-            validation.validate_nbf = true;
-            validation.set_audience(&self.audiences);
-            validation.set_issuer(&[&self.issuer]);
-            validation.set_required_spec_claims(&["exp", "aud", "iss"]);
-            decode::<Claims>(token, &key.key, &validation).ok()
-        });
-        let claims = { claims }.next().ok_or(Denied::Invalid)?.claims;
-        claims.verified(self.leeway)
+        let mut validation = Validation::new(header.alg);
+        validation.set_audience(&self.audiences);
+        validation.set_issuer(&[&self.issuer]);
+        validation.set_required_spec_claims(&["aud", "iss"]);
+        // Times are compared below, with fractions.
+        (validation.validate_exp, validation.validate_nbf) = (false, false);
+        let mut fitting = keys.find(header.kid.as_deref(), header.alg);
+        let claims = fitting.find_map(|key| decode::<Claims>(token, &key.key, &validation).ok());
+        claims.ok_or(Denied::Invalid)?.claims.verified(self.leeway, seconds_now())
     }
+}
+
+fn algorithm(name: &str) -> Result<Algorithm, JwksError> {
+    let known = PUBLIC.into_iter().find(|known| format!("{known:?}") == name);
+    known.ok_or_else(|| {
+        let names: Vec<_> = PUBLIC.iter().map(|known| format!("{known:?}")).collect();
+        JwksError(format!("unexpected algorithm {name:?}; expected one of {}", names.join(", ")).into())
+    })
+}
+
+/// Whether it is the header of an access token (RFC 9068, section 4). A header that this verifier does not understand but
+/// must (`crit`, RFC 7515, section 4.1.11) refuses the token: none of those extensions is implemented.
+fn is_acceptable(header: &Header) -> bool {
+    const TYPES: [&str; 3] = ["JWT", "at+jwt", "application/at+jwt"];
+    let fits = |typ: &String| TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ));
+    header.crit.is_none() && header.typ.as_ref().is_none_or(fits)
+}
+
+fn seconds_now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
 impl Verifier for JwtVerifier {
@@ -149,11 +188,16 @@ impl fmt::Debug for JwtVerifier {
     }
 }
 
+/// Times are in seconds since 1970 and may have fractions (RFC 7519, section 2).
 #[derive(Deserialize)]
 struct Claims {
     sub: Option<String>,
     client_id: Option<String>,
-    exp: u64,
+    exp: f64,
+    nbf: Option<f64>,
+    /// Not compared with anything, but it must be a time.
+    #[serde(rename = "iat")]
+    _iat: Option<f64>,
     #[serde(default)]
     scope: Scope,
     /// What some issuers write instead.
@@ -181,12 +225,23 @@ impl Scope {
 }
 
 impl Claims {
-    /// A token without a subject stands for the client itself.
-    fn verified(self, leeway: u64) -> Result<TokenCheck, Denied> {
-        let subject = self.sub.or(self.client_id).filter(|subject| !subject.is_empty());
-        let principal = Principal::new(subject.ok_or(Denied::Invalid)?);
+    fn verified(self, leeway: u64, now: f64) -> Result<TokenCheck, Denied> {
+        let leeway = leeway as f64;
+        if self.exp + leeway <= now || self.nbf.is_some_and(|nbf| nbf > now + leeway) {
+            return Err(Denied::Invalid);
+        }
+        let principal = Principal::new(identity(self.sub, self.client_id).ok_or(Denied::Invalid)?);
         let scopes = self.scope.words().into_iter().chain(self.scp.words()).collect();
-        let expires = self.exp.saturating_add(leeway).saturating_mul(1_000);
+        // Not negative, as `now` is not; a cast saturates.
+        let expires = ((self.exp + leeway) * 1_000.0) as Millis;
         Ok(TokenCheck { verified: Verified { principal, scopes }, expires: Some(expires) })
+    }
+}
+
+/// The subject, or the client itself in a token without one. No subject is taken for a client of the same name.
+fn identity(subject: Option<String>, client: Option<String>) -> Option<String> {
+    match (subject, client) {
+        (Some(subject), _) => Some(subject).filter(|name| !name.is_empty() && !name.starts_with(CLIENT)),
+        (None, client) => client.filter(|name| !name.is_empty()).map(|name| format!("{CLIENT}{name}")),
     }
 }

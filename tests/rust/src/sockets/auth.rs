@@ -1,6 +1,8 @@
 //! Bearer tokens: what is asked for, what is accepted, what is said.
 
 use super::{Client, Served};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use mcp_resources::http::Auth;
 use mcp_resources::limits::Limits;
@@ -78,6 +80,109 @@ fn only_good_tokens_are_accepted() {
         assert_eq!(status, 401, "{bad}");
         assert!(challenge.unwrap().contains("error=\"invalid_token\""));
     }
+}
+
+/// A token with this header, as it is, and what a good one claims, changed as `more` says.
+fn signed(header: &Value, more: &Value, sign: impl Fn(&str) -> String) -> String {
+    let base64 = |text: &str| URL_SAFE_NO_PAD.encode(text);
+    let good = token(more.clone());
+    let claims = good.split('.').nth(1).unwrap();
+    let message = format!("{}.{claims}", base64(&header.to_string()));
+    let signature = sign(&message);
+    format!("{message}.{signature}")
+}
+
+fn by_issuer(message: &str) -> String {
+    let key = EncodingKey::from_ec_pem(SIGNER).unwrap();
+    jsonwebtoken::crypto::sign(message.as_bytes(), &key, Algorithm::ES256).unwrap()
+}
+
+/// R-202: the token decides neither the algorithm nor the key, and is nothing but an access token.
+#[test]
+fn headers_of_tokens_are_not_believed() {
+    let served = served();
+    let mut client = served.client();
+    let public = serde_json::from_str::<Value>(KEYS).unwrap()["keys"][0].clone();
+    let secrets = [KEYS.as_bytes().to_vec(), public["x"].as_str().unwrap().as_bytes().to_vec(), Vec::new()];
+    let mut bad: Vec<String> = Vec::new();
+    for secret in secrets {
+        let forge = |message: &str| {
+            let key = EncodingKey::from_secret(&secret);
+            jsonwebtoken::crypto::sign(message.as_bytes(), &key, Algorithm::HS256).unwrap()
+        };
+        bad.push(signed(&json!({"alg": "HS256", "kid": "test"}), &json!({}), forge));
+    }
+    for alg in ["none", "None", "ES384", "RS256", "EdDSA", "HS256", ""] {
+        bad.push(signed(&json!({"alg": alg, "kid": "test"}), &json!({}), by_issuer));
+    }
+    for (name, value) in [
+        ("kid", json!("other")),
+        ("kid", json!("")),
+        ("kid", json!(["test"])),
+        ("crit", json!(["exp"])),
+        ("crit", json!(["urn:example:unknown"])),
+        ("crit", json!([])),
+        ("typ", json!("dpop+jwt")),
+        ("typ", json!("JWS")),
+        ("typ", json!("logout+jwt")),
+    ] {
+        let mut header = json!({"alg": "ES256", "kid": "test"});
+        header[name] = value;
+        bad.push(signed(&header, &json!({}), by_issuer));
+    }
+    let claims = token(json!({})).split('.').nth(1).unwrap().to_owned();
+    let twice = URL_SAFE_NO_PAD.encode(r#"{"alg":"ES256","kid":"other","kid":"test"}"#);
+    let twice = format!("{twice}.{claims}");
+    bad.push(format!("{twice}.{}", by_issuer(&twice)));
+    for token in bad {
+        assert_eq!(ask(&mut client, Some(&token)).0, 401, "{token}");
+    }
+    for typ in ["JWT", "at+jwt", "AT+JWT", "application/at+jwt"] {
+        let good = signed(&json!({"alg": "ES256", "kid": "test", "typ": typ}), &json!({}), by_issuer);
+        assert_eq!(ask(&mut client, Some(&good)).0, 200, "{typ}");
+    }
+    assert_eq!(ask(&mut client, Some(&signed(&json!({"alg": "ES256"}), &json!({}), by_issuer))).0, 200);
+}
+
+/// R-202: audiences and times in the forms that RFC 7519 allows.
+#[test]
+fn claims_come_in_several_forms() {
+    let served = served();
+    let mut client = served.client();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    for (more, status) in [
+        (json!({"aud": [AUDIENCE]}), 200),
+        (json!({"aud": ["http://localhost/other", AUDIENCE]}), 200),
+        (json!({"aud": ["http://localhost/other"]}), 401),
+        (json!({"aud": []}), 401),
+        (json!({"aud": [AUDIENCE, 7]}), 401),
+        (json!({"aud": {"0": AUDIENCE}}), 401),
+        (json!({"aud": null}), 401),
+        (json!({"exp": now + 60.5, "nbf": now - 0.5, "iat": now - 0.25}), 200),
+        (json!({"exp": now - 61.5}), 401),
+        (json!({"nbf": now + 90.5}), 401),
+        (json!({"exp": "soon"}), 401),
+        (json!({"exp": null}), 401),
+        (json!({"iat": "yesterday"}), 401),
+        (json!({"scope": 7}), 401),
+        (json!({"scope": ["notes:read", 7]}), 401),
+    ] {
+        assert_eq!(ask(&mut client, Some(&token(more.clone()))).0, status, "{more}");
+    }
+}
+
+/// R-201: a client and a user of the same name are two principals.
+#[test]
+fn a_client_is_no_user() {
+    let served = served();
+    let mut client = served.client();
+    let mut who = |more: Value| ask(&mut client, Some(&token(more)));
+    assert!(who(json!({"client_id": "app"})).2.contains("\"ada\""), "the subject counts");
+    let (status, _, body) = who(json!({"sub": null, "client_id": "ada"}));
+    assert_eq!(status, 200);
+    assert!(body.contains("\"client_id:ada\""), "{body}");
+    assert_eq!(who(json!({"sub": "client_id:ada"})).0, 401);
+    assert_eq!(who(json!({"sub": null})).0, 401);
 }
 
 /// R-199, R-206.
