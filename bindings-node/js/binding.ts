@@ -28,7 +28,9 @@ export type {
   Server,
   ServerFields,
   TemplateFields,
+  TokenVerifier,
   Turned,
+  VerifiedFields,
 } from '../binding.js';
 
 const NAME = 'mcp-resources';

@@ -30,6 +30,19 @@ export class Context {
     return this.#fields?.principal ?? '';
   }
 
+  /** The scopes of the caller's token, with those that they include. */
+  get scopes(): readonly string[] {
+    return this.#fields?.scopes ?? [];
+  }
+
+  /**
+   * The claims of the caller's token; `undefined` if there are none. What is kept of reads does not depend on them: a
+   * resource whose contents do has no `ttlMs`.
+   */
+  get claims(): JsonObject | undefined {
+    return parsed(this.#fields?.claims);
+  }
+
   /** The revision of the protocol that the request is served under. */
   get revision(): string {
     return this.#fields?.revision ?? '';

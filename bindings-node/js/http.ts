@@ -2,21 +2,21 @@
  * HTTP on threads of the core's own: they read, answer what the engine can, and write. Handlers run on the event loop.
  * Here is only what happens now and then: tokens, the start and the end.
  */
-import { type Auth, verdict } from './auth.js';
-import { type Answers, binding, type HttpServer, type Quick, type Server } from './binding.js';
+import { type Auth, compiled, verdict } from './auth.js';
+import { type Answers, binding, type HttpFields, type HttpServer, type Quick, type Server } from './binding.js';
 import { type Peers, WebDriver } from './driver.js';
 import { translated } from './errors.js';
-import { httpFields, type ListenOptions } from './options.js';
+import { httpFields, type ListenOptions, tlsFields } from './options.js';
 import { type Ending, exitAfter, onSignals } from './signals.js';
 
 /** Serves until a signal or `ending`; then lets what is in flight finish. */
 export async function serve(
   server: Server,
   peers: Peers,
-  { host = '127.0.0.1', port = 8000, onListening = announce, ...options }: ListenOptions,
+  { host = '127.0.0.1', port = 8000, onListening = announce, tls, ...options }: ListenOptions,
   ending: Ending,
 ): Promise<void> {
-  const fields = httpFields(options);
+  const fields = { ...httpFields(options), ...(tls && { tls: tlsFields(tls) }) };
   const driver = translated(() => new Http(server, peers, fields, options.auth));
   let isInterrupted = false;
   const release = onSignals(() => {
@@ -47,14 +47,16 @@ class Http extends WebDriver {
   readonly stopping: Promise<void>;
   readonly #http: HttpServer;
   readonly #auth: Auth | undefined;
+  readonly #scheme: string;
   readonly #end: Promise<void>;
   #stop = (): void => {};
   #ended = (): void => {};
   #listens = false;
 
-  constructor(server: Server, peers: Peers, fields: ReturnType<typeof httpFields>, auth: Auth | undefined) {
+  constructor(server: Server, peers: Peers, fields: HttpFields, auth: Auth | undefined) {
     super(peers);
     this.#auth = auth;
+    this.#scheme = fields.tls === undefined ? 'http' : 'https';
     this.stopping = new Promise((resolve) => {
       this.#stop = resolve;
     });
@@ -62,7 +64,9 @@ class Http extends WebDriver {
       this.#ended = resolve;
     });
     const bell = (): void => this.work();
-    this.#http = this.connect((number, drive) => new binding.HttpServer(server, number, drive, fields, bell));
+    this.#http = this.connect(
+      (number, drive) => new binding.HttpServer(server, number, drive, fields, bell, compiled(auth)),
+    );
     this.answers = this.#http.answers;
     this.quick = this.answers.quick();
   }
@@ -71,7 +75,7 @@ class Http extends WebDriver {
   listen(host: string, port: number, path: string): string {
     const bound = translated(() => this.#http.listen(host, port));
     this.#listens = true;
-    return `http://${host.includes(':') ? `[${host}]` : host}:${bound}${path}`;
+    return `${this.#scheme}://${host.includes(':') ? `[${host}]` : host}:${bound}${path}`;
   }
 
   /** No further request is wanted. */
@@ -102,6 +106,6 @@ class Http extends WebDriver {
   protected override async verify(asked: number, token: string): Promise<void> {
     const found = this.#auth === undefined ? true : await verdict(this.#auth, token);
     if (typeof found === 'boolean') this.#http.refuse(asked, found);
-    else this.#http.accept(asked, found.subject, found.scopes, found.expiresMs);
+    else this.#http.accept(asked, found);
   }
 }

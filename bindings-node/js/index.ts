@@ -12,7 +12,15 @@
  * ```
  */
 export type { AuditFunction } from './audit.js';
-export { type Auth, InvalidToken, type Verified } from './auth.js';
+export {
+  type Auth,
+  InvalidToken,
+  type JwtOptions,
+  JwtVerifier,
+  StaticTokens,
+  type TokenVerifier,
+  type Verified,
+} from './auth.js';
 export { Context } from './context.js';
 export {
   AccessDenied,
@@ -64,6 +72,7 @@ export type {
   Resource,
   ServerInfo,
   ServerOptions,
+  Tls,
 } from './options.js';
 export {
   type CacheHint,

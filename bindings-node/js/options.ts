@@ -1,6 +1,6 @@
 /** What a server and its resources are described with. */
 import type { AuditFunction } from './audit.js';
-import { type Auth, authFields } from './auth.js';
+import { type Auth, authFields, listed } from './auth.js';
 import type { HttpFields, ResourceFields } from './binding.js';
 import type { AnyFunction } from './functions.js';
 import type { Policy } from './guard.js';
@@ -279,12 +279,22 @@ export interface HttpOptions {
   readonly auth?: Auth;
 }
 
+/** What a server shows to serve `https`: paths of PEM files. */
+export interface Tls {
+  /** The certificates, the server's own first. */
+  readonly cert: string;
+  /** Its private key. */
+  readonly key: string;
+}
+
 /** How `ResourceServer.run` serves HTTP. */
 export interface ListenOptions extends HttpOptions {
   /** The address to listen at. Default: this machine alone. */
   readonly host?: string;
   /** The port; 0 is any free one. Default 8000. */
   readonly port?: number;
+  /** The files of certificate and key to serve `https` with. Default: `http`. */
+  readonly tls?: Tls;
   /** Called with the URL when connections are taken. Default: the URL is told on standard error. */
   readonly onListening?: (url: string) => void;
 }
@@ -356,9 +366,23 @@ export function httpFields(options: HttpOptions): HttpFields {
   } as HttpFields;
 }
 
-/** Refuses options of a server that there are not. */
+/** The files to serve `https` with, as the compiled part takes them. */
+export function tlsFields(tls: Tls): Tls {
+  refuseUnknown(tls, ['cert', 'key']);
+  if (typeof tls.cert !== 'string' || typeof tls.key !== 'string') {
+    throw new TypeError("tls: expected { cert, key }, each the path of a PEM file");
+  }
+  return { cert: tls.cert, key: tls.key };
+}
+
+/** Refuses options of a server that there are not, and limits that are no limits. */
 export function checkServerOptions(options: ServerOptions): void {
   refuseUnknown(options, SERVER_OPTIONS);
+  for (const [name, value] of Object.entries(options.limits ?? {})) {
+    if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) continue;
+    const range = `expected a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`;
+    throw new RangeError(`the limit ${JSON.stringify(name)} is ${String(value)}; ${range}`);
+  }
 }
 
 /** Refuses options of a registration that there are not, or that a resource without variables cannot have. */
@@ -373,6 +397,7 @@ export function describe(resource: Details & { readonly uri?: string }): Resourc
   for (const name of DETAILS) fields[name] = resource[name];
   if (lastModified instanceof Date) fields.lastModified = lastModified.toISOString();
   if (meta !== undefined) fields.meta = JSON.stringify(meta);
+  if (resource.scopes !== undefined) fields.scopes = listed('scopes', resource.scopes);
   return fields as ResourceFields;
 }
 

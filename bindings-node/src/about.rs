@@ -1,8 +1,10 @@
 //! What a handler may ask of its request, kept while the request waits. Its buffers serve one request after another.
 
+use mcp_resources::principal::Principal;
 use mcp_resources::trace::TraceContext;
 use mcp_resources::transport::Request;
 use napi_derive::napi;
+use std::sync::Arc;
 
 /// How much of a buffer is kept for the next request.
 const KEPT: usize = 1024;
@@ -13,7 +15,8 @@ pub(crate) struct About {
     /// Whether it is a request that waits.
     is_there: bool,
     revision: &'static str,
-    texts: [Text; 6],
+    principal: Option<Arc<Principal>>,
+    texts: [Text; 5],
 }
 
 /// A text, or none.
@@ -30,6 +33,10 @@ pub struct RequestFields {
     pub uri: Option<String>,
     /// Who asks, as text.
     pub principal: String,
+    /// The scopes of its token, as texts.
+    pub scopes: Vec<String>,
+    /// The claims of its token.
+    pub claims: Option<String>,
     /// The revision of the protocol.
     pub revision: &'static str,
     /// What the client says of itself.
@@ -50,9 +57,9 @@ impl About {
         let who = &request.who;
         self.is_there = true;
         self.revision = who.revision();
-        let [uri, principal, client_info, meta, inputs, state] = &mut self.texts;
+        let [uri, client_info, meta, inputs, state] = &mut self.texts;
         uri.set(request.uri());
-        principal.set(Some(who.principal()));
+        self.principal = who.identity().cloned();
         client_info.set(who.client_info());
         meta.set(who.meta());
         inputs.set(who.inputs());
@@ -62,6 +69,7 @@ impl About {
     /// The request is over.
     pub(crate) fn end(&mut self) {
         self.is_there = false;
+        self.principal = None;
         self.texts.iter_mut().for_each(|text| text.set(None));
     }
 
@@ -70,10 +78,13 @@ impl About {
         if !self.is_there {
             return None;
         }
-        let [uri, principal, client_info, meta, inputs, state] = &self.texts;
+        let [uri, client_info, meta, inputs, state] = &self.texts;
+        let principal = self.principal.as_deref();
         Some(RequestFields {
             uri: uri.get(),
-            principal: principal.get().unwrap_or_default(),
+            principal: principal.map(|principal| principal.id().to_owned()).unwrap_or_default(),
+            scopes: principal.map(|principal| principal.scopes().to_vec()).unwrap_or_default(),
+            claims: principal.and_then(|principal| principal.claims()).map(str::to_owned),
             revision: self.revision,
             client_info: client_info.get(),
             meta: meta.get(),

@@ -2,6 +2,7 @@
 //! turns.
 
 use crate::answer::Answers;
+use crate::auth::VerifiedFields;
 use crate::error::unusable;
 use crate::peer::Drive;
 use crate::rules::{self, HttpFields};
@@ -9,7 +10,7 @@ use crate::server::{Server, number};
 use crate::web::{ResponseHead, Ring, Turned, Way, Web, WebPeer};
 use mcp_resources::http as core;
 use mcp_resources::http::{Denied, Head, Verified};
-use mcp_resources::principal::Principal;
+use mcp_resources::transport::Clock;
 use mcp_resources::transport::http::{Inbox, Item, session_ids};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -24,7 +25,7 @@ pub struct Endpoint(Rc<Web>);
 
 /// A request whose head may come in.
 #[napi]
-pub struct Admitted(RefCell<Option<core::Admitted>>);
+pub struct Admitted(RefCell<Option<(core::Admitted, Arc<Clock>)>>);
 
 /// A request whose head has passed: what remains is its body.
 #[napi]
@@ -78,8 +79,10 @@ impl Endpoint {
         let (pairs, _) = headers.as_chunks::<2>();
         let headers: Vec<_> = pairs.iter().map(|[name, value]| (&**name, latin(value))).collect();
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
-        Ok(match self.0.endpoint()?.admit(&Head { verb: &verb, target: &target, headers: &headers }) {
-            Ok(admitted) => Either::A(Admitted(RefCell::new(Some(admitted)))),
+        let head = Head { verb: &verb, target: &target, headers: &headers };
+        let clock = self.0.shared.host.clock.clone();
+        Ok(match self.0.endpoint()?.admit(&head, clock.now()) {
+            Ok(admitted) => Either::A(Admitted(RefCell::new(Some((admitted, clock))))),
             Err(response) => Either::B(Refusal::of(response)),
         })
     }
@@ -130,29 +133,26 @@ impl Admitted {
     /// The bearer token to verify; `null` where none is asked for.
     #[napi(catch_unwind, getter)]
     pub fn token(&self) -> Option<String> {
-        self.0.borrow().as_ref().and_then(core::Admitted::token).map(str::to_owned)
+        self.0.borrow().as_ref().and_then(|(admitted, _)| admitted.token()).map(str::to_owned)
     }
 
-    /// Goes on when it is known whose request it is: the identity and the scopes of the token; nothing where none is asked
-    /// for. `denied`: the token is not valid (`false`), or that could not be found out (`true`).
+    /// Goes on when it is known whose request it is: what the token stands for; nothing where there is none to verify.
+    /// `denied`: the token is not valid (`false`), or that could not be found out (`true`).
     #[napi(catch_unwind)]
     pub fn identify(
         &self,
-        subject: Option<String>,
-        scopes: Option<Vec<String>>,
+        verified: Option<VerifiedFields>,
         denied: Option<bool>,
     ) -> Result<Either<Identified, Refusal>> {
         let again = || unusable("the request is identified already".into());
-        let admitted = self.0.take().ok_or_else(again)?;
-        let who = match (subject, denied) {
+        let (admitted, clock) = self.0.take().ok_or_else(again)?;
+        let who = match (verified, denied) {
             (_, Some(true)) => Err(Denied::Unavailable),
             (_, Some(false)) => Err(Denied::Invalid),
-            (Some(subject), None) => {
-                Ok(Verified { principal: Principal::new(subject), scopes: scopes.unwrap_or_default() })
-            }
+            (Some(verified), None) => Ok(verified.into()),
             (None, None) => Ok(Verified::anyone()),
         };
-        Ok(match admitted.identify(who) {
+        Ok(match admitted.identify(who, clock.now()) {
             Ok(identified) => Either::A(Identified(identified)),
             Err(response) => Either::B(Refusal::of(response)),
         })

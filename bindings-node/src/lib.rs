@@ -3,6 +3,7 @@
 mod about;
 mod answer;
 mod audit;
+mod auth;
 mod calls;
 mod channel;
 mod error;

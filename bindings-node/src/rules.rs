@@ -32,6 +32,17 @@ pub struct HttpFields {
     pub sse24: Option<Vec<String>>,
     /// What bearer tokens must be.
     pub auth: Option<AuthFields>,
+    /// What to serve with, of a server that listens.
+    pub tls: Option<TlsFields>,
+}
+
+/// PEM files.
+#[napi(object, object_to_js = false)]
+pub struct TlsFields {
+    /// The path of the certificates, the server's own first.
+    pub cert: String,
+    /// The path of the private key.
+    pub key: String,
 }
 
 /// What bearer tokens must be.

@@ -3,13 +3,14 @@
 //! Law: a thread of the server never waits for JavaScript. It leaves what it has in the loop's inbox.
 
 use crate::answer::Answers;
+use crate::auth::{TokenVerifier, VerifiedFields};
 use crate::error::raise;
 use crate::peer::Drive;
 use crate::rules::{self, HttpFields};
 use crate::server::Server;
 use crate::web::{Way, Web};
 use mcp_resources::transport::http as core;
-use mcp_resources::transport::http::{HttpOptions, Running};
+use mcp_resources::transport::http::{HttpOptions, Running, Tls};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
@@ -29,7 +30,12 @@ pub struct HttpServer {
 
 #[napi]
 impl HttpServer {
-    /// `bell` is called when `work` must be; see `Endpoint` for the rest.
+    /// `bell` is called when `work` must be; `verifier` is asked for tokens instead of the driver; see `Endpoint` for the
+    /// rest.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a constructor over the border takes no struct of borrowed values"
+    )]
     #[napi(catch_unwind, constructor)]
     pub fn new(
         server: &Server,
@@ -37,8 +43,11 @@ impl HttpServer {
         #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")] drive: Drive,
         fields: HttpFields,
         bell: Function<'_, (), ()>,
+        verifier: Option<&TokenVerifier>,
     ) -> Result<Self> {
         let host = server.host.clone();
+        let tls = fields.tls.as_ref().map(|files| Tls::from_pem(&files.cert, &files.key)).transpose();
+        let tls = tls.map_err(|error| raise(&host.env, "RegistrationError", format!("tls: {error}"), &[]))?;
         let rules = fields.read()?;
         let (engine, clock) = (host.engine()?, host.clock.clone());
         // It keeps the process alive until the inbox is closed.
@@ -49,8 +58,9 @@ impl HttpServer {
         let web = Web::new(host, (driver, drive), Some(Arc::new(ring)));
         let mut given = HttpOptions::new(rules);
         if given.rules.auth.is_some() {
-            given.verifier = Some(web.inbox.reach());
+            given.verifier = Some(verifier.map_or_else(|| web.inbox.reach() as _, TokenVerifier::shared));
         }
+        given.tls = tls;
         let made = core::HttpServer::new(&engine, clock, given, web.inbox.reach());
         let made = made.map_err(|error| rules::refused(&web.shared.env, &error))?;
         web.settle(Way::Native(made));
@@ -83,13 +93,11 @@ impl HttpServer {
         self.web.work()
     }
 
-    /// The token stands for `subject`, with these scopes; until `expires` (milliseconds since 1970), if that may be relied
-    /// on.
+    /// The token is good.
     #[napi(catch_unwind)]
-    pub fn accept(&self, asked: f64, subject: String, scopes: Vec<String>, expires: Option<i64>) {
-        let expires = expires.map(|expires| expires.try_into().unwrap_or_default());
+    pub fn accept(&self, asked: f64, verified: VerifiedFields) {
         if let Some(verdict) = self.web.verdict(asked) {
-            verdict.accept(subject, scopes, expires);
+            verdict.accept(verified.into());
         }
     }
 

@@ -4,12 +4,13 @@ use crate::error::{self, Import};
 use crate::peer::Peer;
 use crate::pending::Slot;
 use mcp_resources::connection::{LogLevel, RequestToken};
+use mcp_resources::principal::Principal;
 use mcp_resources::trace::TraceContext;
 use mcp_resources::transport::Request;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub struct Context {
 /// What the request says, owned.
 pub(crate) struct About {
     uri: Option<String>,
-    principal: String,
+    principal: Option<Arc<Principal>>,
     revision: &'static str,
     client_info: Option<String>,
     meta: Option<String>,
@@ -46,7 +47,7 @@ impl About {
         let who = &request.who;
         Self {
             uri: own(request.uri()),
-            principal: who.principal().to_owned(),
+            principal: who.identity().cloned(),
             revision: who.revision(),
             client_info: own(who.client_info()),
             meta: own(who.meta()),
@@ -74,7 +75,19 @@ impl Context {
     /// Who asks: the identity that the transport verified; empty for the local process.
     #[getter]
     fn principal(&self) -> &str {
-        &self.about.principal
+        self.about.principal.as_ref().map_or("", |principal| principal.id())
+    }
+
+    /// The scopes of the caller's token, with those that they include.
+    #[getter]
+    fn scopes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.about.principal.as_ref().map_or(&[][..], |principal| principal.scopes()))
+    }
+
+    /// The claims of the caller's token; `None` if there are none.
+    #[getter]
+    fn claims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        loads(py, self.about.principal.as_ref().and_then(|principal| principal.claims()))
     }
 
     /// The revision of the protocol that the request is served under.

@@ -1,12 +1,13 @@
 //! HTTP without a socket: what an ASGI server calls. Every rule is the core's; this moves its turns.
 
+use crate::auth::VerifiedParts;
 use crate::peer::Runtime;
 use crate::rules;
 use crate::server::Server;
 use crate::web::{HeadParts, TurnParts, Way, Web, WebPeer, head_parts, seconds};
 use mcp_resources::http as core;
 use mcp_resources::http::{Denied, Head, Verified};
-use mcp_resources::principal::Principal;
+use mcp_resources::transport::Clock;
 use mcp_resources::transport::http::session_ids;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -22,7 +23,7 @@ pub struct Endpoint(Arc<Web>);
 
 /// A request whose head may come in.
 #[pyclass(module = "mcp_resources._core")]
-pub struct Admitted(Option<core::Admitted>);
+pub struct Admitted(Option<(core::Admitted, Arc<Clock>)>);
 
 /// A request whose head has passed: what remains is its body.
 #[pyclass(frozen, module = "mcp_resources._core")]
@@ -84,8 +85,12 @@ impl Endpoint {
         };
         let headers: Vec<_> = headers.iter().map(read).collect();
         let headers: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-        match self.0.endpoint()?.admit(&Head { verb, target, headers: &headers }) {
-            Ok(admitted) => Ok(Admission::Admitted(Bound::new(py, Admitted(Some(admitted)))?)),
+        let clock = &self.0.runtime.host.clock;
+        match self.0.endpoint()?.admit(&Head { verb, target, headers: &headers }, clock.now()) {
+            Ok(admitted) => {
+                let admitted = Admitted(Some((admitted, clock.clone())));
+                Ok(Admission::Admitted(Bound::new(py, admitted)?))
+            }
             Err(response) => Ok(Admission::Refused(response_parts(py, response))),
         }
     }
@@ -132,16 +137,15 @@ impl Admitted {
     /// The bearer token to verify; `None` where none is asked for.
     #[getter]
     fn token(&self) -> Option<&str> {
-        self.0.as_ref().and_then(core::Admitted::token)
+        self.0.as_ref().and_then(|(admitted, _)| admitted.token())
     }
 
-    /// Goes on when it is known whose request it is: the identity and the scopes of the token; `None` where none is asked
-    /// for. `denied`: the token is not valid (`False`), or that could not be found out (`True`).
+    /// Goes on when it is known whose request it is: what the token stands for; `None` where there is none to verify. `denied`: the token is not valid (`False`), or that could not be found out (`True`).
     #[pyo3(signature = (verified = None, denied = None))]
     fn identify<'py>(
         &mut self,
         py: Python<'py>,
-        verified: Option<(String, Vec<String>)>,
+        verified: Option<VerifiedParts>,
         denied: Option<bool>,
     ) -> PyResult<Identification<'py>> {
         let again = || PyRuntimeError::new_err("the request is identified already");
@@ -149,10 +153,10 @@ impl Admitted {
         let who = match (verified, denied) {
             (_, Some(true)) => Err(Denied::Unavailable),
             (_, Some(false)) => Err(Denied::Invalid),
-            (Some((subject, scopes)), None) => Ok(Verified { principal: Principal::new(subject), scopes }),
+            (Some(verified), None) => Ok(verified.into()),
             (None, None) => Ok(Verified::anyone()),
         };
-        Ok(match admitted.identify(who) {
+        Ok(match admitted.0.identify(who, admitted.1.now()) {
             Ok(identified) => Identification::Identified(Bound::new(py, Identified(identified))?),
             Err(response) => Identification::Refused(response_parts(py, response)),
         })
@@ -206,7 +210,7 @@ impl Exchange {
 }
 
 /// A waker that calls a function.
-struct Calls(Py<PyAny>);
+pub(crate) struct Calls(pub(crate) Py<PyAny>);
 
 impl Wake for Calls {
     fn wake(self: Arc<Self>) {

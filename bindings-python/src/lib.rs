@@ -1,6 +1,7 @@
 //! The Python binding: a list of exports. Every protocol word, code and rule is the core's.
 
 mod audit;
+mod auth;
 mod calls;
 mod channel;
 mod context;
@@ -26,6 +27,8 @@ mod web;
 /// The compiled part of the package `mcp_resources`.
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
+    #[pymodule_export]
+    use super::auth::{TokenCheck, TokenVerifier};
     #[pymodule_export]
     use super::channel::Channel;
     #[pymodule_export]

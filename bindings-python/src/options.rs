@@ -9,7 +9,7 @@ use mcp_resources::seal::SealKey;
 use mcp_resources::version::Revision;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
 /// Reads the fields of a server.
 pub(crate) fn read(mut info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(ServerInfo, Options)> {
@@ -64,17 +64,29 @@ fn limits(limits: &mut Limits, given: &Bound<'_, PyDict>) -> PyResult<()> {
     macro_rules! set {
         ($name:expr, $value:expr, $($field:ident)+) => {
             match $name {
-                $(stringify!($field) => limits.$field = $value.extract()?,)+
+                $(stringify!($field) => limits.$field = whole(stringify!($field), $value)?,)+
                 other => return Err(PyTypeError::new_err(format!("{other:?} is no limit"))),
             }
         };
     }
     for (name, value) in given {
-        set!(name.cast::<PyString>()?.to_str()?, value,
+        set!(name.cast::<PyString>()?.to_str()?, &value,
             message nesting id client_info batch batch_bytes uri resources templates in_flight page list_scan list_source list_ttl list_cache cache_entries cache_bytes principals
             subscriptions filter_uris watched_uris contents contents_total output read_timeout completion_timeout arguments completion_values
             coalesce progress_interval log_messages state state_ttl asks grace head headers sessions session_idle streams replay keep_alive sse_after
             connections head_timeout body_timeout write_timeout token_cache token_ttl audit_queue);
     }
     Ok(())
+}
+
+/// The value of a limit.
+fn whole<T: TryFrom<u64>>(name: &str, value: &Bound<'_, PyAny>) -> PyResult<T> {
+    let is_number = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
+    let read = value.extract::<u64>().ok().and_then(|value| T::try_from(value).ok());
+    read.filter(|_| is_number).ok_or_else(|| {
+        let shown = value.repr().map_or_else(|_| String::from("no number"), |text| text.to_string());
+        let message =
+            format!("the limit {name:?} is {shown}; expected a whole number from 0 to {}", u64::MAX);
+        if is_number { PyValueError::new_err(message) } else { PyTypeError::new_err(message) }
+    })
 }

@@ -3,17 +3,20 @@
 //! Law: a thread of the server never waits for the interpreter. It leaves what it has in the loop's inbox and rings a
 //! bell that the loop waits for, once for a batch.
 
+use crate::auth::{TokenVerifier, VerifiedParts};
+use crate::error;
 use crate::peer::Runtime;
 use crate::rules;
 use crate::server::Server;
 use crate::web::{Way, Web};
 use mcp_resources::transport::http as core;
-use mcp_resources::transport::http::{HttpOptions, Running, Verdict};
+use mcp_resources::transport::http::{HttpOptions, Running, Tls, Verdict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::io::{self, PipeReader, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// See the module.
@@ -30,9 +33,17 @@ pub struct Verification(Mutex<Option<Verdict>>);
 
 #[pymethods]
 impl HttpServer {
-    /// On the event loop of `driver`. `options` are those of an endpoint.
+    /// On the event loop of `driver`. `options` are those of an endpoint; `verifier` is asked for tokens instead of the
+    /// driver; `tls` are the files of certificate and key.
     #[new]
-    fn new(server: &Server, driver: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+    #[pyo3(signature = (server, driver, options, verifier = None, tls = None))]
+    fn new(
+        server: &Server,
+        driver: &Bound<'_, PyAny>,
+        options: &Bound<'_, PyDict>,
+        verifier: Option<&TokenVerifier>,
+        tls: Option<(PathBuf, PathBuf)>,
+    ) -> PyResult<Self> {
         let host = server.host.clone();
         let (ear, bell) = io::pipe()?;
         // Fails only when nobody listens any longer.
@@ -40,7 +51,12 @@ impl HttpServer {
         let web = Web::new(Runtime::new(host.clone(), driver, true)?, Arc::new(ring));
         let mut given = HttpOptions::new(rules::read(options)?);
         if given.rules.auth.is_some() {
-            given.verifier = Some(web.inbox.reach());
+            given.verifier = Some(verifier.map_or_else(|| web.inbox.reach() as _, TokenVerifier::shared));
+        }
+        if let Some((certificate, key)) = tls {
+            let made = Tls::from_pem(certificate, key);
+            let refused = |error| error::raise(driver.py(), "RegistrationError", (format!("tls: {error}"),));
+            given.tls = Some(made.map_err(refused)?);
         }
         let made = core::HttpServer::new(&host.engine()?, host.clock.clone(), given, web.inbox.reach());
         let made = made.map_err(|error| rules::refused(driver.py(), &error))?;
@@ -95,10 +111,10 @@ impl HttpServer {
 
 #[pymethods]
 impl Verification {
-    /// It stands for `subject`, with these scopes; until `expires` (milliseconds since 1970), if that may be relied on.
-    fn accept(&self, subject: String, scopes: Vec<String>, expires: Option<u64>) {
+    /// It is good.
+    fn accept(&self, verified: VerifiedParts) {
         if let Some(verdict) = self.take() {
-            verdict.accept(subject, scopes, expires);
+            verdict.accept(verified.into());
         }
     }
 

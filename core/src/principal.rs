@@ -10,10 +10,11 @@ pub struct Principal {
     grant: Arc<Grant>,
 }
 
-/// What a principal brings with it: the scopes of its token, with those that they include.
+/// What a principal brings with it: the scopes of its token, with those that they include, and its claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Grant {
     scopes: Vec<String>,
+    claims: Option<Arc<str>>,
 }
 
 impl Principal {
@@ -31,7 +32,15 @@ impl Principal {
     #[must_use]
     pub fn with_scopes(&self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Arc<Self> {
         let scopes = scopes.into_iter().map(Into::into).collect();
-        Arc::new(Self { id: self.id.clone(), grant: Arc::new(Grant { scopes }) })
+        let grant = Grant { scopes, ..Grant::clone(&self.grant) };
+        Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
+    }
+
+    /// The same identity and scopes with these claims, a JSON object.
+    #[must_use]
+    pub fn with_claims(&self, claims: Option<Arc<str>>) -> Arc<Self> {
+        let grant = Grant { claims, ..Grant::clone(&self.grant) };
+        Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
     }
 
     /// What sets apart those who may be given different contents, identity and scopes as one text: what is kept for one
@@ -61,5 +70,11 @@ impl Principal {
     /// The scopes of its token.
     pub fn scopes(&self) -> &[String] {
         &self.grant.scopes
+    }
+
+    /// The claims of its token, a JSON object; `None` if there is no token, or its verifier gave none. Two tokens of one
+    /// principal share what is kept of reads, whatever their claims.
+    pub fn claims(&self) -> Option<&str> {
+        self.grant.claims.as_deref()
     }
 }

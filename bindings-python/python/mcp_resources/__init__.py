@@ -22,7 +22,7 @@ from ._core import (
     UriTemplate,
     Variable,
 )
-from .auth import Auth, InvalidToken, Verified
+from .auth import Auth, InvalidToken, JwtVerifier, StaticTokens, Verified
 from .errors import (
     AccessDenied,
     AskFailed,
@@ -41,7 +41,7 @@ from .errors import (
 )
 from .guard import Guard, Policy
 from .handler import ResourceHandler
-from .options import Limits
+from .options import Limits, Tls
 from .parameters import Param
 from .results import (
     CacheHint,
@@ -79,6 +79,7 @@ __all__ = [
     "InvalidTemplate",
     "InvalidToken",
     "InvalidUri",
+    "JwtVerifier",
     "Limits",
     "ListPage",
     "ListRoots",
@@ -99,8 +100,10 @@ __all__ = [
     "ResourceServer",
     "Sample",
     "SizeExceeded",
+    "StaticTokens",
     "TemplateConflict",
     "TemplateSet",
+    "Tls",
     "UriTemplate",
     "Variable",
     "Verified",

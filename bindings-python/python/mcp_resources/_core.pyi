@@ -32,6 +32,8 @@ __all__ = [
     "Resource",
     "Server",
     "TemplateSet",
+    "TokenCheck",
+    "TokenVerifier",
     "UriTemplate",
     "Variable",
     "Verification",
@@ -40,6 +42,7 @@ __all__ = [
 
 _Kind: TypeAlias = Literal["scalar", "list", "map"]
 _Policy: TypeAlias = Literal["segment", "path", "text", "any"]
+_Verified: TypeAlias = tuple[str, Sequence[str], int | None, str | None]
 _Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 _Value: TypeAlias = str | int | float | Sequence[str | int | float] | Mapping[str, str | int | float] | None
 
@@ -227,6 +230,14 @@ class Context:
     @property
     def principal(self) -> str:
         """Who asks: the identity that the transport verified; empty for the local process."""
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes of the caller's token, with those that they include."""
+    @property
+    def claims(self) -> dict[str, Any] | None:
+        """The claims of the caller's token; `None` if there are none.
+
+        What is kept of reads does not depend on them: a resource whose contents do has no `ttl_ms`."""
     @property
     def revision(self) -> str:
         """The revision of the protocol that the request is served under."""
@@ -430,9 +441,9 @@ class Admitted:
     def token(self) -> str | None:
         """The bearer token to verify; `None` where none is asked for."""
     def identify(
-        self, verified: tuple[str, Sequence[str]] | None = None, denied: bool | None = None
+        self, verified: _Verified | None = None, denied: bool | None = None
     ) -> Identified | tuple[_Head, bytes]:
-        """Goes on, once: with identity and scopes, or as the token is not valid (`False`) or could not be verified."""
+        """Goes on, once: with what the token stands for, or as it is not valid (`False`) or could not be verified."""
 
 @final
 class Identified:
@@ -459,7 +470,14 @@ class Exchange:
 @final
 class HttpServer:
     """The native HTTP server: its threads read, answer what the engine can, and write."""
-    def __new__(cls, server: Server, driver: _Driver, options: Mapping[str, Any]) -> HttpServer: ...
+    def __new__(
+        cls,
+        server: Server,
+        driver: _Driver,
+        options: Mapping[str, Any],
+        verifier: TokenVerifier | None = None,
+        tls: tuple[str, str] | None = None,
+    ) -> HttpServer: ...
     def listen(self, host: str, port: int) -> int:
         """Starts to listen, on threads of its own. Returns the port."""
     def wake(self) -> None:
@@ -478,10 +496,34 @@ class HttpServer:
 @final
 class Verification:
     """A token that waits for its verifier. The first answer counts."""
-    def accept(self, subject: str, scopes: Sequence[str], expires: int | None) -> None:
-        """It stands for `subject`; until `expires` (milliseconds since 1970), if that may be relied on."""
+    def accept(self, verified: _Verified) -> None:
+        """It is good."""
     def refuse(self, unavailable: bool) -> None:
         """It is not good, or that cannot be found out now."""
+
+@final
+class TokenVerifier:
+    """A verifier of the core's."""
+    @staticmethod
+    def listed(tokens: Sequence[tuple[str, _Verified]]) -> TokenVerifier:
+        """Knows these tokens."""
+    @staticmethod
+    def jwt(
+        issuer: str,
+        audiences: Sequence[str],
+        keys: tuple[str | None, str | None],
+        algorithms: Sequence[str] | None,
+        leeway: int,
+    ) -> TokenVerifier:
+        """Verifies JWTs, with a JWKS or with the one at a URL."""
+    def check(self, token: str) -> TokenCheck:
+        """Begins to verify a token."""
+
+@final
+class TokenCheck:
+    """One token that is being verified."""
+    def poll(self, waker: Callable[[], object]) -> tuple[bool, _Verified | None, bool]:
+        """Whether that is the end, the token if it is good, and whether that could not be found out."""
 
 @final
 class Words:

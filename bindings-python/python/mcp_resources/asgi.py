@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
 
 from ._core import Endpoint, Exchange, Identified, Server
-from .auth import Auth, InvalidToken, fields
+from .auth import Auth, InvalidToken, Parts, fields, parts
 from .driver import Driver
 from .log import unverified
 
@@ -113,17 +113,16 @@ class _Request:
         exchange, turn = self._endpoint.open(identified, body)
         await self._write(exchange, turn)
 
-    async def _verify(self, token: str | None) -> tuple[tuple[str, list[str]] | None, bool | None]:
+    async def _verify(self, token: str | None) -> tuple[Parts | None, bool | None]:
         if token is None or self._auth is None:
             return None, None
         try:
-            verified = await self._auth.verify(token)
+            return parts(await self._auth.verify(token)), None
         except InvalidToken:
             return None, False
         except Exception as error:
             unverified(error)
             return None, True
-        return (verified.subject, [*verified.scopes]), None
 
     async def _body(self, identified: Identified) -> bytes | None:
         """The body; `None` if it is too large."""

@@ -4,17 +4,19 @@ Here is only what happens now and then: tokens, the start and the end.
 """
 
 import asyncio
+import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Unpack
 
 from ._core import HttpServer, Server, Verification
-from .auth import Auth, InvalidToken, fields
+from .auth import Auth, InvalidToken, compiled, fields, parts
 from .driver import Driver
+from .errors import RegistrationError
 from .log import unverified
-from .options import HttpOptions
+from .options import HttpOptions, Tls
 from .watchdog import Watchdog
 
 
@@ -24,13 +26,14 @@ async def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     auth: Auth | None = None,
+    tls: Tls | None = None,
     started: Callable[[str], None] | None = None,
     signals: bool = False,
     **options: Unpack[HttpOptions],
 ) -> None:
     """Serves until a signal, or its own cancellation; then lets what is in flight finish."""
     loop = asyncio.get_running_loop()
-    driver = _Http(server, auth, {**options}, loop)
+    driver = _Http(server, (auth, tls), {**options}, loop)
     try:
         url = driver.listen(host, port)
         if started is not None:
@@ -49,13 +52,27 @@ def announce(url: str) -> None:
     print(f"serving {url} (end with Ctrl-C)", file=sys.stderr)
 
 
+def _files(tls: Tls | None) -> tuple[str, str] | None:
+    """The files of certificate and key."""
+    if tls is None:
+        return None
+    if not isinstance(tls, Mapping) or tls.keys() != {"cert", "key"}:
+        raise RegistrationError(f"tls: expected {{'cert': PATH, 'key': PATH}}, and not {tls!r}")
+    return os.fspath(tls["cert"]), os.fspath(tls["key"])
+
+
 class _Http(Driver):
     """The event loop behind the server's threads."""
 
     def __init__(
-        self, server: Server, auth: Auth | None, options: dict[str, Any], loop: asyncio.AbstractEventLoop
+        self,
+        server: Server,
+        guards: tuple[Auth | None, Tls | None],
+        options: dict[str, Any],
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         super().__init__(loop)
+        auth, tls = guards
         self.stopping = asyncio.Event()
         self._auth = auth
         self._ended = asyncio.Event()
@@ -63,7 +80,8 @@ class _Http(Driver):
         self._verifications: set[asyncio.Task[None]] = set()
         self._path = str(options.get("path", "/mcp"))
         given = options if auth is None else {**options, "auth": fields(auth)}
-        self._http = HttpServer(server, self, given)
+        self._scheme = "http" if tls is None else "https"
+        self._http = HttpServer(server, self, given, compiled(auth), _files(tls))
         self._watchdog = Watchdog(loop, lambda: self._http.suspended)
         loop.add_reader(self._http.bell, self._http.wake)
 
@@ -71,7 +89,7 @@ class _Http(Driver):
         """Starts to listen. Returns the URL."""
         port = self._http.listen(host, port)
         self._listens = True
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}{self._path}"
+        return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._path}"
 
     def verify(self, token: str, verification: Verification) -> None:
         task = self.loop.create_task(self._verify(token, verification))
@@ -100,9 +118,7 @@ class _Http(Driver):
         unavailable = True
         try:
             if self._auth is not None:
-                verified = await self._auth.verify(token)
-                expires = None if verified.expires is None else int(verified.expires * 1000)
-                verification.accept(verified.subject, [*verified.scopes], expires)
+                verification.accept(parts(await self._auth.verify(token)))
         except InvalidToken:
             unavailable = False
         except Exception as error:

@@ -9,7 +9,7 @@ from .guard import Policy
 from .parameters import Param
 from .results import CacheHint, CacheScope, Contents
 
-__all__ = ["Details", "HttpOptions", "Limits", "ResourceDetails", "ServerOptions"]
+__all__ = ["Details", "HttpOptions", "Limits", "ResourceDetails", "ServerOptions", "Tls"]
 
 
 class Limits(TypedDict, total=False):
@@ -203,6 +203,15 @@ class HttpOptions(TypedDict, total=False):
     """Whether the transport of 2024-11-05 is served too, which was replaced in 2025-03-26: its paths for events and
     for messages, or `True` for `/sse` and `/messages`. Clients take these paths from the root: an application that is
     mounted below another path cannot serve it. Default `False`."""
+
+
+class Tls(TypedDict):
+    """What a server shows to serve `https`: paths of PEM files."""
+
+    cert: "str | os.PathLike[str]"
+    """The certificates, the server's own first."""
+    key: "str | os.PathLike[str]"
+    """Its private key."""
 
 
 class Details(TypedDict, total=False):

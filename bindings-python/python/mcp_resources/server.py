@@ -19,6 +19,7 @@ from .results import to_json
 if TYPE_CHECKING:
     from .asgi import AsgiApp
     from .auth import Auth
+    from .options import Tls
 
 __all__ = ["ResourceServer"]
 
@@ -202,6 +203,7 @@ class ResourceServer:
         host: str = "127.0.0.1",
         port: int = 8000,
         auth: "Auth | None" = None,
+        tls: "Tls | None" = None,
         loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
         **options: Unpack[HttpOptions],
     ) -> None: ...
@@ -219,6 +221,7 @@ class ResourceServer:
             host: the address to listen at. Default: this machine alone.
             port: the port; 0 is any free one. The URL is told on standard error.
             auth: what bearer tokens must be. Default: nobody is asked for one.
+            tls: the files of certificate and key to serve `https` with. Default: `http`.
             loop_factory: makes the event loop, such as `uvloop.new_event_loop`.
             options: see `HttpOptions`.
 
@@ -259,6 +262,7 @@ class ResourceServer:
         host: str = "127.0.0.1",
         port: int = 8000,
         auth: "Auth | None" = None,
+        tls: "Tls | None" = None,
         started: Callable[[str], None] | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
@@ -268,6 +272,7 @@ class ResourceServer:
             host: see `run`.
             port: see `run`.
             auth: see `run`.
+            tls: see `run`.
             options: see `HttpOptions`.
             started: called with the URL when connections are taken.
 
@@ -276,7 +281,7 @@ class ResourceServer:
         """
         from .http import serve
 
-        await serve(self._core, host=host, port=port, auth=auth, started=started, **options)
+        await serve(self._core, host=host, port=port, auth=auth, tls=tls, started=started, **options)
 
     def asgi(self, *, auth: "Auth | None" = None, **options: Unpack[HttpOptions]) -> "AsgiApp":
         """An ASGI application that serves this server: for uvicorn and others, or mounted in Starlette or FastAPI.

@@ -24,10 +24,11 @@ fn post() -> Work {
     let mut out = Vec::new();
     Box::new(move || {
         out.clear();
-        let admitted = endpoint.admit(&Head { verb: "POST", target: "/mcp", headers: &headers });
+        let now = Now::default();
+        let admitted = endpoint.admit(&Head { verb: "POST", target: "/mcp", headers: &headers }, now);
         let request =
-            admitted.and_then(|admitted| admitted.identify(Ok(Verified::anyone()))).expect("admitted");
-        let opened = endpoint.open(&request, body.as_bytes(), Now::default(), &mut out);
+            admitted.and_then(|admitted| admitted.identify(Ok(Verified::anyone()), now)).expect("admitted");
+        let opened = endpoint.open(&request, body.as_bytes(), now, &mut out);
         assert!(opened.turn.end && opened.turn.head.is_some_and(|head| head.status == 200), "no answer");
     })
 }

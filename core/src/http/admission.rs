@@ -5,12 +5,14 @@
 //! only when the token was good.
 
 use super::accept::{Accept, sends_json};
-use super::auth::{Denied, RulesError, Verified, Words};
+use super::auth::{Denied, Judged, RulesError, Verified, Words};
 use super::cors;
 use super::head::{Head, Response};
 use super::rules::{Rules, Sse24, is_origin};
+use super::tokens::{Digest, Tokens, digest};
 use crate::connection::{Field, Mirror, Outcome, Refusal, Standing, Status};
 use crate::limits::Limits;
+use crate::now::Now;
 use crate::principal::Principal;
 use crate::version::{INVALID_REQUEST, Method, Revision};
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 pub(super) struct Gate {
     pub(super) rules: Rules,
     words: Option<Words>,
+    pub(super) tokens: Tokens,
     sse24: Option<Sse24>,
     /// Whether there are legacy sessions.
     sessions: bool,
@@ -32,10 +35,29 @@ pub(super) struct Gate {
 #[derive(Debug)]
 pub struct Admitted {
     gate: Arc<Gate>,
-    token: Option<String>,
+    token: Option<Token>,
     call: Call,
     /// What a later step has against it.
     refused: Option<Response>,
+}
+
+/// The token of a request.
+#[derive(Debug)]
+enum Token {
+    /// The host must verify it.
+    New(Bearer),
+    /// It was verified for an earlier request.
+    Known(Judged),
+}
+
+/// A token, and what it is kept by.
+struct Bearer(String, Digest);
+
+impl std::fmt::Debug for Bearer {
+    /// A token is never shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Bearer")
+    }
 }
 
 /// A request whose head has passed every step: what remains is its body. Owned: it outlives the head.
@@ -106,6 +128,7 @@ impl Gate {
         Ok(Self {
             sse24: rules.sse24.clone().filter(|_| legacy),
             words: rules.auth.clone().map(Words::new).transpose()?,
+            tokens: Tokens::new(limits),
             sessions: rules.sessions && legacy,
             max_body: limits.message,
             max_head: limits.head,
@@ -114,22 +137,25 @@ impl Gate {
         })
     }
 
-    pub(super) fn admit(self: &Arc<Self>, head: &Head<'_>) -> Result<Admitted, Response> {
+    pub(super) fn admit(self: &Arc<Self>, head: &Head<'_>, now: Now) -> Result<Admitted, Response> {
         self.check_bounds(head)?;
         let origin = self.check_origin(head)?;
-        self.beyond_origin(head, origin.clone()).map_err(|response| response.shared_with(origin.as_deref()))
+        self.beyond_origin(head, origin.clone(), now)
+            .map_err(|response| response.shared_with(origin.as_deref()))
     }
 
     fn beyond_origin(
         self: &Arc<Self>,
         head: &Head<'_>,
         origin: Option<String>,
+        now: Now,
     ) -> Result<Admitted, Response> {
         let verb = match self.check_path(head)? {
             Some(verb) => verb,
             None => self.check_verb(head)?,
         };
         let token = self.words.as_ref().map(|words| words.token(head)).transpose()?;
+        let token = token.map(|token| self.known(token, now));
         let accept = Accept::of(head);
         let refused = self.check_media(head, verb, accept).err();
         let last_event_id = text(head.field("last-event-id")).map(str::to_owned);
@@ -145,6 +171,11 @@ impl Gate {
             name: head.field("mcp-name").into(),
         };
         Ok(Admitted { gate: Arc::clone(self), token, call, refused })
+    }
+
+    fn known(&self, token: String, now: Now) -> Token {
+        let digest = digest(&token);
+        self.tokens.find(&digest, now.unix).map_or_else(|| Token::New(Bearer(token, digest)), Token::Known)
     }
 
     /// What [`Gate::check_path`] knows.
@@ -273,27 +304,52 @@ impl Gate {
 }
 
 impl Admitted {
-    /// The bearer token that the host must verify. `None` where no tokens are asked for.
+    /// The bearer token that the host must verify. `None` if none is asked for, or it was verified for an earlier request.
     pub fn token(&self) -> Option<&str> {
-        self.token.as_deref()
+        match &self.token {
+            Some(Token::New(Bearer(token, _))) => Some(token),
+            Some(Token::Known(_)) | None => None,
+        }
     }
 
-    /// Goes on when it is known whose request it is: the token's, or [`Verified::anyone`]'s where there is none.
+    /// Goes on when it is known whose request it is: the token's, or [`Verified::anyone`]'s where [`Admitted::token`] is
+    /// `None`.
     ///
     /// # Errors
     /// The response to send: 401 or 403 with its challenge, 503 if the token could not be verified,
     /// 413, 415 or 406.
-    pub fn identify(self, who: Result<Verified, Denied>) -> Result<Identified, Response> {
-        let Self { gate, call, refused, .. } = self;
-        let checked = match (&gate.words, who) {
-            (Some(words), who) => words.check(who),
-            (None, Ok(verified)) => Ok(verified.principal),
-            (None, Err(_)) => Err(Response::empty(401)),
+    pub fn identify(self, who: Result<Verified, Denied>, now: Now) -> Result<Identified, Response> {
+        let Self { gate, token, call, refused } = self;
+        let checked = match (&gate.words, token) {
+            (Some(words), Some(token)) => gate.judge(words, token, who, now),
+            (Some(words), None) => Err(words.denied(Denied::Invalid)),
+            (None, _) => who.map(|verified| verified.principal).map_err(|_| Response::empty(401)),
         };
         match (checked, refused) {
             (Ok(principal), None) => Ok(Identified { principal, call, max_body: gate.max_body }),
             (Err(response), _) | (Ok(_), Some(response)) => Err(response.shared_with(call.origin.as_deref())),
         }
+    }
+}
+
+impl Gate {
+    fn judge(
+        &self,
+        words: &Words,
+        token: Token,
+        who: Result<Verified, Denied>,
+        now: Now,
+    ) -> Result<Arc<Principal>, Response> {
+        let Bearer(_, digest) = match token {
+            Token::Known(judged) => return words.check(judged),
+            Token::New(bearer) => bearer,
+        };
+        let verified = who.map_err(|why| words.denied(why))?;
+        let (judged, expires) = words.judge(verified, now.unix)?;
+        if let Some(expires) = expires {
+            self.tokens.keep(digest, &judged, expires, now.unix);
+        }
+        words.check(judged)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::head::{Head, Response};
 use crate::jsonrpc::object;
+use crate::now::Millis;
 use crate::principal::Principal;
 use crate::resource::is_scope;
 use crate::version::INVALID_REQUEST;
@@ -31,11 +32,18 @@ pub struct Auth {
 
 /// A token that the host has verified: signature, expiry, issuer and audience (R-202).
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Verified {
     /// Who it stands for.
     pub principal: Arc<Principal>,
-    /// The scopes it carries.
+    /// The scopes it carries. A text that cannot be a scope (RFC 6749, section 3.3) counts as none.
     pub scopes: Vec<String>,
+    /// When it expires, in milliseconds since 1970 (UTC). Until then, but no longer than
+    /// [`Limits::token_ttl`](crate::limits::Limits::token_ttl), it is not verified again. Default `None`: it is verified
+    /// for each request.
+    pub expires: Option<Millis>,
+    /// Its claims for handlers, a JSON object.
+    pub claims: Option<Arc<str>>,
 }
 
 /// Why a token was not accepted.
@@ -63,7 +71,7 @@ impl fmt::Display for RulesError {
 impl std::error::Error for RulesError {}
 
 impl RulesError {
-    pub(super) fn new(field: &'static str, expected: &'static str) -> Self {
+    pub(crate) fn new(field: &'static str, expected: &'static str) -> Self {
         Self { field, expected }
     }
 }
@@ -77,9 +85,54 @@ impl Auth {
 }
 
 impl Verified {
+    /// A token of `subject`, without scopes.
+    pub fn new(subject: impl Into<Arc<str>>) -> Self {
+        Self::of(Principal::new(subject))
+    }
+
     /// Whoever asks, where no tokens are asked for.
     pub fn anyone() -> Self {
-        Self { principal: Principal::local(), scopes: Vec::new() }
+        Self::of(Principal::local())
+    }
+
+    /// Sets [`Verified::scopes`].
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets [`Verified::expires`].
+    #[must_use]
+    pub fn expires(mut self, expires: impl Into<Option<Millis>>) -> Self {
+        self.expires = expires.into();
+        self
+    }
+
+    /// Sets [`Verified::claims`].
+    #[must_use]
+    pub fn claims(mut self, claims: impl Into<Option<Arc<str>>>) -> Self {
+        self.claims = claims.into();
+        self
+    }
+
+    fn of(principal: Arc<Principal>) -> Self {
+        Self { principal, scopes: Vec::new(), expires: None, claims: None }
+    }
+}
+
+/// A verified token under the rules of one endpoint.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    /// With the scopes of the token, those that they include, and its claims.
+    principal: Arc<Principal>,
+    /// Whether it has the scopes that every request needs.
+    suffices: bool,
+}
+
+impl Judged {
+    pub(super) fn principal(&self) -> &Principal {
+        &self.principal
     }
 }
 
@@ -161,19 +214,34 @@ impl Words {
         if is_token(token) { Ok(token.to_owned()) } else { Err(self.malformed()) }
     }
 
-    /// Whether the token suffices, and what the client is told if not.
-    pub(super) fn check(&self, who: Result<Verified, Denied>) -> Result<Arc<Principal>, Response> {
-        match who {
-            Ok(Verified { principal, scopes }) => {
-                let held = self.with_implied(&scopes);
-                if !self.rules.required_scopes.iter().all(|scope| held.contains(&scope.as_str())) {
-                    return Err(self.forbidden());
-                }
-                let is_known = principal.scopes().iter().map(String::as_str).eq(held.iter().copied());
-                Ok(if is_known { principal } else { principal.with_scopes(held) })
-            }
-            Err(Denied::Invalid) => Err(self.unauthorized(Some("invalid_token"))),
-            Err(Denied::Unavailable) => Err(Response::empty(503)),
+    /// What a token is under these rules, and until when that may be kept. `unix` is the time.
+    pub(super) fn judge(
+        &self,
+        verified: Verified,
+        unix: Millis,
+    ) -> Result<(Judged, Option<Millis>), Response> {
+        let Verified { principal, mut scopes, expires, claims } = verified;
+        // It may have expired while it was verified, whatever the verifier says.
+        if expires.is_some_and(|expires| expires <= unix) {
+            return Err(self.denied(Denied::Invalid));
+        }
+        scopes.retain(|scope| is_scope(scope));
+        let held = self.with_implied(&scopes);
+        let suffices = self.rules.required_scopes.iter().all(|scope| held.contains(&scope.as_str()));
+        let principal = if held.is_empty() { principal } else { principal.with_scopes(held) };
+        let principal = if claims.is_some() { principal.with_claims(claims) } else { principal };
+        Ok((Judged { principal, suffices }, expires))
+    }
+
+    /// Whether the token suffices, and the response if not.
+    pub(super) fn check(&self, judged: Judged) -> Result<Arc<Principal>, Response> {
+        if judged.suffices { Ok(judged.principal) } else { Err(self.forbidden()) }
+    }
+
+    pub(super) fn denied(&self, why: Denied) -> Response {
+        match why {
+            Denied::Invalid => self.unauthorized(Some("invalid_token")),
+            Denied::Unavailable => Response::empty(503),
         }
     }
 
@@ -260,7 +328,7 @@ fn split(url: &str) -> Option<(&str, &str)> {
 }
 
 /// RFC 6750: `b64token`.
-fn is_token(token: &str) -> bool {
+pub(crate) fn is_token(token: &str) -> bool {
     let text = token.trim_end_matches('=');
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte))
 }
@@ -276,6 +344,10 @@ mod tests {
         rules.implied_scopes =
             vec![("files:admin".into(), "files:write".into()), ("files:write".into(), "files:read".into())];
         Words::new(rules).unwrap()
+    }
+
+    fn checked(words: &Words, who: Verified) -> Result<Arc<Principal>, Response> {
+        words.judge(who, 0).and_then(|(judged, _)| words.check(judged))
     }
 
     fn token(values: &[&str]) -> Result<String, u16> {
@@ -310,9 +382,8 @@ mod tests {
     fn scopes_include_others() {
         let words = Words::new(Auth { required_scopes: vec!["files:read".into()], ..words().rules });
         let suffices = |scopes: &[&str]| {
-            let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-            let who = Verified { principal: Principal::new("alice"), scopes };
-            words.as_ref().unwrap().check(Ok(who)).is_ok()
+            let who = Verified::new("alice").scopes(scopes.iter().copied());
+            checked(words.as_ref().unwrap(), who).is_ok()
         };
         assert!(suffices(&["files:read"]) && suffices(&["x", "files:write"]) && suffices(&["files:admin"]));
         assert!(!suffices(&[]) && !suffices(&["files"]) && !suffices(&["files:read:x"]));
@@ -323,8 +394,10 @@ mod tests {
     fn a_principal_has_the_scopes_of_its_token() {
         let mut rules = words().rules;
         rules.required_scopes.clear();
-        let who = Verified { principal: Principal::new("alice"), scopes: vec!["files:write".into()] };
-        let principal = Words::new(rules).unwrap().check(Ok(who)).unwrap();
+        let claims: Arc<str> = r#"{"org":"x"}"#.into();
+        let who = Verified::new("alice").scopes(["files:write", "a b", "", "\""]).claims(claims.clone());
+        let principal = checked(&Words::new(rules).unwrap(), who).unwrap();
+        assert_eq!(principal.claims(), Some(&*claims));
         assert_eq!(
             (principal.id(), principal.scopes()),
             ("alice", &["files:write".into(), "files:read".into()][..])
@@ -338,7 +411,7 @@ mod tests {
             let found = response.head.headers.iter().find(|(name, _)| *name == "www-authenticate");
             found.map(|(_, value)| value.to_string()).unwrap()
         };
-        let refused = words().check(Ok(Verified::anyone())).unwrap_err();
+        let refused = checked(&words(), Verified::anyone()).unwrap_err();
         assert_eq!(refused.head.status, 403);
         assert_eq!(
             header(&refused),
@@ -346,12 +419,12 @@ mod tests {
              resource_metadata=\"https://api.example.com/.well-known/oauth-protected-resource/mcp\", \
              scope=\"files:read\""
         );
-        assert_eq!(words().check(Ok(Verified::anyone())).unwrap_err(), refused);
-        let refused = words().check(Err(Denied::Invalid)).unwrap_err();
+        assert_eq!(checked(&words(), Verified::anyone()).unwrap_err(), refused);
+        let refused = words().denied(Denied::Invalid);
         assert!(
             refused.head.status == 401 && header(&refused).starts_with("Bearer error=\"invalid_token\", ")
         );
-        assert_eq!(words().check(Err(Denied::Unavailable)).unwrap_err().head.status, 503);
+        assert_eq!(words().denied(Denied::Unavailable).head.status, 503);
     }
 
     /// R-196, R-197, R-205.

@@ -30,9 +30,11 @@ mod sse;
 mod sse24;
 mod state;
 mod stream;
+mod tokens;
 mod turn;
 
 pub use admission::{Admitted, Identified};
+pub(crate) use auth::is_token;
 pub use auth::{Auth, Denied, RulesError, Verified};
 pub use exchange::Exchange;
 pub use head::{Head, Response, ResponseHead};
@@ -135,8 +137,14 @@ impl Endpoint {
     /// # Errors
     /// The response to send instead: 431, 403, 404, 405, or 401 and 400 for what is wrong with the token's header; also
     /// the documents that are found without a token, and the answers to preflights.
-    pub fn admit(&self, head: &Head<'_>) -> Result<Admitted, Response> {
-        self.gate.admit(head)
+    pub fn admit(&self, head: &Head<'_>, now: Now) -> Result<Admitted, Response> {
+        self.gate.admit(head, now)
+    }
+
+    /// Forgets the verified tokens of this identity: the next request with one of them is verified again. For a host whose
+    /// verifier has learnt that they are revoked.
+    pub fn forget_tokens(&self, principal: &str) {
+        self.gate.tokens.forget(principal);
     }
 
     /// Takes a request with its body (empty for `GET` and `DELETE`), appends the beginning of the response's body to
@@ -279,6 +287,11 @@ impl Endpoint {
 
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    fn tokens(&self) -> &tokens::Tokens {
+        &self.gate.tokens
     }
 
     fn channels(&self) -> MutexGuard<'_, HashMap<ConnectionId, Weak<Channel>>> {

@@ -111,7 +111,9 @@ fn answered(endpoint: &Arc<Endpoint>, request: &Request, session: Option<&str>) 
     }
     headers.extend(&request.headers);
     let head = Head { verb: request.verb, target: request.target, headers: &headers };
-    let passed = endpoint.admit(&head).and_then(|admitted| admitted.identify(Ok(Verified::anyone())));
+    let (now, mut out) = (Now::default(), Vec::new());
+    let passed =
+        endpoint.admit(&head, now).and_then(|admitted| admitted.identify(Ok(Verified::anyone()), now));
     let identified = match passed {
         Ok(identified) => identified,
         Err(response) => {
@@ -119,7 +121,6 @@ fn answered(endpoint: &Arc<Endpoint>, request: &Request, session: Option<&str>) 
             return None;
         }
     };
-    let (now, mut out) = (Now::default(), Vec::new());
     let Opened { turn, exchange } = endpoint.open(&identified, request.body.as_bytes(), now, &mut out);
     turn.head.iter().for_each(check);
     assert_eq!(turn.end, exchange.is_none());

@@ -58,8 +58,8 @@ pub(super) fn send(
 ) -> Got {
     let mut all: Vec<(&str, &[u8])> = vec![("host", b"localhost"), ("content-type", b"application/json")];
     all.extend(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
-    let admitted = endpoint.admit(&Head { verb, target: "/mcp", headers: &all });
-    let identified = admitted.and_then(|admitted| admitted.identify(Ok(Verified::anyone())));
+    let admitted = endpoint.admit(&Head { verb, target: "/mcp", headers: &all }, now);
+    let identified = admitted.and_then(|admitted| admitted.identify(Ok(Verified::anyone()), now));
     let written = |head: ResponseHead| {
         (head.status, head.headers.into_iter().map(|(name, value)| (name, value.into_owned())).collect())
     };

@@ -235,6 +235,18 @@ impl Context {
         self.caller.as_ref().map(|caller| &*caller.principal)
     }
 
+    /// The scopes of the caller's token, with those that they include. Empty without a token.
+    pub fn scopes(&self) -> &[String] {
+        self.principal().map_or(&[], Principal::scopes)
+    }
+
+    /// The claims of the caller's token, a JSON object; `None` without a token, or if its verifier gave none. What is kept
+    /// of reads is kept for all tokens of a principal with the same scopes: leave the `ttl` of a resource at 0 if its
+    /// contents depend on claims.
+    pub fn claims(&self) -> Option<&str> {
+        self.principal()?.claims()
+    }
+
     /// The revision that the request is served under; `None` as for [`Context::principal`].
     pub fn revision(&self) -> Option<Revision> {
         self.caller.as_ref().map(|caller| caller.revision)

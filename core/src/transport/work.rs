@@ -222,6 +222,11 @@ impl<'m> Who<'m> {
         self.principal.as_ref().map_or("", |principal| principal.id())
     }
 
+    /// The same with its scopes and claims; `None` for a list that goes on from another source.
+    pub fn identity(&self) -> Option<&Arc<Principal>> {
+        self.principal.as_deref()
+    }
+
     /// The revision that the request is served under; empty where nobody asks.
     pub fn revision(&self) -> &'static str {
         self.revision.map_or("", Revision::as_str)

@@ -3,12 +3,10 @@
 //! Law: whoever leaves something never waits for that language, and the loop is woken once for a batch. No lock is held
 //! while it is woken. What waits is bounded by the connections and by the requests in flight on each (`Limits`).
 
-use super::{Host, TokenCheck, Verified, Verifier, Verifying};
+use super::{Host, Verified, Verifier, Verifying};
 use crate::connection::Events;
 use crate::http::{Denied, Exchange};
 use crate::hub::ConnectionId;
-use crate::now::Millis;
-use crate::principal::Principal;
 use crate::transport::Work;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +43,7 @@ pub enum Item<X> {
 
 /// Where the verdict on a token goes. Dropped, it could not be found out.
 #[derive(Debug)]
-pub struct Verdict(oneshot::Sender<Result<TokenCheck, Denied>>);
+pub struct Verdict(oneshot::Sender<Result<Verified, Denied>>);
 
 /// An inbox as the HTTP server sees it: the author's functions, and who verifies tokens.
 pub struct Reach<X>(Weak<Inbox<X>>);
@@ -98,12 +96,10 @@ impl<X> Inbox<X> {
 }
 
 impl Verdict {
-    /// The token stands for `subject`, with these scopes; until `expires` (milliseconds since 1970), if that may be relied
-    /// on.
-    pub fn accept(self, subject: String, scopes: Vec<String>, expires: Option<Millis>) {
-        let verified = Verified { principal: Principal::new(subject), scopes };
+    /// The token is good.
+    pub fn accept(self, verified: Verified) {
         // The client may be gone.
-        let _ = self.0.send(Ok(TokenCheck { verified, expires }));
+        let _ = self.0.send(Ok(verified));
     }
 
     /// The token is not good, or that cannot be found out now.
@@ -223,11 +219,11 @@ mod tests {
                 judge(verdict);
             }
             match asked.as_mut().poll(&mut context) {
-                Poll::Ready(found) => found.map(|found| found.verified.principal.id().to_owned()),
+                Poll::Ready(found) => found.map(|found| found.principal.id().to_owned()),
                 Poll::Pending => panic!("no verdict"),
             }
         };
-        assert_eq!(ask(&|verdict| verdict.accept("ada".into(), Vec::new(), None)).as_deref(), Ok("ada"));
+        assert_eq!(ask(&|verdict| verdict.accept(Verified::new("ada"))).as_deref(), Ok("ada"));
         assert_eq!(ask(&|verdict| verdict.refuse(false)), Err(Denied::Invalid));
         assert_eq!(ask(&drop), Err(Denied::Unavailable));
         drop(inbox.clone());

@@ -8,10 +8,11 @@
 )]
 
 use super::jwks::{Keys, PUBLIC, Source};
-use super::options::{TokenCheck, Verified, Verifier, Verifying};
+use super::options::{Verified, Verifier, Verifying};
 use crate::http::Denied;
 use crate::now::Millis;
-use crate::principal::Principal;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header};
 use serde::Deserialize;
 use std::error::Error;
@@ -138,7 +139,7 @@ impl JwtVerifier {
         self
     }
 
-    async fn check(&self, token: &str) -> Result<TokenCheck, Denied> {
+    async fn check(&self, token: &str) -> Result<Verified, Denied> {
         let header = decode_header(token).map_err(|_| Denied::Invalid)?;
         if !is_acceptable(&header) || !self.algorithms.contains(&header.alg) {
             return Err(Denied::Invalid);
@@ -152,7 +153,8 @@ impl JwtVerifier {
         (validation.validate_exp, validation.validate_nbf) = (false, false);
         let mut fitting = keys.find(header.kid.as_deref(), header.alg);
         let claims = fitting.find_map(|key| decode::<Claims>(token, &key.key, &validation).ok());
-        claims.ok_or(Denied::Invalid)?.claims.verified(self.leeway, seconds_now())
+        let verified = claims.ok_or(Denied::Invalid)?.claims.verified(self.leeway, seconds_now())?;
+        Ok(verified.claims(payload(token)))
     }
 }
 
@@ -170,6 +172,12 @@ fn is_acceptable(header: &Header) -> bool {
     const TYPES: [&str; 3] = ["JWT", "at+jwt", "application/at+jwt"];
     let fits = |typ: &String| TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ));
     header.crit.is_none() && header.typ.as_ref().is_none_or(fits)
+}
+
+/// The claims as the issuer wrote them.
+fn payload(token: &str) -> Option<Arc<str>> {
+    let bytes = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    String::from_utf8(bytes).ok().map(Into::into)
 }
 
 fn seconds_now() -> f64 {
@@ -225,16 +233,16 @@ impl Scope {
 }
 
 impl Claims {
-    fn verified(self, leeway: u64, now: f64) -> Result<TokenCheck, Denied> {
+    fn verified(self, leeway: u64, now: f64) -> Result<Verified, Denied> {
         let leeway = leeway as f64;
         if self.exp + leeway <= now || self.nbf.is_some_and(|nbf| nbf > now + leeway) {
             return Err(Denied::Invalid);
         }
-        let principal = Principal::new(identity(self.sub, self.client_id).ok_or(Denied::Invalid)?);
-        let scopes = self.scope.words().into_iter().chain(self.scp.words()).collect();
+        let subject = identity(self.sub, self.client_id).ok_or(Denied::Invalid)?;
+        let scopes = self.scope.words().into_iter().chain(self.scp.words());
         // Not negative, as `now` is not; a cast saturates.
         let expires = ((self.exp + leeway) * 1_000.0) as Millis;
-        Ok(TokenCheck { verified: Verified { principal, scopes }, expires: Some(expires) })
+        Ok(Verified::new(subject).scopes(scopes).expires(expires))
     }
 }
 

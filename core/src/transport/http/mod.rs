@@ -26,10 +26,10 @@ mod options;
 mod phase;
 mod respond;
 mod socket;
+mod static_tokens;
 mod thread;
 #[cfg(feature = "tls")]
 mod tls;
-mod tokens;
 
 pub use body::ResponseBody;
 pub use host::Host;
@@ -37,8 +37,9 @@ pub use host::Host;
 pub use inbox::{Bell, Inbox, Item, Reach, Verdict};
 #[cfg(feature = "auth")]
 pub use jwt::{JwksError, JwtVerifier};
-pub use options::{HttpOptions, TokenCheck, Verified, Verifier, Verifying};
+pub use options::{HttpOptions, Verified, Verifier, Verifying};
 pub use respond::Disconnected;
+pub use static_tokens::StaticTokens;
 pub use thread::Running;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
@@ -52,7 +53,6 @@ use keeper::Keeper;
 use phase::Phases;
 use std::fmt;
 use std::sync::Arc;
-use tokens::Tokens;
 
 /// One HTTP endpoint of a server. Shared by its listeners and by whoever else hands it requests; every method may be
 /// called from any thread.
@@ -60,7 +60,7 @@ pub struct HttpServer {
     endpoint: Arc<Endpoint>,
     clock: Arc<Clock>,
     host: Arc<dyn Host>,
-    tokens: Option<Tokens>,
+    verifier: Option<Arc<dyn Verifier>>,
     keeper: Keeper,
     phases: Phases,
     #[cfg(feature = "tls")]
@@ -79,12 +79,11 @@ impl HttpServer {
         host: Arc<dyn Host>,
     ) -> Result<Arc<Self>, RulesError> {
         let endpoint = Endpoint::new(engine.clone(), options.rules, session_ids())?;
-        let tokens = options.verifier.map(|verifier| Tokens::new(verifier, engine.limits()));
         Ok(Arc::new(Self {
             endpoint,
             clock,
             host,
-            tokens,
+            verifier: options.verifier,
             keeper: Keeper::default(),
             phases: Phases::default(),
             #[cfg(feature = "tls")]

@@ -1,7 +1,6 @@
 //! What an author sets about the HTTP server.
 
 use crate::http::{Denied, Rules};
-use crate::now::Millis;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,18 +20,8 @@ pub struct HttpOptions {
     pub tls: Option<super::Tls>,
 }
 
-/// A token that was found good, and until when that may be relied on.
-#[derive(Clone, Debug)]
-pub struct TokenCheck {
-    /// Who it stands for, and its scopes.
-    pub verified: Verified,
-    /// When it expires, in milliseconds since 1970 (UTC). Until then, but no longer than
-    /// [`Limits::token_ttl`](crate::limits::Limits::token_ttl), the answer is kept; `None` asks again each time.
-    pub expires: Option<Millis>,
-}
-
 /// What a verifier gives: see [`Verifier::verify`].
-pub type Verifying<'v> = Pin<Box<dyn Future<Output = Result<TokenCheck, Denied>> + Send + 'v>>;
+pub type Verifying<'v> = Pin<Box<dyn Future<Output = Result<Verified, Denied>> + Send + 'v>>;
 
 /// Finds out whether a bearer token is good: signature, expiry, issuer, and this server as its audience. Never
 /// log the token; it is kept nowhere but as a digest.

@@ -53,7 +53,7 @@ impl HttpServer {
         };
         drop(parts);
         let who = self.verify(&admitted).await;
-        let identified = match admitted.identify(who) {
+        let identified = match admitted.identify(who, self.now()) {
             Ok(identified) => identified,
             Err(response) => return Ok(of(response)),
         };
@@ -94,13 +94,14 @@ impl HttpServer {
             Some(_) => Cow::Owned(parts.uri.to_string()),
             None => Cow::Borrowed(parts.uri.path_and_query().map_or("", |target| target.as_str())),
         };
-        self.endpoint.admit(&Head { verb: parts.method.as_str(), target: &target, headers: &headers })
+        self.endpoint
+            .admit(&Head { verb: parts.method.as_str(), target: &target, headers: &headers }, self.now())
     }
 
     async fn verify(&self, admitted: &Admitted) -> Result<Verified, Denied> {
-        match (admitted.token(), &self.tokens) {
+        match (admitted.token(), &self.verifier) {
             (None, _) => Ok(Verified::anyone()),
-            (Some(token), Some(tokens)) => tokens.verify(token, || self.now()).await,
+            (Some(token), Some(verifier)) => verifier.verify(token).await,
             (Some(_), None) => Err(Denied::Unavailable),
         }
     }

@@ -20,15 +20,23 @@ impl Tls {
     /// TLS 1.2 and 1.3 with the certificates (the server's own first) and the private key of these PEM files.
     ///
     /// # Errors
-    /// A file cannot be read, or holds nothing of that sort; the key does not belong to the certificate.
+    /// A file cannot be read, or has nothing of that kind; the key does not belong to the certificate. The message names
+    /// the file.
     pub fn from_pem(certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> io::Result<Self> {
-        let chain = CertificateDer::pem_file_iter(certificates).map_err(io::Error::other)?;
-        let chain = chain.collect::<Result<Vec<_>, _>>().map_err(io::Error::other)?;
-        let key = PrivateKeyDer::from_pem_file(key).map_err(io::Error::other)?;
+        let (certificates, key) = (certificates.as_ref(), key.as_ref());
+        let chain = CertificateDer::pem_file_iter(certificates);
+        let chain = chain.and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let chain = chain.map_err(|error| unusable(certificates, "certificates", &error))?;
+        let owned = PrivateKeyDer::from_pem_file(key);
+        let owned = owned.map_err(|error| unusable(key, "a private key", &error))?;
+        if chain.is_empty() {
+            return Err(unusable(certificates, "certificates", &"there is none"));
+        }
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
-        let config = builder.with_no_client_auth().with_single_cert(chain, key).map_err(io::Error::other)?;
-        Ok(Self::new(config))
+        let config = builder.with_no_client_auth().with_single_cert(chain, owned);
+        let expected = "the private key of the certificate";
+        config.map(Self::new).map_err(|error| unusable(key, expected, &error))
     }
 
     /// As `config` says; it is told that HTTP/1.1 is spoken.
@@ -40,6 +48,10 @@ impl Tls {
     pub(super) async fn accept(&self, socket: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         self.0.accept(socket).await
     }
+}
+
+fn unusable(path: &Path, expected: &str, error: &dyn fmt::Display) -> io::Error {
+    io::Error::other(format!("{}: expected {expected} in PEM: {error}", path.display()))
 }
 
 impl fmt::Debug for Tls {

@@ -172,9 +172,9 @@ impl<'c> Host<'c> {
             request.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
         let head = Head { verb: &request.verb, target: &request.target, headers: &headers };
         let tokens = self.case.member("tokens");
-        let identified = self.endpoint.admit(&head).and_then(|admitted| {
+        let identified = self.endpoint.admit(&head, self.now).and_then(|admitted| {
             let who = admitted.token().map_or(Ok(Verified::anyone()), |token| verify(tokens, token));
-            admitted.identify(who)
+            admitted.identify(who, self.now)
         });
         let mut reading = Reading::new(None);
         match identified {

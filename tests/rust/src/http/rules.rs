@@ -3,7 +3,6 @@
 use crate::wire::catalog::{list, text};
 use crate::wire::write;
 use mcp_resources::http::{Answers, Auth, Denied, Hosts, Origins, Polling, Rules, Sse24, Verified};
-use mcp_resources::principal::Principal;
 use serde_json::Value;
 
 pub(crate) fn rules(given: &Value) -> Rules {
@@ -46,9 +45,7 @@ fn auth(given: &Value) -> Auth {
 pub(crate) fn verify(tokens: &Value, token: &str) -> Result<Verified, Denied> {
     match &tokens[token] {
         Value::Null => Err(Denied::Invalid),
-        known => Ok(Verified {
-            principal: Principal::new(known["principal"].as_str().expect("a token has a principal")),
-            scopes: list(&known["scopes"]).filter_map(text).collect(),
-        }),
+        known => Ok(Verified::new(known["principal"].as_str().expect("a token has a principal"))
+            .scopes(list(&known["scopes"]).filter_map(text))),
     }
 }

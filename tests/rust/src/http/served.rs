@@ -13,9 +13,7 @@ use mcp_resources::engine::Engine;
 use mcp_resources::http::{Exchange, Turn};
 use mcp_resources::hub::ConnectionId;
 use mcp_resources::transport::Clock;
-use mcp_resources::transport::http::{
-    Host, HttpOptions, HttpServer, Running, TokenCheck, Verifier, Verifying,
-};
+use mcp_resources::transport::http::{Host, HttpOptions, HttpServer, Running, Verifier, Verifying};
 use serde_json::{Value, json};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -74,7 +72,7 @@ struct Tokens(Value);
 
 impl Verifier for Tokens {
     fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
-        Box::pin(async move { verify(&self.0, token).map(|verified| TokenCheck { verified, expires: None }) })
+        Box::pin(async move { verify(&self.0, token) })
     }
 }
 

@@ -1,0 +1,105 @@
+//! Verified tokens, and the core's own verifiers of tokens.
+
+use crate::http::Calls;
+use mcp_resources::http::{Denied, Verified};
+use mcp_resources::transport::http::{JwtVerifier, StaticTokens, Verifier, Verifying};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// A verified token: subject, scopes, expiry in milliseconds since 1970, and claims as JSON text.
+#[derive(FromPyObject, IntoPyObject)]
+pub(crate) struct VerifiedParts(String, Vec<String>, Option<u64>, Option<String>);
+
+/// A verifier of the core's.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct TokenVerifier(Arc<dyn Verifier>);
+
+/// One token that is being verified.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct TokenCheck(Mutex<Option<Verifying<'static>>>);
+
+#[pymethods]
+impl TokenVerifier {
+    /// Knows these tokens.
+    #[staticmethod]
+    fn listed(tokens: Vec<(String, VerifiedParts)>) -> PyResult<Self> {
+        let known = tokens.into_iter().map(|(token, parts)| (token, Verified::from(parts)));
+        Ok(Self(Arc::new(StaticTokens::new(known).map_err(unusable)?)))
+    }
+
+    /// Verifies JWTs of `issuer` with `keys`, a JWKS as JSON text, or with those at the URL `jwks_url`.
+    #[staticmethod]
+    fn jwt(
+        issuer: String,
+        audiences: Vec<String>,
+        keys: (Option<String>, Option<String>),
+        algorithms: Option<Vec<String>>,
+        leeway: u64,
+    ) -> PyResult<Self> {
+        let mut audiences = audiences.into_iter();
+        let first = audiences.next().ok_or_else(|| PyValueError::new_err("there is no audience"))?;
+        let made = match keys {
+            (Some(jwks), None) => JwtVerifier::from_jwks(&jwks, issuer, first),
+            (None, Some(url)) => JwtVerifier::from_jwks_url(url, issuer, first),
+            _ => return Err(PyValueError::new_err("expected either keys or jwks_url")),
+        };
+        let made = audiences.fold(made.map_err(unusable)?.leeway(leeway), JwtVerifier::audience);
+        let made = match algorithms {
+            Some(names) => made.algorithms(names).map_err(unusable)?,
+            None => made,
+        };
+        Ok(Self(Arc::new(made)))
+    }
+
+    /// Begins to verify a token.
+    fn check(&self, token: String) -> TokenCheck {
+        let verifier = self.0.clone();
+        TokenCheck(Mutex::new(Some(Box::pin(async move { verifier.verify(&token).await }))))
+    }
+}
+
+impl TokenVerifier {
+    pub(crate) fn shared(&self) -> Arc<dyn Verifier> {
+        self.0.clone()
+    }
+}
+
+#[pymethods]
+impl TokenCheck {
+    /// Whether that is the end. `waker` is called when this is to be asked again, on any thread. At the end: the token, if it
+    /// is good; else whether that could not be found out.
+    fn poll(&self, waker: Py<PyAny>) -> (bool, Option<VerifiedParts>, bool) {
+        let mut checking = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(future) = checking.as_mut() else { return (true, None, true) };
+        let waker = Waker::from(Arc::new(Calls(waker)));
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Pending => (false, None, false),
+            Poll::Ready(found) => {
+                *checking = None;
+                match found {
+                    Ok(verified) => (true, Some(verified.into()), false),
+                    Err(why) => (true, None, why == Denied::Unavailable),
+                }
+            }
+        }
+    }
+}
+
+impl From<VerifiedParts> for Verified {
+    fn from(VerifiedParts(subject, scopes, expires, claims): VerifiedParts) -> Self {
+        Self::new(subject).scopes(scopes).expires(expires).claims(claims.map(Arc::from))
+    }
+}
+
+impl From<Verified> for VerifiedParts {
+    fn from(verified: Verified) -> Self {
+        let Verified { principal, scopes, expires, claims, .. } = verified;
+        Self(principal.id().to_owned(), scopes, expires, claims.map(|claims| (*claims).to_owned()))
+    }
+}
+
+fn unusable(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

@@ -1,0 +1,166 @@
+//! Tokens that were verified and need not be verified again, by their digests.
+//!
+//! Law: a token itself is kept nowhere. The table is bounded and each entry has an end.
+
+use super::auth::Judged;
+use crate::limits::Limits;
+use crate::now::Millis;
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What stands for a token.
+pub(super) type Digest = [u8; 32];
+
+/// See the module.
+pub(super) struct Tokens {
+    max: usize,
+    /// How long a token is kept at most.
+    ttl: Millis,
+    kept: Mutex<HashMap<Digest, Kept>>,
+}
+
+struct Kept {
+    judged: Judged,
+    /// In milliseconds since 1970.
+    expires: Millis,
+}
+
+pub(super) fn digest(token: &str) -> Digest {
+    Sha256::digest(token).into()
+}
+
+impl Tokens {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self { max: limits.token_cache, ttl: limits.token_ttl, kept: Mutex::default() }
+    }
+
+    pub(super) fn find(&self, token: &Digest, unix: Millis) -> Option<Judged> {
+        self.lock().get(token).filter(|kept| kept.expires > unix).map(|kept| kept.judged.clone())
+    }
+
+    pub(super) fn keep(&self, token: Digest, judged: &Judged, expires: Millis, unix: Millis) {
+        let expires = expires.min(unix.saturating_add(self.ttl));
+        let mut kept = self.lock();
+        if kept.len() >= self.max {
+            kept.retain(|_, kept| kept.expires > unix);
+        }
+        if kept.len() >= self.max {
+            kept.clear();
+        }
+        if self.max > 0 {
+            kept.insert(token, Kept { judged: judged.clone(), expires });
+        }
+    }
+
+    /// Forgets the tokens of this identity: they are verified again.
+    pub(super) fn forget(&self, principal: &str) {
+        self.lock().retain(|_, kept| kept.judged.principal().id() != principal);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Digest, Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens").field("kept", &self.lock().len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Auth, Endpoint, Head, Rules, Verified};
+    use super::*;
+    use crate::engine::{Engine, Options, ServerInfo};
+    use crate::http::Denied;
+    use crate::now::Now;
+    use std::sync::Arc;
+
+    /// An endpoint that keeps so many tokens for a second, and counts what its host is asked to verify.
+    struct Served {
+        endpoint: Arc<Endpoint>,
+        asked: usize,
+    }
+
+    impl Served {
+        fn new(max: usize) -> Self {
+            let mut options = Options::default();
+            (options.limits.token_cache, options.limits.token_ttl) = (max, 1_000);
+            let engine = Engine::new(ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() }, options).unwrap();
+            let auth = Auth::new("http://localhost/mcp", ["https://id.example.com".to_owned()]);
+            let rules = Rules { auth: Some(auth), ..Rules::default() };
+            Self { endpoint: Endpoint::new(engine, rules, Box::new(|| None)).unwrap(), asked: 0 }
+        }
+
+        /// The status of a refusal, or the identity. Every token but `bad` is good, `once` without an end.
+        fn ask(&mut self, token: &str, unix: Millis) -> Result<String, u16> {
+            let now = Now { tick: 0, unix };
+            let bearer = format!("Bearer {token}");
+            let headers: [(&str, &[u8]); 4] = [
+                ("host", b"localhost"),
+                ("content-type", b"application/json"),
+                ("accept", b"application/json, text/event-stream"),
+                ("authorization", bearer.as_bytes()),
+            ];
+            let head = Head { verb: "POST", target: "/mcp", headers: &headers };
+            let admitted = self.endpoint.admit(&head, now).map_err(|response| response.head.status)?;
+            let who = match admitted.token() {
+                None => Ok(Verified::anyone()),
+                Some("bad") => Err(Denied::Invalid),
+                Some("once") => Ok(Verified::new("once")),
+                Some(token) => Ok(Verified::new(token).expires(10_000)),
+            };
+            self.asked += usize::from(admitted.token().is_some());
+            let identified = admitted.identify(who, now).map_err(|response| response.head.status)?;
+            Ok(identified.principal().id().to_owned())
+        }
+
+        fn kept(&self) -> usize {
+            self.endpoint.tokens().lock().len()
+        }
+    }
+
+    ///
+    #[test]
+    fn a_good_token_is_verified_once_until_it_is_too_old() {
+        let mut served = Served::new(8);
+        for (unix, asked) in [(0, 1), (999, 1), (1_000, 2), (1_999, 2), (9_999, 3)] {
+            assert_eq!(served.ask("good", unix).as_deref(), Ok("good"));
+            assert_eq!(served.asked, asked, "at {unix}");
+        }
+        assert_eq!(served.ask("good", 10_000), Err(401), "it has expired");
+        assert_eq!(served.ask("never-seen", 10_000), Err(401), "it expired while it was verified");
+    }
+
+    #[test]
+    fn bad_tokens_and_those_without_an_end_are_not_kept() {
+        let mut served = Served::new(8);
+        for token in ["bad", "bad", "once", "once"] {
+            assert_eq!(served.ask(token, 0).is_ok(), token == "once");
+        }
+        assert_eq!((served.asked, served.kept()), (4, 0));
+    }
+
+    #[test]
+    fn the_table_is_bounded() {
+        let mut served = Served::new(8);
+        for number in 0..100 {
+            assert!(served.ask(&format!("t{number}"), 0).is_ok());
+            assert!(served.kept() <= 8);
+        }
+        let mut none = Served::new(0);
+        assert!(none.ask("t", 0).is_ok() && none.kept() == 0);
+    }
+
+    #[test]
+    fn a_forgotten_identity_is_verified_again() {
+        let mut served = Served::new(8);
+        assert!(served.ask("ada", 0).is_ok() && served.ask("bob", 0).is_ok());
+        served.endpoint.forget_tokens("ada");
+        assert!(served.ask("ada", 0).is_ok() && served.ask("bob", 0).is_ok());
+        assert_eq!(served.asked, 3);
+    }
+}
