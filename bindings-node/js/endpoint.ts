@@ -63,8 +63,7 @@ export class Endpoint extends WebDriver {
     if ('body' in admitted) return admitted;
     const { token } = admitted;
     const found = token === null || this.#auth === undefined ? undefined : await verdict(this.#auth, token);
-    const identified =
-      typeof found === 'object' ? admitted.identify(found) : admitted.identify(null, found);
+    const identified = typeof found === 'object' ? admitted.identify(found) : admitted.identify(null, found);
     if ('body' in identified) return identified;
     const body = await request.body(identified.bodyLimit);
     if (body === undefined) return identified.tooLarge();

@@ -370,7 +370,7 @@ export function httpFields(options: HttpOptions): HttpFields {
 export function tlsFields(tls: Tls): Tls {
   refuseUnknown(tls, ['cert', 'key']);
   if (typeof tls.cert !== 'string' || typeof tls.key !== 'string') {
-    throw new TypeError("tls: expected { cert, key }, each the path of a PEM file");
+    throw new TypeError('tls: expected { cert, key }, each the path of a PEM file');
   }
   return { cert: tls.cert, key: tls.key };
 }

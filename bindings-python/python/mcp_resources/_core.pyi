@@ -237,7 +237,8 @@ class Context:
     def claims(self) -> dict[str, Any] | None:
         """The claims of the caller's token; `None` if there are none.
 
-        What is kept of reads does not depend on them: a resource whose contents do has no `ttl_ms`."""
+        What is kept of reads does not depend on them: a resource whose contents do has no `ttl_ms`.
+        """
     @property
     def revision(self) -> str:
         """The revision of the protocol that the request is served under."""
