@@ -89,7 +89,11 @@ mod tests {
         fn new(max: usize) -> Self {
             let mut options = Options::default();
             (options.limits.token_cache, options.limits.token_ttl) = (max, 1_000);
-            let engine = Engine::new(ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() }, options).unwrap();
+            let engine = Engine::new(
+                ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() },
+                options,
+            )
+            .unwrap();
             let auth = Auth::new("http://localhost/mcp", ["https://id.example.com".to_owned()]);
             let rules = Rules { auth: Some(auth), ..Rules::default() };
             Self { endpoint: Endpoint::new(engine, rules, Box::new(|| None)).unwrap(), asked: 0 }
