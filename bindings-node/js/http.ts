@@ -64,9 +64,9 @@ class Http extends WebDriver {
       this.#ended = resolve;
     });
     const bell = (): void => this.work();
-    this.#http = this.connect(
-      (number, drive) => new binding.HttpServer(server, number, drive, fields, bell, compiled(auth)),
-    );
+    this.#http = this.connect((number, drive) => new binding.HttpServer(server, number, drive, fields, bell));
+    const verifier = compiled(auth);
+    if (verifier !== null) this.#http.verifyWith(verifier);
     this.answers = this.#http.answers;
     this.quick = this.answers.quick();
   }

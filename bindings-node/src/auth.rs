@@ -116,19 +116,17 @@ impl TokenCheck {
     /// Looks whether it is verified. `waker` is called when this is to be asked again.
     #[napi(catch_unwind)]
     pub fn poll(&self, waker: Function<'_, (), ()>) -> Result<TokenResult> {
-        let waker = waker.build_threadsafe_function::<()>().build()?;
-        let waker = Waker::from(Arc::new(Calls(Box::new(move || {
-            let _ = waker.call((), ThreadsafeFunctionCallMode::NonBlocking);
-        }))));
         let mut checking = self.0.borrow_mut();
         let found = match checking.as_mut() {
-            None => Err(Denied::Unavailable),
-            Some(future) => match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-                Poll::Pending => {
-                    return Ok(TokenResult { pending: true, verified: None, unavailable: false });
-                }
-                Poll::Ready(found) => found,
+            None => Poll::Ready(Err(Denied::Unavailable)),
+            // Most tokens are verified at once: no function is made then that other threads could call.
+            Some(future) => match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Pending => future.as_mut().poll(&mut Context::from_waker(&calling(&waker)?)),
+                ready => ready,
             },
+        };
+        let Poll::Ready(found) = found else {
+            return Ok(TokenResult { pending: true, verified: None, unavailable: false });
         };
         *checking = None;
         let unavailable = found.as_ref().is_err_and(|why| *why == Denied::Unavailable);
@@ -136,7 +134,15 @@ impl TokenCheck {
     }
 }
 
-/// A waker that calls a function.
+/// A waker that calls `function`, from any thread.
+fn calling(function: &Function<'_, (), ()>) -> Result<Waker> {
+    let function = function.build_threadsafe_function::<()>().build()?;
+    Ok(Waker::from(Arc::new(Calls(Box::new(move || {
+        let _ = function.call((), ThreadsafeFunctionCallMode::NonBlocking);
+    })))))
+}
+
+/// See [`calling`].
 struct Calls(Box<dyn Fn() + Send + Sync>);
 
 impl Wake for Calls {

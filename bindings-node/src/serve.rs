@@ -10,7 +10,7 @@ use crate::rules::{self, HttpFields};
 use crate::server::Server;
 use crate::web::{Way, Web};
 use mcp_resources::transport::http as core;
-use mcp_resources::transport::http::{HttpOptions, Running, Tls};
+use mcp_resources::transport::http::{HttpOptions, Running, Tls, Verifier, Verifying};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
@@ -19,23 +19,31 @@ use std::cell::RefCell;
 use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// See the module.
 #[napi]
 pub struct HttpServer {
     web: Rc<Web>,
     running: RefCell<Option<Running>>,
+    verifier: Arc<OnceLock<Arc<dyn Verifier>>>,
+}
+
+/// A verifier of the core's, if one was set; else the driver.
+struct Chosen {
+    own: Arc<OnceLock<Arc<dyn Verifier>>>,
+    driver: Arc<dyn Verifier>,
+}
+
+impl Verifier for Chosen {
+    fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
+        self.own.get().unwrap_or(&self.driver).verify(token)
+    }
 }
 
 #[napi]
 impl HttpServer {
-    /// `bell` is called when `work` must be; `verifier` is asked for tokens instead of the driver; see `Endpoint` for the
-    /// rest.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a constructor over the border takes no struct of borrowed values"
-    )]
+    /// `bell` is called when `work` must be; see `Endpoint` for the rest.
     #[napi(catch_unwind, constructor)]
     pub fn new(
         server: &Server,
@@ -43,7 +51,6 @@ impl HttpServer {
         #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")] drive: Drive,
         fields: HttpFields,
         bell: Function<'_, (), ()>,
-        verifier: Option<&TokenVerifier>,
     ) -> Result<Self> {
         let host = server.host.clone();
         let tls = fields.tls.as_ref().map(|files| Tls::from_pem(&files.cert, &files.key)).transpose();
@@ -57,20 +64,27 @@ impl HttpServer {
         };
         let web = Web::new(host, (driver, drive), Some(Arc::new(ring)));
         let mut given = HttpOptions::new(rules);
+        let verifier = Arc::<OnceLock<_>>::default();
         if given.rules.auth.is_some() {
-            given.verifier = Some(verifier.map_or_else(|| web.inbox.reach() as _, TokenVerifier::shared));
+            given.verifier = Some(Arc::new(Chosen { own: verifier.clone(), driver: web.inbox.reach() }));
         }
         given.tls = tls;
         let made = core::HttpServer::new(&engine, clock, given, web.inbox.reach());
         let made = made.map_err(|error| rules::refused(&web.shared.env, &error))?;
         web.settle(Way::Native(made));
-        Ok(Self { web, running: RefCell::default() })
+        Ok(Self { web, running: RefCell::default(), verifier })
     }
 
     /// What its handlers answer with.
     #[napi(catch_unwind, getter)]
     pub fn answers(&self) -> Answers {
         Answers(self.web.clone())
+    }
+
+    /// Has this verifier asked for tokens instead of the driver; set before it listens.
+    #[napi(catch_unwind)]
+    pub fn verify_with(&self, verifier: &TokenVerifier) {
+        let _ = self.verifier.set(verifier.shared());
     }
 
     /// Starts to listen, on threads of its own. Returns the port.

@@ -1,5 +1,4 @@
 //! Keys from a URL.
-#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a host module: it has a thread")]
 
 use super::jwks::Delivery;
 use std::io;
@@ -51,6 +50,7 @@ fn is_encrypted(url: &str) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test: it has a server of its own")]
 mod tests {
     use super::*;
     use std::io::{Read, Write};
