@@ -1,10 +1,21 @@
 /** From what a handler returned or threw to an answer. */
 
 import type { Entry, Failure, Question, ResourceFields } from './binding.js';
+import { isWebBody, open, type WebBody } from './bodies.js';
 import { bytesOf } from './bytes.js';
+import { isObject, shown } from './check.js';
 import type { Driver } from './driver.js';
-import { CustomError, InvalidParameter, McpError, RateLimited, ReadTimeout, SizeExceeded } from './errors.js';
+import {
+  CustomError,
+  InvalidParameterError,
+  McpError,
+  RateLimitedError,
+  ReadTimeoutError,
+  SizeExceededError,
+} from './errors.js';
+import { jsonText } from './json.js';
 import { failed } from './log.js';
+import { checkItem } from './option-checks.js';
 import { describe, type Resource } from './options.js';
 import {
   Completion,
@@ -13,12 +24,15 @@ import {
   ElicitUrl,
   type InputRequest,
   InputRequired,
+  type JsonObject,
   ListPage,
   ListRoots,
   MethodResult,
   ReadResult,
   Sample,
 } from './results.js';
+import { RefusedParameter } from './schema.js';
+import { shaped } from './shapes.js';
 import { type Gathering, gather, isStream, type Stream } from './streams.js';
 
 /** Whose answer it is: its name, and the media type of values that become JSON. */
@@ -38,13 +52,32 @@ export function answerRead(driver: Driver, request: number, value: unknown, read
   const bytes = bytesOf(value);
   if (bytes !== undefined) quick.blob(request, bytes);
   else if (value instanceof InputRequired) ask(driver, request, value);
-  else if (value instanceof ReadResult) answers.contents(request, entries(value.contents, reading), value.cache);
-  else if (value instanceof Contents) answers.contents(request, entries([value], reading));
-  else if (isContents(value)) answers.contents(request, entries(value, reading));
+  else if (value instanceof ReadResult)
+    answers.contents(request, entries(driver, value.contents, reading), value.cache);
+  else if (value instanceof Contents) answers.contents(request, entries(driver, [value], reading));
+  else if (isContents(value)) answers.contents(request, entries(driver, value, reading));
+  else if (isWebBody(value)) body(driver, request, value, reading);
   else if (isStream(value)) stream(driver, request, value, { name: reading.name });
-  else if (reading.json === undefined) quick.text(request, document(value));
-  else quick.text(request, document(value), reading.json);
+  else answerValue(driver, request, value, reading);
   return undefined;
+}
+
+/** Answers with a result in the protocol's own shape, or with JSON. */
+function answerValue(driver: Driver, request: number, value: unknown, reading: Reading): void {
+  const result = shaped(value);
+  if (result !== undefined) {
+    driver.answers.contents(request, entries(driver, result.contents, reading), result.cache);
+  } else if (reading.json === undefined) driver.quick.text(request, document(driver, value));
+  else driver.quick.text(request, document(driver, value), reading.json);
+}
+
+/** Answers with a `Response` or `Blob`, once all of it is there. A type that the author registered is kept. */
+function body(driver: Driver, request: number, value: WebBody, reading: Reading): void {
+  const { chunks, isText, mimeType } = open(value);
+  const about = { name: reading.name, isText, mimeType: reading.json === undefined ? undefined : mimeType };
+  const whole = (found: string | Uint8Array) =>
+    answerRead(driver, request, new Contents(found, { mimeType: about.mimeType }), reading);
+  stream(driver, request, chunks, driver.redact === undefined ? about : { ...about, whole });
 }
 
 function stream(driver: Driver, request: number, value: Stream, gathering: Gathering): void {
@@ -53,48 +86,73 @@ function stream(driver: Driver, request: number, value: Stream, gathering: Gathe
 
 /** The same with what `redact` makes of the contents. */
 function answerRedacted(driver: Driver, request: number, value: unknown, reading: Reading): void {
+  if (isWebBody(value)) {
+    body(driver, request, value, reading);
+    return;
+  }
   if (isStream(value)) {
     const whole = (body: string | Uint8Array) => answerRedacted(driver, request, body, reading);
     stream(driver, request, value, { name: reading.name, whole });
     return;
   }
-  const result = value instanceof ReadResult ? value : undefined;
+  const result = value instanceof ReadResult ? value : shaped(value);
   const contents =
     result?.contents ?? (isContents(value) ? value : [value instanceof Contents ? value : new Contents(value)]);
   const uri = driver.quick.about(request)?.uri ?? '';
   const redacted = contents.map((one) => {
-    const passed = driver.redact?.(one.uri ?? uri, encodable(one, reading));
+    const passed: unknown = driver.redact?.(one.uri ?? uri, encodable(driver, one, reading));
     if (passed instanceof Contents) return passed;
-    throw new TypeError('redact must return Contents');
+    throw new TypeError(`redact returned ${shown(passed)}, expected Contents`);
   });
-  driver.answers.contents(request, entries(redacted, reading), result?.cache);
+  driver.answers.contents(request, entries(driver, redacted, reading), result?.cache);
 }
 
 /** With a text or bytes as its body. */
-function encodable(contents: Contents, reading: Reading): Contents {
+function encodable(driver: Driver, contents: Contents, reading: Reading): Contents {
   const { body, ...about } = contents;
   if (typeof body === 'string' || bytesOf(body) !== undefined) return contents;
-  return new Contents(document(body), defined({ mimeType: reading.json, ...defined(about) }));
+  return new Contents(document(driver, body), defined({ mimeType: reading.json, ...defined(about) }));
 }
 
 /** Answers a completion: a `Completion`, any iterable of texts, or nothing. */
 export function answerCompletion(driver: Driver, request: number, value: unknown): undefined {
-  if (typeof value === 'string') throw new TypeError('a completer returns an array of texts, not one text');
   const { values, total, hasMore } =
-    value instanceof Completion ? value : new Completion((value ?? []) as Iterable<string>);
+    value instanceof Completion ? value : new Completion(iterable(value, 'a completer', 'strings') as Iterable<string>);
+  const wrong = values.findIndex((one) => typeof one !== 'string');
+  if (wrong >= 0) {
+    throw new TypeError(
+      `item ${wrong} of the completion is ${shown(values[wrong])}, expected a string; use String(value)`,
+    );
+  }
   driver.answers.completion(request, [...values], total, hasMore);
 }
 
-/** Answers a list: a `ListPage`, or any iterable of resources. */
-export function answerList(driver: Driver, request: number, value: unknown): undefined {
-  if (typeof value === 'string') throw new TypeError('a lister returns resources, not a text');
-  const page = value instanceof ListPage ? value : new ListPage((value ?? []) as Iterable<unknown>);
-  driver.answers.page(request, page.items.map(listed), page.next);
+/** Makes a resource of an item that has the values of a template's variables. */
+export type Expand = (item: Readonly<Record<string, unknown>>) => Resource | undefined;
+
+/** Answers a list: a `ListPage`, or any iterable of resources or of variables' values. */
+export function answerList(driver: Driver, request: number, value: unknown, expand: Expand): undefined {
+  const page = value instanceof ListPage ? value : new ListPage(iterable(value, 'a lister', 'resources'));
+  const items = page.items.map((item, at) => listed(item, at, expand));
+  driver.answers.page(request, items, page.next);
 }
 
-function listed(item: unknown): ResourceFields {
-  if (typeof (item as Partial<Resource> | null)?.uri === 'string') return describe(item as Resource);
-  throw new TypeError('a lister returns resources: objects with a uri');
+function iterable(value: unknown, who: string, what: string): Iterable<unknown> {
+  if (value === undefined || value === null) return [];
+  if (typeof value === 'object' && Symbol.iterator in value) return value as Iterable<unknown>;
+  const fix = typeof value === 'object' && Symbol.asyncIterator in value ? '; use await Array.fromAsync(…)' : '';
+  throw new TypeError(`${who} returned ${shown(value)}, expected an array of ${what}${fix}`);
+}
+
+function listed(item: unknown, at: number, expand: Expand): ResourceFields {
+  if (!isObject(item)) throw new TypeError(`item ${at} of the list is ${shown(item)}, expected an object with a uri`);
+  try {
+    const resource = expand(item) ?? (item as unknown as Resource);
+    checkItem(resource);
+    return describe(resource);
+  } catch (error) {
+    throw new TypeError(`item ${at} of the list: ${error instanceof Error ? error.message : error}`, { cause: error });
+  }
 }
 
 /** Answers a foreign method: a `MethodResult`, the members of the result, or questions to the client. */
@@ -103,8 +161,14 @@ export function answerCall(driver: Driver, request: number, value: unknown): und
     ask(driver, request, value);
     return;
   }
-  const { members, resultType, meta } = value instanceof MethodResult ? value : new MethodResult((value ?? {}) as {});
-  driver.answers.result(request, json(members), resultType, meta && json(meta));
+  const { members, resultType, meta } = value instanceof MethodResult ? value : new MethodResult(membersOf(value));
+  driver.answers.result(request, json(driver, members), resultType, meta && json(driver, meta));
+}
+
+function membersOf(value: unknown): JsonObject {
+  if (value === undefined || value === null) return {};
+  if (isObject(value)) return value;
+  throw new TypeError(`the method returned ${shown(value)}, expected an object with the members of its result`);
 }
 
 /** Answers with what was thrown. What is not meant for the client is logged. */
@@ -113,7 +177,7 @@ export function fail(driver: Driver, request: number, error: unknown, name: stri
     if (error instanceof InputRequired) ask(driver, request, error);
     else driver.answers.fail(request, failure(driver, request, error, name));
   } catch (other) {
-    failed(name, 'the error cannot be told', other);
+    failed(driver.logger, name, 'the error cannot be sent', other);
     driver.answers.fail(request, {});
   }
 }
@@ -121,41 +185,43 @@ export function fail(driver: Driver, request: number, error: unknown, name: stri
 function failure(driver: Driver, request: number, error: unknown, name: string): Failure {
   if (error instanceof CustomError) {
     const { code, message, data } = error;
-    return data === undefined ? { code, message } : { code, message, data: json(data) };
+    return data === undefined ? { code, message } : { code, message, data: json(driver, data) };
   }
   if (error instanceof McpError && error.kind !== undefined) return { kind: error.kind, ...facts(error) };
   const isEnd = error instanceof Error && error.name === 'AbortError' && !driver.quick.waits(request);
-  if (!isEnd) failed(name, driver.quick.about(request)?.uri ?? 'request', error);
+  if (!isEnd) failed(driver.logger, name, driver.quick.about(request)?.uri ?? 'request', error);
   return {};
 }
 
 function facts(error: McpError): Failure {
-  if (error instanceof InvalidParameter) return { parameter: error.parameter, expected: error.expected };
-  if (error instanceof SizeExceeded) return defined({ limit: error.limit, size: error.size });
-  if (error instanceof ReadTimeout) return { afterMs: error.afterMs };
-  return error instanceof RateLimited ? { retryAfterMs: error.retryAfterMs } : {};
+  if (error instanceof RefusedParameter)
+    return { parameter: error.parameter, value: error.value, reason: error.reason };
+  if (error instanceof InvalidParameterError) return { parameter: error.parameter, expected: error.expected };
+  if (error instanceof SizeExceededError) return defined({ limit: error.limit, size: error.size });
+  if (error instanceof ReadTimeoutError) return { afterMs: error.afterMs };
+  return error instanceof RateLimitedError ? { retryAfterMs: error.retryAfterMs } : {};
 }
 
 function ask(driver: Driver, request: number, { requests, state }: InputRequired): void {
-  const questions = Object.entries(requests).map(([key, one]) => ({ key, ...question(one) }));
-  driver.answers.ask(request, questions, state === undefined ? undefined : json(state));
+  const questions = Object.entries(requests).map(([key, one]) => ({ key, ...question(driver, one) }));
+  driver.answers.ask(request, questions, state === undefined ? undefined : json(driver, state));
 }
 
-function question(request: InputRequest): Omit<Question, 'key'> {
-  if (request instanceof Elicit) return { sort: 'form', text: request.message, more: json(request.schema) };
+function question(driver: Driver, request: InputRequest): Omit<Question, 'key'> {
+  if (request instanceof Elicit) return { sort: 'form', text: request.message, more: json(driver, request.schema) };
   if (request instanceof ElicitUrl) return { sort: 'url', text: request.message, more: request.url };
-  if (request instanceof Sample) return { sort: 'sample', text: json(request.params), more: '' };
+  if (request instanceof Sample) return { sort: 'sample', text: json(driver, request.params), more: '' };
   if (request instanceof ListRoots) return { sort: 'roots', text: '', more: '' };
-  throw new TypeError('a question is an Elicit, ElicitUrl, Sample or ListRoots');
+  throw new TypeError(`a question is ${shown(request)}, expected an Elicit, ElicitUrl, Sample or ListRoots`);
 }
 
-function entries(contents: readonly Contents[], reading: Reading): Entry[] {
+function entries(driver: Driver, contents: readonly Contents[], reading: Reading): Entry[] {
   return contents.map(({ body, uri, mimeType, meta }) => {
-    const common = defined({ uri, mimeType, meta: meta && json(meta) });
+    const common = defined({ uri, mimeType, meta: meta && json(driver, meta) });
     if (typeof body === 'string') return { ...common, text: body };
     const bytes = bytesOf(body);
     if (bytes !== undefined) return { ...common, bytes };
-    return { ...defined({ mimeType: reading.json }), ...common, text: document(body) };
+    return { ...defined({ mimeType: reading.json }), ...common, text: document(driver, body) };
   });
 }
 
@@ -163,22 +229,16 @@ function isContents(value: unknown): value is readonly Contents[] {
   return Array.isArray(value) && value.length > 0 && value.every((item) => item instanceof Contents);
 }
 
-/** JSON text of an object or array. */
-function document(value: unknown): string {
+/** JSON text of what a handler returned. */
+function document(driver: Driver, value: unknown): string {
   if (value === null || value === undefined) {
-    throw new TypeError(`the handler returned ${value}; throw ResourceNotFound if there is no such resource`);
+    throw new TypeError(`the handler returned ${value}; throw ResourceNotFoundError if there is no such resource`);
   }
-  if (typeof value === 'object') return json(value);
-  throw new TypeError(
-    `the handler returned a ${typeof value}; it may return a text, bytes, an object, an array, Contents, a stream or ` +
-      'an iterator of chunks',
-  );
+  return json(driver, value);
 }
 
-function json(value: unknown): string {
-  const text: string | undefined = JSON.stringify(value);
-  if (text === undefined) throw new TypeError('a value has no JSON form');
-  return text;
+function json(driver: Driver, value: unknown): string {
+  return jsonText(value, driver.json);
 }
 
 /** The members that are there. */

@@ -1,26 +1,26 @@
 /** The records of requests, for a function of the author's: taken on the event loop, in batches. */
 import type { Server } from './binding.js';
-import { unrecorded } from './log.js';
+import { type Logger, unrecorded } from './log.js';
 import type { JsonObject } from './results.js';
 
 /** What takes the record of each request: `time`, `principal`, `method`, `uri`, `outcome` and more. */
 export type AuditFunction = (entry: JsonObject) => void;
 
 /** Calls `call` with each record; what is returned takes those that wait, at once. */
-export function audited(native: Server, call: AuditFunction): () => void {
+export function audited(native: Server, call: AuditFunction, logger: Logger): () => void {
   const take = (): void => {
     for (const line of native.takeRecords().split('\n')) {
-      if (line !== '') attempt(call, JSON.parse(line));
+      if (line !== '') attempt(call, JSON.parse(line), logger);
     }
   };
   native.watchRecords(take);
   return take;
 }
 
-function attempt(call: AuditFunction, entry: JsonObject): void {
+function attempt(call: AuditFunction, entry: JsonObject, logger: Logger): void {
   try {
     call(entry);
   } catch (error) {
-    unrecorded(error);
+    unrecorded(logger, error);
   }
 }

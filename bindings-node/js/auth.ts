@@ -1,11 +1,15 @@
 /** Bearer tokens: what an HTTP endpoint asks for, and what it says of it (RFC 6750, RFC 9728). */
 import { binding, type HttpFields, type TokenVerifier as Native, type VerifiedFields } from './binding.js';
-import { McpError, translated } from './errors.js';
-import { unverified } from './log.js';
+import { type ErrorKind, McpError, translated } from './errors.js';
+import { type Logger, unverified } from './log.js';
 import type { JsonObject } from './results.js';
 
 /** The token is not valid, has expired, or was made for another audience. Thrown by `Auth.verify`. */
-export class InvalidToken extends McpError {}
+export class InvalidTokenError extends McpError {
+  override get kind(): ErrorKind {
+    return 'invalid_token';
+  }
+}
 
 /** A token that was verified: signature, expiry, issuer and audience. */
 export interface Verified {
@@ -24,7 +28,7 @@ export interface TokenVerifier {
   /**
    * Verifies a token.
    *
-   * @throws {InvalidToken} it is not good; anything else means that it could not be found out now.
+   * @throws {InvalidTokenError} it is not good; anything else means that it could not be found out now.
    */
   verify(token: string): Verified | PromiseLike<Verified>;
 }
@@ -109,7 +113,7 @@ export interface Auth {
   /** The servers that give tokens for it; at least one. */
   readonly authorizationServers: readonly string[];
   /**
-   * Verifies a token. Throws `InvalidToken`; anything else means that it could not be found out now. A function of yours, a
+   * Verifies a token. Throws `InvalidTokenError`; anything else means that it could not be found out now. A function of yours, a
    * {@link JwtVerifier} or {@link StaticTokens}.
    */
   readonly verify: ((token: string) => Verified | PromiseLike<Verified>) | TokenVerifier;
@@ -127,12 +131,12 @@ export interface Auth {
 export type Verdict = VerifiedFields | boolean;
 
 /** Asks the author's function. */
-export async function verdict(auth: Auth, token: string): Promise<Verdict> {
+export async function verdict(auth: Auth, token: string, logger: Logger): Promise<Verdict> {
   try {
     return verifiedFields(await (typeof auth.verify === 'function' ? auth.verify(token) : auth.verify.verify(token)));
   } catch (error) {
-    if (error instanceof InvalidToken) return false;
-    unverified(error);
+    if (error instanceof InvalidTokenError) return false;
+    unverified(logger, error);
     return true;
   }
 }
@@ -209,7 +213,7 @@ async function check(verifier: object, token: string): Promise<Verified> {
     const { pending, verified, unavailable } = checking.poll(wake);
     if (pending) await rung;
     else if (verified) return opened(verified);
-    else throw unavailable ? new Error('the keys cannot be had') : new InvalidToken('the token is not valid');
+    else throw unavailable ? new Error('the keys cannot be had') : new InvalidTokenError('the token is not valid');
   }
 }
 

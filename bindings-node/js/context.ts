@@ -2,6 +2,7 @@
 import type { RequestFields } from './binding.js';
 import type { Driver } from './driver.js';
 import { translated } from './errors.js';
+import { jsonText } from './json.js';
 import { type Log, logOf } from './log.js';
 import { InputResponse, type JsonObject } from './results.js';
 import { record } from './values.js';
@@ -109,10 +110,10 @@ export class Context {
    * Sends a request to a client of a legacy revision, such as `sampling/createMessage`, and waits for its result. One of
    * 2026-07-28 is asked with `InputRequired`.
    *
-   * @throws {AskFailed} it cannot be asked, did not answer, or refused.
+   * @throws {AskFailedError} it cannot be asked, did not answer, or refused.
    */
   async ask(method: string, params: JsonObject = {}): Promise<JsonObject> {
-    const ask = translated(() => this.#driver.answers.askClient(this.#request, method, JSON.stringify(params)));
+    const ask = translated(() => this.#driver.answers.askClient(this.#request, method, jsonText(params)));
     return this.#driver.replied(ask) as Promise<JsonObject>;
   }
 

@@ -1,7 +1,8 @@
 /** What the compiled part asks of an event loop: for one client, or for all clients of an HTTP endpoint. */
 import { type Answers, binding, type Channel, type Quick, type QuickInput, type Server } from './binding.js';
-import { AskFailed } from './errors.js';
-import { held, misused } from './log.js';
+import { AskFailedError } from './errors.js';
+import type { ToJson } from './json.js';
+import { held, type Logger, misused } from './log.js';
 import type { Redact } from './options.js';
 import { Watchdog, type Work } from './watchdog.js';
 
@@ -27,7 +28,7 @@ export type Drive = (need: number, value: number, text: string | null) => void;
 /** Who waits for the answer of a client. */
 interface Asker {
   readonly resolve: (result: unknown) => void;
-  readonly reject: (why: AskFailed) => void;
+  readonly reject: (why: AskFailedError) => void;
 }
 
 /** Functions that the compiled part has let go, and whose they were. */
@@ -39,6 +40,10 @@ const RELEASED = new FinalizationRegistry<{ readonly peers: WeakRef<Peers>; read
 export class Peers {
   /** Looks at contents before they are encoded. */
   redact: Redact | undefined;
+  /** Converts what has no JSON form. */
+  json: ToJson | undefined;
+  /** Where the author's messages go. */
+  logger: Logger = console;
   readonly #drivers: (Driver | undefined)[] = [];
   readonly #functions = new Map<number, unknown>();
   #last = 0;
@@ -82,7 +87,7 @@ export abstract class Driver {
   abstract readonly quick: Quick;
   /** Whether it is closed. */
   isReleased = false;
-  protected readonly watchdog = new Watchdog();
+  protected readonly watchdog: Watchdog;
   readonly #peers: Peers;
   readonly #number: number;
   readonly #cancelled = new Map<number, (() => void)[]>();
@@ -91,12 +96,23 @@ export abstract class Driver {
 
   constructor(peers: Peers) {
     this.#peers = peers;
+    this.watchdog = new Watchdog(peers);
     this.#number = peers.join(this);
   }
 
   /** What looks at contents before they are encoded. */
   get redact(): Redact | undefined {
     return this.#peers.redact;
+  }
+
+  /** What converts values without a JSON form. */
+  get json(): ToJson | undefined {
+    return this.#peers.json;
+  }
+
+  /** Where the author's messages go. */
+  get logger(): Logger {
+    return this.#peers.logger;
   }
 
   /** A handler is at work that has not answered. */
@@ -180,10 +196,10 @@ export abstract class Driver {
         break;
       case LOG_HELD:
         this.watchdog.excuse();
-        held(text ?? '', value);
+        held(this.logger, text ?? '', value);
         break;
       case LOG_MISUSE:
-        misused(text ?? '');
+        misused(this.logger, text ?? '');
         break;
       case REPLIED:
         this.#reply(value, text);
@@ -198,13 +214,13 @@ export abstract class Driver {
 
   #reply(ask: number, result: string | null): void {
     const asker = this.#asker(ask);
-    if (result === null) asker?.reject(new AskFailed('the client did not answer'));
+    if (result === null) asker?.reject(new AskFailedError('the client did not answer'));
     else asker?.resolve(JSON.parse(result));
   }
 
   #refuse(ask: number, error: string): void {
     const { message, code } = JSON.parse(error) as { message?: string; code?: number };
-    this.#asker(ask)?.reject(new AskFailed(`the client refused: ${message}`, code));
+    this.#asker(ask)?.reject(new AskFailedError(`the client refused: ${message}`, code));
   }
 
   #asker(ask: number): Asker | undefined {

@@ -39,6 +39,7 @@ export class Endpoint extends WebDriver {
   readonly #auth: Auth | undefined;
   readonly #bells = new Map<number, () => void>();
   #responses = 0;
+  #started: Promise<void> | undefined;
 
   /** @throws {RegistrationError} an option has a value that is not allowed. */
   constructor(server: Server, peers: Peers, options: HttpOptions) {
@@ -52,6 +53,14 @@ export class Endpoint extends WebDriver {
     this.quick = this.answers.quick();
   }
 
+  /** Has the first requests wait until the server has started. */
+  startsWith(started: Promise<void>): void {
+    this.#started = started.then(() => {
+      this.#started = undefined;
+    });
+    this.#started.catch(() => {}); // the requests that wait are told
+  }
+
   /** Ends every session: what is in flight is cancelled. */
   close(): void {
     this.#native.close();
@@ -59,10 +68,11 @@ export class Endpoint extends WebDriver {
 
   /** Takes a request: the response that is being made, or one that is complete. */
   async take(request: Incoming): Promise<Outgoing | Refusal> {
+    if (this.#started !== undefined) await this.#started;
     const admitted = this.#native.admit(request.verb, request.target, request.headers);
     if ('body' in admitted) return admitted;
     const { token } = admitted;
-    const found = token === null || this.#auth === undefined ? undefined : await verdict(this.#auth, token);
+    const found = token === null || this.#auth === undefined ? undefined : await verdict(this.#auth, token, this.logger);
     const identified = typeof found === 'object' ? admitted.identify(found) : admitted.identify(null, found);
     if ('body' in identified) return identified;
     const body = await request.body(identified.bodyLimit);

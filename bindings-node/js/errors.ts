@@ -12,7 +12,8 @@ export type ErrorKind =
   | 'timeout'
   | 'rate_limited'
   | 'input_required'
-  | 'input_declined';
+  | 'input_declined'
+  | 'invalid_token';
 
 /** The base of all. */
 export class McpError extends Error {
@@ -27,28 +28,28 @@ export class McpError extends Error {
 }
 
 /** There is no such resource. Thrown by a handler; the client's URI goes into the error by itself. */
-export class ResourceNotFound extends McpError {
+export class ResourceNotFoundError extends McpError {
   override get kind(): ErrorKind {
     return 'not_found';
   }
 }
 
 /** The client may not see it. Told as not found, unless the server was made with `explicitDenials: true`. */
-export class AccessDenied extends McpError {
+export class AccessDeniedError extends McpError {
   override get kind(): ErrorKind {
     return 'access_denied';
   }
 }
 
 /** A text is not a URI, or a handler finds the URI that it was asked for unusable. */
-export class InvalidUri extends McpError {
+export class InvalidUriError extends McpError {
   override get kind(): ErrorKind {
     return 'invalid_uri';
   }
 }
 
 /** A value has the wrong type or form. `expected` is one short phrase, sent to the client. */
-export class InvalidParameter extends McpError {
+export class InvalidParameterError extends McpError {
   constructor(
     readonly parameter: string,
     readonly expected: string,
@@ -62,7 +63,7 @@ export class InvalidParameter extends McpError {
 }
 
 /** The contents are larger than allowed: `limit` and, if known, `size` in bytes. */
-export class SizeExceeded extends McpError {
+export class SizeExceededError extends McpError {
   constructor(
     readonly limit: number,
     readonly size?: number,
@@ -76,7 +77,7 @@ export class SizeExceeded extends McpError {
 }
 
 /** The handler did not answer in time: `afterMs` milliseconds. */
-export class ReadTimeout extends McpError {
+export class ReadTimeoutError extends McpError {
   constructor(readonly afterMs: number) {
     super(`no answer after ${afterMs} ms`);
   }
@@ -87,7 +88,7 @@ export class ReadTimeout extends McpError {
 }
 
 /** Too many requests: come back in `retryAfterMs` milliseconds. */
-export class RateLimited extends McpError {
+export class RateLimitedError extends McpError {
   constructor(readonly retryAfterMs: number) {
     super(`retry after ${retryAfterMs} ms`);
   }
@@ -98,7 +99,7 @@ export class RateLimited extends McpError {
 }
 
 /** The user declined to give the input that the handler asked for. */
-export class InputDeclined extends McpError {
+export class InputDeclinedError extends McpError {
   override get kind(): ErrorKind {
     return 'input_declined';
   }
@@ -119,7 +120,7 @@ export class CustomError extends McpError {
 }
 
 /** A client gave no result to `ctx.ask`: it could not be asked, did not answer, or refused with this `code`. */
-export class AskFailed extends McpError {
+export class AskFailedError extends McpError {
   constructor(
     message: string,
     readonly code?: number,
@@ -132,7 +133,7 @@ export class AskFailed extends McpError {
 export class RegistrationError extends McpError {}
 
 /** A text is not a URI template: `template` is wrong at `offset`, in bytes from its beginning. */
-export class InvalidTemplate extends RegistrationError {
+export class InvalidTemplateError extends RegistrationError {
   constructor(
     message: string,
     readonly template: string,
@@ -143,7 +144,7 @@ export class InvalidTemplate extends RegistrationError {
 }
 
 /** `template` matches the same URIs as `other`, so that neither could be preferred. */
-export class TemplateConflict extends RegistrationError {
+export class TemplateConflictError extends RegistrationError {
   constructor(
     message: string,
     readonly template: string,
@@ -151,6 +152,23 @@ export class TemplateConflict extends RegistrationError {
   ) {
     super(message);
   }
+}
+
+/** What the compiled part says of a value that it cannot take, such as `Number 5 `, and the type that it wants. */
+const CONVERSION = /^Failed to convert JavaScript value `(\w+)(.*?) ?` into rust type `(\w+)`(?: on \w+\.(\w+))?/s;
+const TYPES: Readonly<Record<string, string>> = {
+  String: 'a string',
+  bool: 'true or false',
+  f64: 'a number',
+  i64: 'a number',
+};
+
+/** The same in the words of this language. */
+function plain(message: string): string {
+  const [, sort, value, type, field] = CONVERSION.exec(message) ?? [];
+  if (sort === undefined || type === undefined) return message;
+  const given = value?.trim() ? value.trim() : sort.toLowerCase();
+  return `${field ?? 'an argument'} is ${given}, expected ${TYPES[type] ?? 'another value'}`;
 }
 
 /** What the compiled part throws. */
@@ -167,20 +185,20 @@ export function translated<T>(call: () => T): T {
 
 function translate(error: Thrown): Error {
   switch (error.mcpError) {
-    case 'InvalidUri':
-      return new InvalidUri(error.message);
-    case 'InvalidTemplate':
-      return new InvalidTemplate(error.message, error.template ?? '', Number(error.offset));
-    case 'TemplateConflict':
-      return new TemplateConflict(error.message, error.template ?? '', error.other ?? '');
-    case 'SizeExceeded':
-      return new SizeExceeded(Number(error.limit));
-    case 'AskFailed':
-      return new AskFailed(error.message);
+    case 'InvalidUriError':
+      return new InvalidUriError(error.message);
+    case 'InvalidTemplateError':
+      return new InvalidTemplateError(error.message, error.template ?? '', Number(error.offset));
+    case 'TemplateConflictError':
+      return new TemplateConflictError(error.message, error.template ?? '', error.other ?? '');
+    case 'SizeExceededError':
+      return new SizeExceededError(Number(error.limit));
+    case 'AskFailedError':
+      return new AskFailedError(error.message);
     case 'System':
       return error;
     case undefined:
-      return /^InvalidArg$|Expected$/.test(error.code ?? '') ? new TypeError(error.message) : error;
+      return /^InvalidArg$|Expected$/.test(error.code ?? '') ? new TypeError(plain(error.message)) : error;
     default:
       return new RegistrationError(error.message);
   }

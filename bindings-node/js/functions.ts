@@ -4,7 +4,7 @@
  * answered, or will.
  */
 
-import { answerCall, answerCompletion, answerList, answerRead, fail } from './answers.js';
+import { answerCall, answerCompletion, answerList, answerRead, type Expand, fail } from './answers.js';
 import { binding, type NativeFunction } from './binding.js';
 import { Context } from './context.js';
 import type { Driver, Peers } from './driver.js';
@@ -49,8 +49,9 @@ export function completer(peers: Peers, name: string, call: AnyFunction): Native
 }
 
 /** Makes what is called for a lister: with a cursor, if it pages itself. */
-export function lister(peers: Peers, name: string, call: AnyFunction): NativeFunction {
-  return native(peers, name, answerList, (context, [cursor]) => call(cursor, context));
+export function lister(peers: Peers, name: string, call: AnyFunction, expand: Expand): NativeFunction {
+  const answer: Answer = (driver, request, value) => answerList(driver, request, value, expand);
+  return native(peers, name, answer, (context, [cursor]) => call(cursor, context));
 }
 
 /** Makes what is called for a foreign method: with its params. */

@@ -79,7 +79,7 @@ export class Guard {
 
   /**
    * What is said of a URI, in any spelling.
-   * @throws {InvalidUri} it is not a URI.
+   * @throws {InvalidUriError} it is not a URI.
    */
   decide(uri: string, asker: Asker = {}): 'allow' | 'hidden' | 'denied' | 'missing_scope' {
     return translated(() => this.#native.decide(uri, given(asker)));
@@ -87,7 +87,7 @@ export class Guard {
 
   /**
    * The scopes that are missing where nothing else is.
-   * @throws {InvalidUri} it is not a URI.
+   * @throws {InvalidUriError} it is not a URI.
    */
   missingScopes(uri: string, asker: Asker = {}): string[] {
     return translated(() => this.#native.missingScopes(uri, given(asker)));
@@ -95,7 +95,7 @@ export class Guard {
 
   /**
    * Whether a template is listed: one of its URIs may be seen.
-   * @throws {InvalidTemplate} it is not one.
+   * @throws {InvalidTemplateError} it is not one.
    */
   knowsTemplate(template: string, asker: Asker = {}): boolean {
     return translated(() => this.#native.knowsTemplate(template, given(asker)));

@@ -4,29 +4,51 @@ import type { Context } from './context.js';
 import type { Peers } from './driver.js';
 import { RegistrationError, translated } from './errors.js';
 import { type AnyFunction, completer, lister, reader } from './functions.js';
-import { type AnyParameter, checkRegistration, type Details, describe, nameOf, type Resource } from './options.js';
-import type { Completion, Contents, InputRequired, JsonObject, ListPage, ReadResult } from './results.js';
+import { checkRegistration } from './option-checks.js';
+import { type AnyParameter, type Details, describe, nameOf, type Resource } from './options.js';
+import type { Completion, Contents, InputRequired, ListPage, ReadResult } from './results.js';
 import { facts, isSchema } from './schema.js';
+import type { WireResult } from './shapes.js';
 import type { Stream } from './streams.js';
-import type { VariableName } from './template-types.js';
+import type { Expandable, TemplateValue, VariableName } from './template-types.js';
 import { UriTemplate, type Variable } from './templates.js';
 import { Values } from './values.js';
 
-/** What a reader may return: a text, bytes, a value that becomes JSON, contents, or a stream of chunks. */
+/**
+ * A value that becomes JSON: an object or an array. What has no JSON form, such as a function, a `Map` or a promise,
+ * is not one.
+ */
+export type Jsonable =
+  | (object & {
+      readonly [Symbol.toStringTag]?: never;
+      readonly [Symbol.iterator]?: never;
+      readonly apply?: never;
+      readonly then?: never;
+    })
+  | readonly (Jsonable | string | number | boolean | null)[];
+
+/** What a reader may return: a text, bytes, a body with a type, a value that becomes JSON, contents, or a stream. */
 export type Readable =
   | string
+  | number
+  | boolean
   | ArrayBufferView
   | ArrayBufferLike
-  | JsonObject
-  | readonly unknown[]
+  | Blob
+  | Response
   | Contents
+  | readonly Contents[]
   | ReadResult
+  | WireResult
   | InputRequired
   | Stream
-  | object;
+  | Jsonable;
 
-/** What a lister may return: resources, or with a cursor a page of them. */
-export type Listable = Iterable<Resource> | ListPage<Resource>;
+/** An item of a lister: a resource, or the values of the template's variables, with details if there are any. */
+export type Listed<T extends string = string> = Resource | (Expandable<T> & Details);
+
+/** What a lister may return: items, or with a cursor a page of them. */
+export type Listable<T extends string = string> = Iterable<Listed<T>> | ListPage<Listed<T>>;
 
 /** Reads a resource. `variables` is empty where there are none. */
 export type Reader<V> = (variables: V, ctx: Context) => Readable | PromiseLike<Readable>;
@@ -45,7 +67,10 @@ export type Completer = (
  * Lists the concrete resources of a template. One that takes a cursor, `undefined` at first, pages itself and returns
  * `ListPage`s.
  */
-export type Lister = (cursor: string | undefined, ctx: Context) => Listable | PromiseLike<Listable>;
+export type Lister<T extends string = string> = (
+  cursor: string | undefined,
+  ctx: Context,
+) => Listable<T> | PromiseLike<Listable<T>>;
 
 /** The options of `ResourceServer.resource`. */
 export interface ResourceOptions<
@@ -62,9 +87,11 @@ export interface ResourceOptions<
   /** Completers, by variable. */
   readonly complete?: { readonly [N in VariableName<T>]?: Completer };
   /** Lists the concrete resources of the template. */
-  readonly list?: Lister;
+  readonly list?: Lister<T>;
   /** Whether `list` pages itself. Default: if it declares a parameter. */
   readonly pages?: boolean;
+  /** Whether it takes the place of what is registered under this URI or template already. Default `false`. */
+  readonly replace?: boolean;
 }
 
 /** What `ResourceServer.resource` returns. */
@@ -90,7 +117,7 @@ export class ResourceHandler<T extends string = string> {
     call: AnyFunction,
   ) {
     checkRegistration(options, uri.includes('{'));
-    const { vars, extraQuery, parameters = {}, complete, list, pages, ...details } = options;
+    const { vars, extraQuery, parameters = {}, complete, list, pages, replace, ...details } = options;
     this.uri = uri;
     this.#publish = publish;
     this.#peers = peers;
@@ -109,7 +136,7 @@ export class ResourceHandler<T extends string = string> {
       if (own !== undefined) this.#addCompleter(name, own);
     }
     if (list !== undefined) this.#setLister(list, pages);
-    this.#register();
+    this.#register(replace);
   }
 
   /**
@@ -127,10 +154,18 @@ export class ResourceHandler<T extends string = string> {
    * `pages` says so.
    * @throws {RegistrationError} this is no template.
    */
-  list(call: Lister, { pages }: { readonly pages?: boolean } = {}): this {
+  list(call: Lister<T>, { pages }: { readonly pages?: boolean } = {}): this {
     this.#setLister(call, pages);
     this.#register(true);
     return this;
+  }
+
+  /**
+   * The URI with these values: `handler.expand({ day: 'monday' })`. A resource without variables has its own URI.
+   * @throws {TypeError} a value is no text, number, list or record of them.
+   */
+  expand(values: Expandable<T>): string {
+    return this.#template?.expand(values) ?? this.uri;
   }
 
   /** Removes it from the server. */
@@ -145,10 +180,25 @@ export class ResourceHandler<T extends string = string> {
 
   #setLister(call: AnyFunction, pages: boolean | undefined): void {
     if (this.#template === undefined) {
-      throw new RegistrationError(`${this.uri} is no template, so there is nothing to list`);
+      throw new RegistrationError(
+        `"${this.uri}" has no variables, so there is nothing to list; list is for templates such as "note://{id}"`,
+      );
     }
-    this.#lister = lister(this.#peers, nameOf(call) ?? `${this.#name} (list)`, call);
+    this.#lister = lister(this.#peers, nameOf(call) ?? `${this.#name} (list)`, call, (item) => this.#listed(item));
     this.#pages = pages ?? call.length > 0;
+  }
+
+  /** The resource of a listed item that has values of variables; `undefined` if it is a resource itself. */
+  #listed(item: Readonly<Record<string, unknown>>): Resource | undefined {
+    const names = (this.#template?.native.variables ?? []).map(([name]) => name);
+    if (typeof item.uri === 'string' && !names.includes('uri')) return undefined;
+    const entries = Object.entries(item);
+    const values = entries.filter(([name]) => names.includes(name)) as [string, TemplateValue][];
+    if (values.length === 0) {
+      throw new TypeError(`it has neither a uri nor a value of a variable of ${this.uri} (${names.join(', ')})`);
+    }
+    const uri = this.expand(Object.fromEntries(values) as Expandable<T>);
+    return { ...Object.fromEntries(entries.filter(([name]) => !names.includes(name))), uri };
   }
 
   #check(variable: string, variables: readonly (readonly [string, unknown])[], what: string): void {
@@ -165,7 +215,8 @@ export class ResourceHandler<T extends string = string> {
     const details = describe({ ...this.#details, uri: this.uri });
     const template = this.#template;
     if (template === undefined) {
-      this.#publish([translated(() => binding.Edit.addResource(details, this.#reader))]);
+      const added = translated(() => binding.Edit.addResource(details, this.#reader));
+      this.#publish(again ? [this.#removal(), added] : [added]);
       return;
     }
     const parameters = Object.entries(this.#parameters).map(([name, known]) => {

@@ -35,6 +35,19 @@ export async function serve(
   }
 }
 
+/** Names the address where the system refuses it. */
+function listening(host: string, port: number, listen: () => number): number {
+  try {
+    return listen();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    const fix = isTaken ? '; choose another port, or 0 for any that is free' : '';
+    error.message = `cannot listen at ${host}:${port}: ${error.message}${fix}`;
+    throw error;
+  }
+}
+
 function announce(url: string): void {
   console.error(`serving ${url} (end with Ctrl-C)`);
 }
@@ -73,7 +86,7 @@ class Http extends WebDriver {
 
   /** Starts to listen. The URL. */
   listen(host: string, port: number, path: string): string {
-    const bound = translated(() => this.#http.listen(host, port));
+    const bound = translated(() => listening(host, port, () => this.#http.listen(host, port)));
     this.#listens = true;
     return `${this.#scheme}://${host.includes(':') ? `[${host}]` : host}:${bound}${path}`;
   }
@@ -104,7 +117,7 @@ class Http extends WebDriver {
   }
 
   protected override async verify(asked: number, token: string): Promise<void> {
-    const found = this.#auth === undefined ? true : await verdict(this.#auth, token);
+    const found = this.#auth === undefined ? true : await verdict(this.#auth, token, this.logger);
     if (typeof found === 'boolean') this.#http.refuse(asked, found);
     else this.#http.accept(asked, found);
   }

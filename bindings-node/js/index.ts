@@ -14,7 +14,8 @@
 export type { AuditFunction } from './audit.js';
 export {
   type Auth,
-  InvalidToken,
+  InvalidTokenError,
+  InvalidTokenError as InvalidToken,
   type JwtOptions,
   JwtVerifier,
   StaticTokens,
@@ -22,22 +23,34 @@ export {
   type Verified,
 } from './auth.js';
 export { Context } from './context.js';
+/** The errors under their earlier names. */
 export {
-  AccessDenied,
-  AskFailed,
+  AccessDeniedError,
+  AccessDeniedError as AccessDenied,
+  AskFailedError,
+  AskFailedError as AskFailed,
   CustomError,
   type ErrorKind,
-  InputDeclined,
-  InvalidParameter,
-  InvalidTemplate,
-  InvalidUri,
+  InputDeclinedError,
+  InputDeclinedError as InputDeclined,
+  InvalidParameterError,
+  InvalidParameterError as InvalidParameter,
+  InvalidTemplateError,
+  InvalidTemplateError as InvalidTemplate,
+  InvalidUriError,
+  InvalidUriError as InvalidUri,
   McpError,
-  RateLimited,
-  ReadTimeout,
+  RateLimitedError,
+  RateLimitedError as RateLimited,
+  ReadTimeoutError,
+  ReadTimeoutError as ReadTimeout,
   RegistrationError,
-  ResourceNotFound,
-  SizeExceeded,
-  TemplateConflict,
+  ResourceNotFoundError,
+  ResourceNotFoundError as ResourceNotFound,
+  SizeExceededError,
+  SizeExceededError as SizeExceeded,
+  TemplateConflictError,
+  TemplateConflictError as TemplateConflict,
 } from './errors.js';
 export type { FetchHandler } from './fetch.js';
 export {
@@ -51,14 +64,17 @@ export {
 } from './guard.js';
 export {
   type Completer,
+  type Jsonable,
   type Listable,
+  type Listed,
   type Lister,
   type Readable,
   type Reader,
   ResourceHandler,
   type ResourceOptions,
 } from './handler.js';
-export type { Log, LogLevel } from './log.js';
+export type { ToJson } from './json.js';
+export type { Log, Logger, LogLevel } from './log.js';
 export type { NodeHandler } from './node-handler.js';
 export type {
   AnyParameter,
@@ -101,6 +117,7 @@ export {
   type ResourceSource,
   type RunOptions,
 } from './server.js';
+export type { WireContents, WireResult } from './shapes.js';
 export type { Stream } from './streams.js';
 export type { Expandable, TemplateValue, VariableName, Variables } from './template-types.js';
 export {

@@ -1,5 +1,8 @@
 /** What the author hears, on standard error; and what a handler tells the client, through `ctx.log`. */
 
+import { unexpected } from './check.js';
+import { jsonText } from './json.js';
+
 /** The severities of log messages, mildest first. */
 export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
 
@@ -20,45 +23,55 @@ export type SendLog = (level: string, data: string, logger: string | undefined) 
 
 /** `ctx.log` around what sends. */
 export function logOf(send: SendLog): Log {
-  const log = (level: LogLevel, data: unknown, logger?: string): void =>
-    send(level, JSON.stringify(data) ?? 'null', logger);
+  const log = (level: LogLevel, data: unknown, logger?: string): void => {
+    if (!LEVELS.includes(level)) throw unexpected('level', String(level), LEVELS, { warn: 'did you mean "warning"?' });
+    send(level, data === undefined ? 'null' : jsonText(data), logger);
+  };
   const levels = LEVELS.map((level) => [level, (data: unknown, logger?: string) => log(level, data, logger)]);
   return Object.assign(log, Object.fromEntries(levels)) as Log;
 }
 
+/** Where the author's messages go; `console` is one. A second argument is what was thrown. */
+export interface Logger {
+  warn(message: string, thrown?: unknown): void;
+  error(message: string, thrown?: unknown): void;
+}
+
+const SELF = 'mcp-resources: ';
+
 /** What a handler threw: the stack is the author's, the client hears only that the read failed. */
-export function failed(name: string, what: string, error: unknown): void {
-  console.error(`mcp-resources: ${name} failed: ${what}`, error);
+export function failed(logger: Logger, name: string, what: string, error: unknown): void {
+  logger.error(`${SELF}${name} failed: ${what}`, error);
 }
 
 /** An answer that the request cannot have. */
-export function misused(what: string): void {
-  console.error(`mcp-resources: ${what}`);
+export function misused(logger: Logger, what: string): void {
+  logger.error(SELF + what);
 }
 
 /** A handler that kept the event loop from everything else. */
-export function held(name: string, milliseconds: number): void {
+export function held(logger: Logger, name: string, milliseconds: number): void {
   const span = Math.round(milliseconds);
-  console.warn(`mcp-resources: ${name} has held the event loop for ${span} ms; everything else waited`);
+  logger.warn(`${SELF}${name} has held the event loop for ${span} ms; everything else waited`);
 }
 
 /** Something kept the event loop from everything else: probably a handler that was at work. */
-export function stalled(names: string, milliseconds: number): void {
+export function stalled(logger: Logger, names: string, milliseconds: number): void {
   const span = Math.round(milliseconds);
-  console.warn(`mcp-resources: the event loop was held for ${span} ms while ${names} was at work`);
+  logger.warn(`${SELF}the event loop was held for ${span} ms while ${names} was at work`);
 }
 
 /** What may not be what the author meant. */
-export function warned(server: string, warning: string): void {
-  console.warn(`mcp-resources: ${server}: ${warning}`);
+export function warned(logger: Logger, server: string, warning: string): void {
+  logger.warn(`${SELF}${server}: ${warning}`);
 }
 
 /** A token could not be verified: whether it is valid is not known. */
-export function unverified(error: unknown): void {
-  console.error('mcp-resources: a token could not be verified', error);
+export function unverified(logger: Logger, error: unknown): void {
+  logger.error(`${SELF}a token could not be verified`, error);
 }
 
 /** The function that takes what is recorded has failed: an entry may be lost. */
-export function unrecorded(error: unknown): void {
-  console.error('mcp-resources: a record of a request could not be kept', error);
+export function unrecorded(logger: Logger, error: unknown): void {
+  logger.error(`${SELF}a record of a request could not be kept`, error);
 }

@@ -14,7 +14,7 @@ type Given = IncomingMessage & { readonly body?: unknown };
 export function nodeHandler(endpoint: Endpoint): NodeHandler {
   return (request, response) => {
     serve(endpoint, request, response).catch((error) => {
-      if (!request.destroyed) failed('nodeHandler', request.url ?? '', error);
+      if (!request.destroyed) failed(endpoint.logger, 'nodeHandler', request.url ?? '', error);
       response.destroy();
     });
   };

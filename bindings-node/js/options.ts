@@ -4,6 +4,10 @@ import { type Auth, authFields, listed } from './auth.js';
 import type { HttpFields, ResourceFields } from './binding.js';
 import type { AnyFunction } from './functions.js';
 import type { Policy } from './guard.js';
+import { jsonText, type ToJson } from './json.js';
+import type { Logger } from './log.js';
+import { checkOptions, TEXT } from './check.js';
+import { checkHttp, DETAILS } from './option-checks.js';
 import type { CacheHint, CacheScope, Contents, JsonObject } from './results.js';
 import type { StandardSchema } from './schema.js';
 
@@ -156,7 +160,7 @@ export interface ServerOptions {
   readonly listChanged?: boolean;
   /** Whether completion is offered. Default: when something completes. */
   readonly completions?: boolean;
-  /** Whether `ctx.log` reaches clients. Default `false`. */
+  /** Whether `ctx.log` reaches clients. Default `true`. */
   readonly logging?: boolean;
   /** Whether each result names the server. Default `true`. */
   readonly serverInfoInResults?: boolean;
@@ -181,6 +185,20 @@ export interface ServerOptions {
    * exception fails the read, and nothing is sent.
    */
   readonly redact?: Redact;
+  /**
+   * Called with each value in a JSON result that has no JSON form, such as a `Map` or a `BigInt`: returns one that has.
+   * Default: such a value is an error, which names its place.
+   */
+  readonly json?: ToJson;
+  /** Where messages to the author go: failed handlers, warnings. Default: `console`, on standard error. */
+  readonly logger?: Logger;
+  /**
+   * Called before the server takes its first request, in every way to serve it; the request waits for it. If it fails,
+   * nothing is served.
+   */
+  readonly onStart?: () => unknown;
+  /** Called when the server has ended everywhere, if it was started. What serves waits for it. */
+  readonly onStop?: () => unknown;
   /** How long lists may be kept. Default: not at all. */
   readonly listCache?: CacheHint;
   /** How long the server's description may be kept. Default: not at all. */
@@ -299,64 +317,9 @@ export interface ListenOptions extends HttpOptions {
   readonly onListening?: (url: string) => void;
 }
 
-const DETAILS = [
-  'name',
-  'title',
-  'description',
-  'mimeType',
-  'icons',
-  'audience',
-  'priority',
-  'lastModified',
-  'meta',
-  'ttlMs',
-  'cacheScope',
-  'scopes',
-  'children',
-  'size',
-] as const satisfies readonly (keyof Details)[];
-
-/** Further options of `ResourceServer.resource`. */
-const REGISTRATION = ['vars', 'extraQuery', 'parameters', 'complete', 'list', 'pages'];
-
-const SERVER_OPTIONS = [
-  'instructions',
-  'limits',
-  'revisions',
-  'subscribe',
-  'listChanged',
-  'completions',
-  'logging',
-  'serverInfoInResults',
-  'explicitDenials',
-  'audit',
-  'metrics',
-  'guard',
-  'cache',
-  'redact',
-  'listCache',
-  'discoverCache',
-  'keys',
-  'extensions',
-] as const satisfies readonly (keyof ServerOptions)[];
-
-const HTTP_OPTIONS = [
-  'path',
-  'health',
-  'metrics',
-  'hosts',
-  'origins',
-  'cors',
-  'answers',
-  'sessions',
-  'sse24',
-  'polling',
-  'auth',
-] as const satisfies readonly (keyof HttpOptions)[];
-
 /** The options of an HTTP endpoint as the compiled part takes them. */
 export function httpFields(options: HttpOptions): HttpFields {
-  refuseUnknown(options, HTTP_OPTIONS);
+  checkHttp(options);
   const { auth, sse24, ...rest } = options;
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined && value !== null));
   return {
@@ -368,26 +331,11 @@ export function httpFields(options: HttpOptions): HttpFields {
 
 /** The files to serve `https` with, as the compiled part takes them. */
 export function tlsFields(tls: Tls): Tls {
-  refuseUnknown(tls, ['cert', 'key']);
+  checkOptions('tls', tls, { cert: TEXT, key: TEXT });
   if (typeof tls.cert !== 'string' || typeof tls.key !== 'string') {
     throw new TypeError('tls: expected { cert, key }, each the path of a PEM file');
   }
   return { cert: tls.cert, key: tls.key };
-}
-
-/** Refuses options of a server that there are not, and limits that are no limits. */
-export function checkServerOptions(options: ServerOptions): void {
-  refuseUnknown(options, SERVER_OPTIONS);
-  for (const [name, value] of Object.entries(options.limits ?? {})) {
-    if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) continue;
-    const range = `expected a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`;
-    throw new RangeError(`the limit ${JSON.stringify(name)} is ${String(value)}; ${range}`);
-  }
-}
-
-/** Refuses options of a registration that there are not, or that a resource without variables cannot have. */
-export function checkRegistration(options: object, isTemplate: boolean): void {
-  refuseUnknown(options, isTemplate ? [...DETAILS, ...REGISTRATION] : [...DETAILS, 'parameters']);
 }
 
 /** A resource, or the details of a template, as the compiled part takes them. */
@@ -396,17 +344,11 @@ export function describe(resource: Details & { readonly uri?: string }): Resourc
   const fields: Record<string, unknown> = { uri: resource.uri };
   for (const name of DETAILS) fields[name] = resource[name];
   if (lastModified instanceof Date) fields.lastModified = lastModified.toISOString();
-  if (meta !== undefined) fields.meta = JSON.stringify(meta);
-  if (resource.scopes !== undefined) fields.scopes = listed('scopes', resource.scopes);
+  if (meta !== undefined) fields.meta = jsonText(meta, undefined, 'meta');
   return fields as ResourceFields;
 }
 
 /** The name of a function, if it has one that says something. */
 export function nameOf(call: AnyFunction): string | undefined {
   return call.name === '' || call.name === 'anonymous' ? undefined : call.name;
-}
-
-function refuseUnknown(options: object, known: readonly string[]): void {
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new TypeError(`there is no option ${JSON.stringify(unknown)}`);
 }

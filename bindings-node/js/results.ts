@@ -1,4 +1,5 @@
 /** What a handler may return besides texts, bytes, streams and values that become JSON. */
+import { shown, unexpected } from './check.js';
 import { type ErrorKind, McpError } from './errors.js';
 
 /** By whom a result may be kept: `public` only if it is the same for everyone. */
@@ -25,6 +26,8 @@ export interface ContentsOptions {
   readonly meta?: JsonObject | undefined;
 }
 
+const ABOUT = ['uri', 'mimeType', 'meta'];
+
 /** One of the contents of a resource: a text, bytes (any buffer or view), or a value that becomes JSON. */
 export class Contents {
   readonly uri: string | undefined;
@@ -33,8 +36,10 @@ export class Contents {
 
   constructor(
     readonly body: unknown,
-    { uri, mimeType, meta }: ContentsOptions = {},
+    options: ContentsOptions = {},
   ) {
+    for (const name in options) if (!ABOUT.includes(name)) throw unexpected('option', name, ABOUT);
+    const { uri, mimeType, meta } = options;
     this.uri = uri;
     this.mimeType = mimeType;
     this.meta = meta;
@@ -47,9 +52,19 @@ export class ReadResult {
   readonly cache: CacheHint;
 
   constructor(contents: Contents | Iterable<Contents>, { ttlMs = 0, cacheScope = 'private' }: CacheHint = {}) {
-    this.contents = contents instanceof Contents ? [contents] : [...contents];
+    this.contents = contents instanceof Contents ? [contents] : items('ReadResult', contents, 'Contents');
+    const wrong = this.contents.find((one) => !(one instanceof Contents));
+    if (wrong !== undefined) {
+      throw new TypeError(`a ReadResult has ${shown(wrong)}, expected Contents: new ReadResult([new Contents(body)])`);
+    }
     this.cache = { ttlMs, cacheScope };
   }
+}
+
+/** What can be iterated as an array. A string is one value, not its letters. */
+function items<T>(what: string, given: Iterable<T>, of: string): T[] {
+  if (typeof given === 'object' && given !== null && Symbol.iterator in given) return [...given];
+  throw new TypeError(`a ${what} is made with ${shown(given)}, expected an array of ${of}`);
 }
 
 /** Values for a variable, best first. `total` and `hasMore` are worked out from `values` if they are not given. */
@@ -62,7 +77,7 @@ export class Completion {
     values: Iterable<string>,
     { total, hasMore }: { readonly total?: number | undefined; readonly hasMore?: boolean | undefined } = {},
   ) {
-    this.values = [...values];
+    this.values = items('Completion', values, 'strings');
     this.total = total;
     this.hasMore = hasMore;
   }
@@ -73,10 +88,10 @@ export class ListPage<Item = unknown> {
   readonly items: readonly Item[];
 
   constructor(
-    items: Iterable<Item>,
+    given: Iterable<Item>,
     readonly next?: string | undefined,
   ) {
-    this.items = [...items];
+    this.items = items('ListPage', given, 'resources');
   }
 }
 

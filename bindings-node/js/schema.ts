@@ -2,7 +2,8 @@
  * Standard Schema v1 (https://standardschema.dev): what zod, valibot, arktype and others let themselves be asked
  * through, and how a variable is held to a schema. Knows no library.
  */
-import { InvalidParameter } from './errors.js';
+import { shown } from './check.js';
+import { InvalidParameterError } from './errors.js';
 
 /** A schema of any library that has the interface. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -51,7 +52,7 @@ export function isSchema(value: unknown): value is StandardSchema {
  * says what that means.
  *
  * @returns the schema's output, or a promise of it if the schema is asynchronous.
- * @throws {InvalidParameter} the schema refuses the value; rejects with it, if asynchronous.
+ * @throws {InvalidParameterError} the schema refuses the value; rejects with it, if asynchronous.
  */
 export function validate<Output>(
   parameter: string,
@@ -59,7 +60,9 @@ export function validate<Output>(
   value: unknown,
 ): Output | Promise<Output> {
   const result = schema['~standard'].validate(value);
-  return result instanceof Promise ? result.then((late) => accept(parameter, late)) : accept(parameter, result);
+  return result instanceof Promise
+    ? result.then((late) => accept(parameter, value, late))
+    : accept(parameter, value, result);
 }
 
 /**
@@ -92,15 +95,32 @@ function choices(known: Record<string, unknown>): string[] | undefined {
   return Array.isArray(found) && found.every((one) => typeof one === 'string') ? found : undefined;
 }
 
-function accept<Output>(parameter: string, result: StandardResult<Output>): Output {
-  if (result.issues !== undefined) throw new InvalidParameter(parameter, phrase(result.issues));
-  return result.value;
+function accept<Output>(parameter: string, value: unknown, result: StandardResult<Output>): Output {
+  if (result.issues === undefined) return result.value;
+  const reason = phrase(result.issues);
+  if (value === undefined) throw new InvalidParameterError(parameter, `a value: ${reason}`);
+  throw new RefusedParameter(parameter, typeof value === 'string' ? value : JSON.stringify(value), reason);
+}
+
+/** A schema refuses a value of the client's. */
+export class RefusedParameter extends InvalidParameterError {
+  constructor(
+    parameter: string,
+    readonly value: string,
+    readonly reason: string,
+  ) {
+    super(parameter, `another value than ${shown(value)}: ${reason}`);
+  }
+
+  override get name(): string {
+    return 'InvalidParameterError';
+  }
 }
 
 /** One line for the client. A list's item or a map's value is named by where it stands. */
 function phrase(issues: readonly StandardIssue[]): string {
   const [first] = issues;
-  if (first === undefined) return 'another value';
+  if (first === undefined) return 'it is not valid';
   const place = (first.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
   const line = `${place === '' ? '' : `${place}: `}${first.message}`.replace(/[\s\p{Cc}]+/gu, ' ').trim();
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 1).toWellFormed()}…` : line;

@@ -1,7 +1,9 @@
 /** The server: what an author registers, and how it is run. */
 import { randomBytes } from 'node:crypto';
+import { IncomingMessage } from 'node:http';
 import { audited } from './audit.js';
 import { binding, type Edit, type NativeFunction, type Server } from './binding.js';
+import { CALL, checkOptions, isObject, shown, TEXT } from './check.js';
 import type { Context } from './context.js';
 import { Peers } from './driver.js';
 import { Endpoint } from './endpoint.js';
@@ -10,11 +12,13 @@ import { type FetchHandler, fetchHandler } from './fetch.js';
 import { type AnyFunction, method, reader } from './functions.js';
 import { policySource } from './guard.js';
 import { type Reader, ResourceHandler, type ResourceOptions } from './handler.js';
+import { jsonText } from './json.js';
+import { Lifespan } from './lifespan.js';
 import { warned } from './log.js';
 import { type NodeHandler, nodeHandler } from './node-handler.js';
+import { checkInfo, checkItem, checkMethod, checkRun, checkServerOptions } from './option-checks.js';
 import {
   type AnyParameter,
-  checkServerOptions,
   describe,
   type HttpOptions,
   type ListenOptions,
@@ -74,14 +78,23 @@ export type Method = (params: JsonObject, ctx: Context) => MethodAnswer | Promis
 // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement
 export type MethodAnswer = MethodResult | object | null | undefined | void;
 
+/** The parts of a server that `mcp-resources/testing` and the tests of this library need. */
+export interface Internals {
+  readonly native: Server;
+  readonly peers: Peers;
+  readonly lifespan: Lifespan;
+}
+
+/** Gives these parts of a server. */
+export let internals: (server: ResourceServer) => Internals;
+
 /** A server of resources. */
 export class ResourceServer {
   /** Its name, for programs. */
   readonly name: string;
-  /** As the compiled part and `mcp-resources/testing` take it. */
-  readonly native: Server;
-  /** Its clients. */
-  readonly peers = new Peers();
+  readonly #native: Server;
+  readonly #peers = new Peers();
+  readonly #lifespan: Lifespan;
   readonly #readers = new WeakMap<AnyFunction, Map<boolean, NativeFunction>>();
   readonly #warned = new Set<string>();
   /** What ends what serves. */
@@ -91,21 +104,27 @@ export class ResourceServer {
   #take: (() => void) | undefined;
   #isServing = false;
 
+  static {
+    internals = (server) => ({ native: server.#native, peers: server.#peers, lifespan: server.#lifespan });
+  }
+
   /**
    * @param info - how it presents itself.
    * @param options - how it behaves.
    * @throws {TypeError} an option has a value that it cannot have.
    */
   constructor(info: ServerInfo, options: ServerOptions = {}) {
+    checkInfo(info);
     checkServerOptions(options);
     const { name, version = '0.0.0', ...about } = info;
-    const { extensions = {}, guard, keys, revisions, limits, audit, redact, ...rest } = options;
+    const { extensions = {}, guard, keys, revisions, limits, audit, ...others } = options;
+    const { redact, json, logger = console, onStart, onStop, ...rest } = others;
     const fields = {
       ...about,
       ...rest,
       processKey: randomBytes(32),
       transforms: redact !== undefined,
-      extensions: Object.entries(extensions).map(([id, settings]) => [id, JSON.stringify(settings)]),
+      extensions: Object.entries(extensions).map(([id, settings]) => [id, jsonText(settings)]),
       ...(guard !== undefined && { guard: policySource(guard) }),
       ...(keys && { keys: [...keys] }),
       ...(revisions && { revisions: [...revisions] }),
@@ -113,9 +132,10 @@ export class ResourceServer {
       ...(audit !== undefined && { audit: typeof audit === 'function' ? true : audit }),
     };
     this.name = name;
-    this.peers.redact = redact;
-    this.native = translated(() => new binding.Server(name, version, fields as never));
-    if (typeof audit === 'function') this.#take = audited(this.native, audit);
+    Object.assign(this.#peers, { redact, json, logger });
+    this.#lifespan = new Lifespan(onStart, onStop);
+    this.#native = translated(() => new binding.Server(name, version, fields as never));
+    if (typeof audit === 'function') this.#take = audited(this.#native, audit, logger);
   }
 
   /**
@@ -134,8 +154,8 @@ export class ResourceServer {
   >(uri: T, options: ResourceOptions<T, V, P>, read: Reader<Variables<T, V, P>>): ResourceHandler<T>;
   resource(uri: string, options: ResourceOptions | AnyFunction, read?: AnyFunction): ResourceHandler {
     const [given, call] = typeof options === 'function' ? [{}, options] : [options, read];
-    if (typeof call !== 'function') throw new TypeError(`${uri} has no function that reads it`);
-    return new ResourceHandler(this.#registrar, uri, given, call);
+    checkCall(uri, options, read);
+    return new ResourceHandler(this.#registrar, uri, given, call as AnyFunction);
   }
 
   /**
@@ -144,28 +164,30 @@ export class ResourceServer {
    *
    * @throws {RegistrationError} the URI is registered already, or a field is wrong.
    */
-  addResource(resource: Resource, { text, bytes, read }: ResourceSource): void {
+  addResource(resource: Resource, source: ResourceSource): void {
+    const { text, bytes, read }: { text?: string; bytes?: Uint8Array; read?: AnyFunction } = Object(source);
     const given = [text, bytes, read].filter((source) => source !== undefined);
-    if (given.length !== 1) throw new TypeError('give one of text, bytes and read');
+    checkItem(resource);
+    checkSource(resource.uri, source, given.length);
     const constant = text ?? bytes;
-    const isSeen = constant !== undefined && this.peers.redact !== undefined;
-    const source = isSeen
+    const isSeen = constant !== undefined && this.#peers.redact !== undefined;
+    const kept = isSeen
       ? this.#reader(() => constant, resource)
       : (constant ?? this.#reader(read as AnyFunction, resource));
-    this.#publish([translated(() => binding.Edit.addResource(describe(resource), source))]);
+    this.#publish([translated(() => binding.Edit.addResource(describe(resource), kept))]);
   }
 
   /**
    * Removes the resource with this URI, in any spelling; nothing if there is none.
-   * @throws {InvalidUri} it is not a URI.
+   * @throws {InvalidUriError} it is not a URI.
    */
   removeResource(uri: string): void {
-    this.#publish([binding.Edit.removeResource(uri)]);
+    this.#publish([translated(() => binding.Edit.removeResource(uri))]);
   }
 
   /** Removes the template with exactly this text; nothing if there is none. */
   removeTemplate(uriTemplate: string): void {
-    this.#publish([binding.Edit.removeTemplate(uriTemplate)]);
+    this.#publish([translated(() => binding.Edit.removeTemplate(uriTemplate))]);
   }
 
   /**
@@ -173,10 +195,13 @@ export class ResourceServer {
    * templates. `body` is not to wait for anything.
    */
   batch<R>(body: () => R): R {
-    if (this.#batch !== undefined) throw new Error('a batch is open already');
+    if (this.#batch !== undefined) throw new Error('a batch is open already; register everything in one');
     this.#batch = [];
     try {
       const result = body();
+      if (typeof (result as Partial<PromiseLike<unknown>> | undefined)?.then === 'function') {
+        throw new TypeError('the function of a batch returned a promise; await first, then register in a batch');
+      }
       const edits = this.#batch;
       this.#batch = undefined;
       this.#publish(edits);
@@ -195,28 +220,31 @@ export class ResourceServer {
   method(name: string, call: Method): void;
   method(name: string, options: MethodOptions, call: Method): void;
   method(name: string, options: MethodOptions | AnyFunction, call?: AnyFunction): void {
-    const [{ nameParam, capability, lists }, own] =
-      typeof options === 'function' ? [{} as MethodOptions, options] : [options, call];
-    if (typeof own !== 'function') throw new TypeError(`${name} has no function that answers it`);
+    const [given, own] = typeof options === 'function' ? [{}, options] : [options, call];
+    if (typeof own !== 'function') {
+      throw new TypeError(`the method "${name}" needs a function that answers it, not ${shown(own)}`);
+    }
+    checkMethod(given);
+    const { nameParam, capability, lists }: MethodOptions = given;
     const about = {
       ...(nameParam !== undefined && { nameParam }),
       ...(lists !== undefined && { lists }),
-      ...(capability && { capability: [capability[0], JSON.stringify(capability[1])] as [string, string] }),
+      ...(capability && { capability: [capability[0], jsonText(capability[1])] as [string, string] }),
     };
-    translated(() => this.native.extend(name, method(this.peers, nameOf(own) ?? name, own), about));
+    translated(() => this.#native.extend(name, method(this.#peers, nameOf(own) ?? name, own), about));
   }
 
   /**
    * Tells those who watch this URI that its contents have changed.
-   * @throws {InvalidUri} it is not a URI.
+   * @throws {InvalidUriError} it is not a URI.
    */
   notifyUpdated(uri: string): void {
-    translated(() => this.native.notifyUpdated(uri));
+    translated(() => this.#native.notifyUpdated(uri));
   }
 
   /** Tells clients that what listers give has changed. */
   notifyListChanged(lists: Lists = 'resources'): void {
-    translated(() => this.native.notifyListChanged(lists));
+    translated(() => this.#native.notifyListChanged(lists));
   }
 
   /**
@@ -230,27 +258,22 @@ export class ResourceServer {
    * @param options - `http`: serves Streamable HTTP, on threads of its own; handlers run on the event loop.
    * @throws {RegistrationError} an option has a value that is not allowed.
    */
-  async run({ http }: RunOptions = {}): Promise<void> {
-    if (http !== undefined) {
-      const { serve } = await import('./http.js');
-      try {
-        await serve(this.native, this.peers, http, this.#ending);
-      } finally {
-        this.flushAudit();
-      }
+  async run(options: RunOptions = {}): Promise<void> {
+    checkRun(options);
+    const { http } = options;
+    if (http === undefined) {
+      await this.#serveStdio({ signals: true });
       return;
     }
-    const { serve } = await import('./stdio.js');
-    await this.#serve(() => serve(this.native, this.peers, { signals: true, ending: this.#ending }));
+    const { serve } = await import('./http.js');
+    await this.#hosted(() => serve(this.#native, this.#peers, http, this.#ending));
   }
 
   /**
    * Standard input and output without signals. When `signal` is aborted, it ends as if the client had closed its end.
    */
   async serveStdio({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    const { serve } = await import('./stdio.js');
-    const options = { signals: false, ending: this.#ending, ...(signal && { signal }) };
-    await this.#serve(() => serve(this.native, this.peers, options));
+    await this.#serveStdio({ signals: false, ...(signal && { signal }) });
   }
 
   /**
@@ -262,16 +285,23 @@ export class ResourceServer {
    * @throws {RegistrationError} an option has a value that is not allowed.
    */
   nodeHandler(options: HttpOptions = {}): NodeHandler {
+    if (options instanceof IncomingMessage) throw madeFor('nodeHandler', 'request, response');
     return nodeHandler(this.#endpoint(options));
   }
 
   /**
-   * A handler of requests of the Fetch API, such as Hono, Bun and Deno take.
+   * A handler of requests of the Fetch API, such as Hono, Bun and Deno take. Make it once, and call it with each request.
    *
    * @throws {RegistrationError} an option has a value that is not allowed.
    */
-  fetch(options: HttpOptions = {}): FetchHandler {
+  fetchHandler(options: HttpOptions = {}): FetchHandler {
+    if (options instanceof Request) throw madeFor('fetchHandler', 'request');
     return fetchHandler(this.#endpoint(options));
+  }
+
+  /** @deprecated the earlier name of `fetchHandler`. */
+  fetch(options: HttpOptions = {}): FetchHandler {
+    return this.fetchHandler(options);
   }
 
   /**
@@ -279,7 +309,7 @@ export class ResourceServer {
    * in flight there is cancelled.
    */
   close(): void {
-    this.native.shutdown();
+    this.#native.shutdown();
     for (const stop of [...this.#stops]) stop();
     this.flushAudit();
   }
@@ -289,18 +319,25 @@ export class ResourceServer {
    * is on, or an HTTP endpoint shows metrics.
    */
   metricsText(): string | undefined {
-    return translated(() => this.native.metricsText()) ?? undefined;
+    return translated(() => this.#native.metricsText()) ?? undefined;
   }
 
   /** Gives what is recorded now to what `audit` names. What serves does so when it ends. */
   flushAudit(): void {
     this.#take?.();
-    this.native.flushAudit();
+    this.#native.flushAudit();
   }
 
   #endpoint(options: HttpOptions): Endpoint {
-    const endpoint = new Endpoint(this.native, this.peers, options);
-    this.#stops.add(() => endpoint.close());
+    const lifespan = this.#lifespan;
+    const endpoint = new Endpoint(this.#native, this.#peers, options);
+    if (!lifespan.isEmpty) endpoint.startsWith(lifespan.enter());
+    let isOpen = true;
+    this.#stops.add(() => {
+      endpoint.close();
+      if (isOpen && !lifespan.isEmpty) lifespan.left(this.#peers.logger);
+      isOpen = false;
+    });
     return endpoint;
   }
 
@@ -311,19 +348,30 @@ export class ResourceServer {
     };
   }
 
-  async #serve(serve: () => Promise<void>): Promise<void> {
-    if (this.#isServing) throw new Error('standard input and output are being served already');
+  async #serveStdio(options: { readonly signals: boolean; readonly signal?: AbortSignal }): Promise<void> {
+    if (this.#isServing) throw new Error('standard input and output are being served already; call run() once');
     this.#isServing = true;
     try {
-      await serve();
+      const { serve } = await import('./stdio.js');
+      await this.#hosted(() => serve(this.#native, this.#peers, { ...options, ending: this.#ending }));
     } finally {
-      this.flushAudit();
       this.#isServing = false;
     }
   }
 
+  /** Serves between `onStart` and `onStop`. */
+  async #hosted(serve: () => Promise<void>): Promise<void> {
+    await this.#lifespan.enter();
+    try {
+      await serve();
+    } finally {
+      this.flushAudit();
+      await this.#lifespan.leave();
+    }
+  }
+
   get #registrar(): { publish: (edits: Edit[]) => void; peers: Peers } {
-    return { publish: (edits) => this.#publish(edits), peers: this.peers };
+    return { publish: (edits) => this.#publish(edits), peers: this.#peers };
   }
 
   /** What is called for a function, made once for all resources that it reads. */
@@ -332,7 +380,7 @@ export class ResourceServer {
     const made = this.#readers.get(call) ?? new Map<boolean, NativeFunction>();
     let found = made.get(isTyped);
     if (found === undefined) {
-      found = reader(this.peers, nameOf(call) ?? uri, call, { json: isTyped ? 'application/json' : undefined });
+      found = reader(this.#peers, nameOf(call) ?? uri, call, { json: isTyped ? 'application/json' : undefined });
       made.set(isTyped, found);
       this.#readers.set(call, made);
     }
@@ -344,10 +392,49 @@ export class ResourceServer {
       this.#batch.push(...edits);
       return;
     }
-    for (const warning of translated(() => this.native.publish(edits))) {
+    for (const warning of translated(() => this.#native.publish(edits))) {
       if (this.#warned.has(warning)) continue;
       this.#warned.add(warning);
-      warned(this.name, warning);
+      warned(this.#peers.logger, this.name, warning);
     }
   }
 }
+
+/** The error for a handler's factory that was called as if it were the handler. */
+function madeFor(factory: string, given: string): TypeError {
+  return new TypeError(
+    `${factory}() makes a handler and answers no request: const handle = server.${factory}() once, then handle(${given})`,
+  );
+}
+
+/** Checks what a registration is called with. */
+function checkCall(uri: unknown, options: unknown, read: unknown): void {
+  if (typeof uri !== 'string') {
+    const fix = uri instanceof URL ? '; pass uri.href' : '';
+    throw new TypeError(`the URI is ${shown(uri)}, expected a string such as "note://{id}"${fix}`);
+  }
+  if (typeof options === 'function') {
+    if (read === undefined) return;
+    throw new TypeError(`"${uri}": the options come before the function: resource(uri, options, read)`);
+  }
+  if (typeof read === 'function') return;
+  if (typeof options === 'string' || ArrayBuffer.isView(options)) {
+    const source = typeof options === 'string' ? 'text' : 'bytes';
+    throw new TypeError(`"${uri}" is constant: use addResource({ uri: "${uri}" }, { ${source}: … })`);
+  }
+  throw new TypeError(`"${uri}" needs a function that reads it: resource(uri, ({ id }, ctx) => …)`);
+}
+
+/** Checks the source of an added resource. */
+function checkSource(uri: string, source: unknown, given: number): void {
+  if (!isObject(source)) throw new TypeError(`"${uri}" has no source: give one of { text }, { bytes } and { read }`);
+  checkOptions(`"${uri}"`, source, SOURCES, CONTENT);
+  if (given !== 1) throw new TypeError(`"${uri}" has ${given} sources: give one of { text }, { bytes } and { read }`);
+}
+
+const SOURCES = {
+  text: TEXT,
+  bytes: { is: (value: unknown) => value instanceof Uint8Array, expected: 'a Buffer or Uint8Array' },
+  read: CALL,
+};
+const CONTENT = { content: 'did you mean "text"?', blob: 'did you mean "bytes"?', data: 'did you mean "bytes"?' };

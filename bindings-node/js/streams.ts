@@ -1,6 +1,7 @@
 /** Contents that come in chunks: gathered as they come, within the bound of a reply; nothing is sent before the last. */
 
 import { bytesOf } from './bytes.js';
+import { shown } from './check.js';
 import type { Driver } from './driver.js';
 import { translated } from './errors.js';
 import { Work } from './watchdog.js';
@@ -15,6 +16,10 @@ export type Stream = AsyncIterable<Chunk> | AsyncIterator<Chunk> | Iterator<Chun
 export interface Gathering {
   readonly name: string;
   readonly whole?: (body: string | Uint8Array) => void;
+  /** Its media type, if it has one of its own. */
+  readonly mimeType?: string | undefined;
+  /** Whether it is text or bytes, if that is known before the first chunk. */
+  readonly isText?: boolean;
 }
 
 /** A stream, ready: `stop` ends it while it waits for a chunk. */
@@ -34,11 +39,12 @@ export function gather(
   driver: Driver,
   request: number,
   stream: Stream,
-  { name, whole }: Gathering,
+  { name, whole, mimeType, isText }: Gathering,
 ): Promise<void> | undefined {
   const { answers } = driver;
-  const gathered = answers.gather(request);
+  const gathered = answers.gather(request, mimeType);
   const push = (chunk: Chunk) => translated(() => gathered?.push(bytes(chunk)));
+  if (isText !== undefined) push(isText ? '' : new Uint8Array());
   const finish = (): void => {
     if (gathered === null) answers.fail(request, {});
     else if (whole === undefined) answers.gathered(request, gathered);
@@ -76,7 +82,7 @@ export function gather(
 
 function bytes(chunk: Chunk): string | Uint8Array {
   const found = typeof chunk === 'string' ? chunk : bytesOf(chunk);
-  if (found === undefined) throw new TypeError('a stream of contents yields texts or bytes');
+  if (found === undefined) throw new TypeError(`the stream yields ${shown(chunk)}, expected a string or bytes`);
   return found;
 }
 

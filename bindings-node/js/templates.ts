@@ -1,7 +1,9 @@
 /** URI templates on their own: expansion, matching, and several of them at once. */
 import type { Variable as VariableFields } from '../binding.js';
 import { binding, type Found } from './binding.js';
+import { shown } from './check.js';
 import { translated } from './errors.js';
+import { checkMatching } from './option-checks.js';
 import type { Expandable, TemplateValue } from './template-types.js';
 
 /** How one variable of a template matches. */
@@ -62,9 +64,11 @@ export class UriTemplate<T extends string = string> {
   /**
    * @param template - its text.
    * @param vars - how single variables match.
-   * @throws {InvalidTemplate} it is not one, or nothing could match it.
+   * @throws {InvalidTemplateError} it is not one, or nothing could match it.
    */
-  constructor(template: T, vars: Readonly<Record<string, Variable>> = {}, { extraQuery }: TemplateOptions = {}) {
+  constructor(template: T, vars: Readonly<Record<string, Variable>> = {}, options: TemplateOptions = {}) {
+    checkMatching(template, vars, options);
+    const { extraQuery } = options;
     this.native = translated(
       () => new binding.UriTemplate(template, { ...vars } as Record<string, VariableFields>, extraQuery),
     );
@@ -87,7 +91,7 @@ export class UriTemplate<T extends string = string> {
 
   /**
    * Matches a URI, in any spelling.
-   * @throws {InvalidUri} it is not a URI.
+   * @throws {InvalidUriError} it is not a URI.
    */
   match(uri: string): Match | NoMatch | Rejected {
     return outcome(translated(() => this.native.match(uri)));
@@ -103,7 +107,7 @@ export class UriTemplate<T extends string = string> {
 export class TemplateSet {
   readonly #native: InstanceType<typeof binding.TemplateSet>;
 
-  /** @throws {TemplateConflict} two match the same URIs. */
+  /** @throws {TemplateConflictError} two match the same URIs. */
   constructor(templates: Iterable<UriTemplate | string>) {
     const all = Array.from(templates, (one) => (typeof one === 'string' ? new UriTemplate(one) : one).native);
     this.#native = translated(() => new binding.TemplateSet(all));
@@ -111,7 +115,7 @@ export class TemplateSet {
 
   /**
    * Finds the template for a URI, in any spelling.
-   * @throws {InvalidUri} it is not a URI.
+   * @throws {InvalidUriError} it is not a URI.
    */
   match(uri: string): Match | NoMatch | Rejected {
     return outcome(translated(() => this.#native.match(uri)));
@@ -144,5 +148,7 @@ function expandable(value: unknown): string | string[] | [string, string][] {
 
 function atom(value: unknown): string {
   if (['string', 'number', 'bigint', 'boolean'].includes(typeof value)) return String(value);
-  throw new TypeError('a value of a template is a text, a number, or a list or record of them');
+  throw new TypeError(
+    `a value of a template is ${shown(value)}, expected a string, a number, or an array or object of them`,
+  );
 }

@@ -7,14 +7,14 @@
  * client.close()
  * ```
  */
-import { binding } from './binding.js';
+import { binding, type Server } from './binding.js';
 import { type Peers, PipeDriver } from './driver.js';
 import { translated } from './errors.js';
+import type { Lifespan } from './lifespan.js';
 import { Completion, Contents } from './results.js';
-import type { ResourceServer } from './server.js';
+import { internals, type ResourceServer } from './server.js';
 
 const { Words } = binding;
-type Server = ResourceServer['native'];
 
 /** The newest revision of the protocol: the one without a handshake. */
 const MODERN = '2026-07-28';
@@ -118,6 +118,8 @@ export class Client {
   serverInfo: Json = {};
   readonly #words: InstanceType<typeof Words>;
   readonly #driver: PipeDriver;
+  readonly #lifespan: Lifespan;
+  #isClosed = false;
   readonly #answers = new Map<number, Answer>();
   readonly #waiting = new Set<Waiting>();
   #notifications: Notification[] = [];
@@ -125,7 +127,9 @@ export class Client {
 
   private constructor(server: ResourceServer, { revision = MODERN, capabilities = {} }: ClientOptions) {
     this.#words = translated(() => new Words(revision, JSON.stringify(capabilities)));
-    this.#driver = new Memory(server.native, server.peers, () => this.#receive());
+    const { native, peers, lifespan } = internals(server);
+    this.#lifespan = lifespan;
+    this.#driver = new Memory(native, peers, () => this.#receive());
   }
 
   /**
@@ -135,26 +139,46 @@ export class Client {
    */
   static async connect(server: ResourceServer, options: ClientOptions = {}): Promise<Client> {
     const client = new Client(server, options);
-    if ((options.revision ?? MODERN) === MODERN) {
-      client.serverInfo = await client.request('discover');
-    } else {
-      client.serverInfo = await client.request('initialize');
-      client.#driver.channel.feed(Words.initialized());
-    }
+    await client.#begin(options);
     return client;
+  }
+
+  async #begin({ revision = MODERN }: ClientOptions): Promise<void> {
+    try {
+      await this.#lifespan.enter();
+    } catch (error) {
+      this.#release();
+      throw error;
+    }
+    try {
+      this.serverInfo = await this.request(revision === MODERN ? 'discover' : 'initialize');
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+    if (revision !== MODERN) this.#driver.channel.feed(Words.initialized());
   }
 
   /** Ends the connection: what is in flight is cancelled, and what waits for an answer fails. */
   close(): void {
+    this.#release();
+    if (!this.#isClosed) this.#lifespan.left(this.#driver.logger);
+    this.#isClosed = true;
+  }
+
+  /** The same as `close`, for `await using`; waits for `onStop`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#release();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#lifespan.leave();
+  }
+
+  #release(): void {
     this.#driver.release();
     const gone = new Error('the connection is closed');
     for (const answer of this.#answers.values()) answer.reject(gone);
     this.#answers.clear();
-  }
-
-  /** The same as `close`, for `await using`. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.close();
   }
 
   /** How many requests wait for a handler. */
@@ -352,10 +376,11 @@ export class Connection {
    * @param options - `now`: milliseconds of its clock, and since 1970.
    */
   constructor(server: ResourceServer, { now = [0, 0] }: { now?: readonly [tick: number, unix: number] } = {}) {
-    this.#server = server.native;
+    const { native, peers } = internals(server);
+    this.#server = native;
     this.#now = now;
     this.#server.setTime(...now);
-    this.#driver = new Still(server.native, server.peers, { delivers: false });
+    this.#driver = new Still(native, peers, { delivers: false });
   }
 
   /** Takes bytes of the client's, in any chunks. What the server has to write. */

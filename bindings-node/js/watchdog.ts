@@ -2,7 +2,7 @@
  * Names the handlers that may have held the event loop after they waited: a timer looks whether it comes late, as long
  * as handlers are suspended. What a handler does before it first waits is measured where it is called.
  */
-import { stalled } from './log.js';
+import { type Logger, stalled } from './log.js';
 
 const INTERVAL = 100;
 /** How many of several suspended handlers are named. */
@@ -23,6 +23,12 @@ export class Watchdog {
   #suspended = 0;
   #timer: NodeJS.Timeout | undefined;
   #due = 0;
+  readonly #log: { readonly logger: Logger };
+
+  /** `log` has where the author's messages go. */
+  constructor(log: { readonly logger: Logger }) {
+    this.#log = log;
+  }
 
   /** A handler was suspended. */
   watch(work: Work): void {
@@ -57,7 +63,7 @@ export class Watchdog {
     const late = now - this.#due;
     this.#due = now + INTERVAL;
     if (this.#suspended === 0) this.stop();
-    else if (late > INTERVAL) stalled(this.#names(), late);
+    else if (late > INTERVAL) stalled(this.#log.logger, this.#names(), late);
   }
 
   #names(): string {

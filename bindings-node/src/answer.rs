@@ -54,6 +54,10 @@ pub struct Failure {
     pub parameter: Option<String>,
     /// What it should have been.
     pub expected: Option<String>,
+    /// The value that was refused, with `reason`.
+    pub value: Option<String>,
+    /// Why it was refused.
+    pub reason: Option<String>,
     /// The bound in bytes.
     pub limit: Option<i64>,
     /// The size in bytes.
@@ -143,11 +147,15 @@ impl Answers {
         self.answer(request, Answer::Failed(failure.read()))
     }
 
-    /// What chunks are pushed into; `null` if nobody waits for them.
+    /// What chunks are pushed into; `null` if nobody waits for them. `mimeType` replaces the resource's own.
     #[napi(catch_unwind)]
-    pub fn gather(&self, request: f64) -> Option<Gather> {
+    pub fn gather(&self, request: f64, mime_type: Option<String>) -> Option<Gather> {
         let (peer, token) = self.0.clone().find(request)?;
-        peer.gather(token).map(|gather| Gather(RefCell::new(Some(gather)), peer.shared().env))
+        let mut gather = peer.gather(token)?;
+        if let Some(mime_type) = mime_type {
+            gather.mime_type(mime_type);
+        }
+        Some(Gather(RefCell::new(Some(gather)), peer.shared().env))
     }
 
     /// Tells the client, if it asked for that, how far the handler is.
@@ -177,7 +185,7 @@ impl Answers {
     /// Sends a request to a legacy client; `params` is JSON text. The number of the question, for the driver.
     #[napi(catch_unwind)]
     pub fn ask_client(&self, env: &Env, request: f64, method: String, params: String) -> Result<f64> {
-        let failed = |why: String| raise(env, "AskFailed", why, &[]);
+        let failed = |why: String| raise(env, "AskFailedError", why, &[]);
         let found = self.0.clone().find(request);
         let (peer, _) = found.ok_or_else(|| failed("the request is over".into()))?;
         let asked = peer.shared().ask(&*peer, &method, &params).map_err(|why| failed(why.to_string()))?;
@@ -220,7 +228,7 @@ impl Gather {
         };
         pushed.map_err(|error| match error {
             ReadError::SizeExceeded { limit, .. } => {
-                raise(&self.1, "SizeExceeded", error.to_string(), &[("limit", &limit.to_string())])
+                raise(&self.1, "SizeExceededError", error.to_string(), &[("limit", &limit.to_string())])
             }
             _ => unusable("a stream of contents yields either text or bytes, not both".into()),
         })
@@ -269,10 +277,15 @@ impl Failure {
             Some("invalid_uri") => ReadError::InvalidUri,
             Some("input_required") => ReadError::InputRequired,
             Some("input_declined") => ReadError::InputDeclined,
-            Some("invalid_parameter") => ReadError::InvalidParameter {
-                parameter: self.parameter.unwrap_or_default(),
-                expected: self.expected.unwrap_or_default(),
-            },
+            Some("invalid_parameter") => {
+                let parameter = self.parameter.unwrap_or_default();
+                match (self.value, self.reason) {
+                    (Some(value), Some(reason)) => ReadError::RefusedParameter { parameter, value, reason },
+                    _ => {
+                        ReadError::InvalidParameter { parameter, expected: self.expected.unwrap_or_default() }
+                    }
+                }
+            }
             Some("size_exceeded") => ReadError::SizeExceeded {
                 limit: natural(self.limit).unwrap_or_default(),
                 size: natural(self.size),

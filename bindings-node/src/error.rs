@@ -31,24 +31,37 @@ pub(crate) fn unusable(message: String) -> Error {
 pub(crate) fn invalid_template(env: &Env, error: &InvalidTemplate) -> Error {
     let offset = error.offset.to_string();
     let fields = [("template", &*error.template), ("offset", &*offset)];
-    raise(env, "InvalidTemplate", error.to_string(), &fields)
+    raise(env, "InvalidTemplateError", error.to_string(), &fields)
 }
 
 pub(crate) fn invalid_uri(env: &Env, error: &InvalidUri) -> Error {
-    raise(env, "InvalidUri", error.to_string(), &[])
+    raise(env, "InvalidUriError", error.to_string(), &[])
 }
-/// What a registration was refused for.
-pub(crate) fn registration(env: &Env, error: &RegistrationError) -> Error {
-    let message = error.to_string();
+/// What a registration was refused for. `first` is the name of the function that is registered already.
+pub(crate) fn registration(env: &Env, error: &RegistrationError, first: Option<&str>) -> Error {
+    let message = format!("{error}{}", taken(error, first));
     match error {
-        RegistrationError::InvalidUri { .. } => raise(env, "InvalidUri", message, &[]),
+        RegistrationError::InvalidUri { .. } => raise(env, "InvalidUriError", message, &[]),
         RegistrationError::InvalidTemplate { template, offset, .. } => {
             let offset = offset.to_string();
-            raise(env, "InvalidTemplate", message, &[("template", template), ("offset", &offset)])
+            raise(env, "InvalidTemplateError", message, &[("template", template), ("offset", &offset)])
         }
         RegistrationError::TemplateConflict { template, with } => {
-            raise(env, "TemplateConflict", message, &[("template", template), ("other", with)])
+            raise(env, "TemplateConflictError", message, &[("template", template), ("other", with)])
         }
         _ => raise(env, "RegistrationError", message, &[]),
     }
+}
+
+/// What there is to add where a URI or template is registered already: by which function, and how to replace it.
+fn taken(error: &RegistrationError, first: Option<&str>) -> String {
+    let (uri, is_same) = match error {
+        RegistrationError::DuplicateResource { uri } => (uri, true),
+        RegistrationError::TemplateConflict { template, with } => (with, template == with),
+        _ => return String::new(),
+    };
+    // A function without a name is called by its URI.
+    let by = first.filter(|name| name != uri).map(|name| format!(", by the function {name:?}"));
+    let fix = if is_same { "; pass replace: true to replace it" } else { "" };
+    by.unwrap_or_default() + fix
 }

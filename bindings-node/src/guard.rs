@@ -41,7 +41,7 @@ impl Guard {
     #[napi(catch_unwind, constructor)]
     pub fn new(env: &Env, policy: PolicySource, explicit_denials: bool) -> Result<Self> {
         let guard = Core::new(&policy.read(env)?, explicit_denials);
-        guard.map(Self).map_err(|error| registration(env, &error.into()))
+        guard.map(Self).map_err(|error| registration(env, &error.into(), None))
     }
 
     /// What is said of a URI, in any spelling.
@@ -74,7 +74,7 @@ impl PolicySource {
             Some(path) => load_policy(path),
             None => read_policy(self.json.as_deref().unwrap_or("{}")),
         };
-        policy.map_err(|error| registration(env, &error.into()))
+        policy.map_err(|error| registration(env, &error.into(), None))
     }
 }
 

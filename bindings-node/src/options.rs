@@ -6,6 +6,7 @@ use crate::resource::{CacheHint, Icon};
 use mcp_resources::engine::{Options, ServerInfo};
 use mcp_resources::limits::Limits;
 use mcp_resources::seal::SealKey;
+use mcp_resources::suggest;
 use mcp_resources::version::Revision;
 use napi::Env;
 use napi::bindgen_prelude::*;
@@ -119,7 +120,7 @@ fn limits(limits: &mut Limits, given: HashMap<String, i64>) -> Result<()> {
         ($name:expr, $value:expr, $($field:ident)+) => {
             match &*snake_case($name) {
                 $(stringify!($field) => limits.$field = unsigned($name, $value)?,)+
-                _ => return Err(unusable(format!("{:?} is no limit", $name))),
+                _ => return Err(unusable(unknown($name, &[$(stringify!($field)),+]))),
             }
         };
     }
@@ -132,6 +133,21 @@ fn limits(limits: &mut Limits, given: HashMap<String, i64>) -> Result<()> {
     }
     limits.in_flight = limits.in_flight.min(MOST_IN_FLIGHT);
     Ok(())
+}
+
+/// What to say of a limit that there is not.
+fn unknown(name: &str, known: &[&str]) -> String {
+    let known: Vec<String> = known.iter().map(|field| camel_case(field)).collect();
+    suggest::unexpected("limit", name, &known.iter().map(|name| &**name).collect::<Vec<_>>())
+}
+
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |camel, word| {
+        let (head, tail) = word.split_at_checked(1).unwrap_or_default();
+        camel + &head.to_ascii_uppercase() + tail
+    })
 }
 
 /// A number that cannot be negative.

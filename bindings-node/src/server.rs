@@ -12,6 +12,7 @@ use mcp_resources::catalog::Source;
 use mcp_resources::engine::Engine;
 use mcp_resources::hub::{ConnectionId, ListKinds};
 use mcp_resources::now::{Millis, Now};
+use mcp_resources::suggest;
 use mcp_resources::transport::{Change, Clock, Foreign, Registry};
 use napi::Env;
 use napi::bindgen_prelude::*;
@@ -55,6 +56,12 @@ impl Server {
         Ok(Self { host: Rc::new(Host { env, clock, registry, links, webs }) })
     }
 
+    /// What to say of a name that is not among the known ones: with the one that was probably meant.
+    #[napi(catch_unwind)]
+    pub fn unexpected(what: String, name: String, known: Vec<String>) -> String {
+        suggest::unexpected(&what, &name, &known.iter().map(|name| &**name).collect::<Vec<_>>())
+    }
+
     /// Declares a method that is not ours, before the engine is made.
     #[napi(catch_unwind)]
     pub fn extend(&self, method: String, callee: &Function, about: ForeignFields) -> Result<()> {
@@ -74,7 +81,11 @@ impl Server {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
         let mut woken = Vec::new();
         let published = self.host.registry.publish(&changes, self.host.clock.now(), &mut woken);
-        let warnings = published.map_err(|error| registration(&self.host.env, &error))?;
+        let warnings = published.map_err(|error| {
+            let first = self.host.registry.collides_with(&error);
+            let reader = first.as_ref().map(|functions| &*functions.reader.name);
+            registration(&self.host.env, &error, reader)
+        })?;
         self.host.tell(&woken)?;
         Ok(warnings)
     }
@@ -84,7 +95,7 @@ impl Server {
     pub fn notify_updated(&self, uri: String) -> Result<()> {
         let mut woken = Vec::new();
         let told = self.host.engine()?.updated(&uri, self.host.clock.now(), &mut woken);
-        told.map_err(|error| registration(&self.host.env, &error))?;
+        told.map_err(|error| registration(&self.host.env, &error, None))?;
         self.host.tell(&woken)
     }
 
@@ -232,7 +243,7 @@ impl Edit {
 
 impl Host {
     pub(crate) fn engine(&self) -> Result<Arc<Engine>> {
-        self.registry.engine().map_err(|error| registration(&self.env, &error))
+        self.registry.engine().map_err(|error| registration(&self.env, &error, None))
     }
 
     pub(crate) fn join(&self, link: &Rc<Link>) {

@@ -152,7 +152,7 @@ impl TemplateSet {
         let set = core::TemplateSet::new(templates.iter().map(|template| template.template.clone()));
         let conflict = |error: core::TemplateConflict| {
             let fields = [("template", &*error.template), ("other", &*error.with)];
-            raise(env, "TemplateConflict", error.to_string(), &fields)
+            raise(env, "TemplateConflictError", error.to_string(), &fields)
         };
         set.map(Self).map_err(conflict)
     }

@@ -94,7 +94,7 @@ for (const [what, redact] of Object.entries(WRONG)) {
         }
       }),
     );
-    assert.ok(text.includes(what === 'throws' ? 'it is broken' : 'redact must return Contents'));
+    assert.ok(text.includes(what === 'throws' ? 'it is broken' : 'expected Contents'));
   });
 }
 

@@ -134,7 +134,7 @@ test('logs go to those who want them (R-122)', async () => {
 test("an unknown level is the author's mistake", async () => {
   const made = server({ logging: true });
   made.resource('a://b', (_, ctx) => {
-    assert.throws(() => ctx.log('loud', 'x'), /no level/);
+    assert.throws(() => ctx.log('loud', 'x'), /unexpected level "loud"/);
     return 'x';
   });
   assert.equal(await talk(made, (client) => client.readText('a://b')), 'x');

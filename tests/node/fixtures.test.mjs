@@ -6,6 +6,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { InvalidTemplate, InvalidUri, McpError, TemplateConflict } from 'mcp-resources';
 import { Connection } from 'mcp-resources/testing';
+import { internals } from '../../bindings-node/dist/server.js';
 import { Author, edit, server } from './catalogs.mjs';
 import { ROOT, record } from './vectors.mjs';
 import { cases, compare, mentions, outgoing, resolve, Terms, write } from './wire.mjs';
@@ -232,7 +233,7 @@ class Host {
   }
 
   async _shutdown() {
-    this.server.native.shutdown();
+    internals(this.server).native.shutdown();
     return this.settled(this.on);
   }
 }

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { AskFailed, InvalidToken, RegistrationError } from 'mcp-resources';
+import { internals } from '../../bindings-node/dist/server.js';
 import { heard, server } from './helpers.mjs';
 import { answer, Caller, messages, next, request } from './web.mjs';
 
@@ -38,7 +39,7 @@ const WAYS = {
     }
   },
   fetch: async (made, options, body) => {
-    const handle = made.fetch(options);
+    const handle = made.fetchHandler(options);
     try {
       return await body(new Caller('http://localhost/mcp', (url, init) => handle(new Request(url, init))));
     } finally {
@@ -380,7 +381,7 @@ test('a server that nobody holds any longer is freed, and so is a handler of it'
   for (let number = 0; number < 20; number += 1) {
     const made = server();
     made.resource('note://{x}', ({ x }) => `${x} of ${made.name}`);
-    const handle = made.fetch();
+    const handle = made.fetchHandler();
     const caller = new Caller('http://localhost/mcp', (url, init) => handle(new Request(url, init)));
     assert.equal(await caller.text('note://a'), `a of ${made.name}`);
     left.add(number);
@@ -406,7 +407,7 @@ test('handlers that never answer are not kept for ever', async () => {
       leaving.abort();
       await Promise.allSettled([asked]);
     }
-    assert.ok(made.native.waiting <= 1_024, `${made.native.waiting} wait`);
+    assert.ok(internals(made).native.waiting <= 1_024, `${internals(made).native.waiting} wait`);
     assert.equal(await caller.text('note://a'), 'x');
   });
 });

@@ -89,7 +89,7 @@ test('a list of something else is logged', async () => {
 
 test('only templates list and complete', () => {
   const handler = server().resource('a://b', () => '');
-  assert.throws(() => handler.list(() => []), /no template/);
+  assert.throws(() => handler.list(() => []), /has no variables/);
   assert.throws(() => handler.complete('x', () => []), RegistrationError);
   const template = server().resource('a://{x}', () => '');
   assert.throws(() => template.complete('y', () => []), /no variable/);

@@ -256,7 +256,7 @@ for (const [details, message] of [
   [{ audience: ['nobody'] }, /user or assistant/],
   [{ lastModified: 'yesterday' }, /lastModified/],
   [{ mimeType: 'text' }, /mimeType/],
-  [{ cacheScope: 'all' }, /public or private/],
+  [{ cacheScope: 'all' }, /cacheScope is "all", expected "public" or "private"/],
   [{ meta: { progressToken: 1 } }, /reserved/],
   [{ vars: { x: {} } }, /vars/],
   [{ colour: 'red' }, /colour/],

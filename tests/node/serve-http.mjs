@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { InvalidToken } from 'mcp-resources';
+import { internals } from '../../bindings-node/dist/server.js';
 import { Author, camel, edit, server } from './catalogs.mjs';
 
 /** Tick 0 at 2025-01-01T00:00:00Z. */
@@ -48,7 +49,7 @@ const WAYS = {
   },
   nodeHandler: (made, options) => listen(made, made.nodeHandler(options)),
   fetch(made, options) {
-    const handle = made.fetch(options);
+    const handle = made.fetchHandler(options);
     return listen(made, (incoming, response) => carry(handle, incoming, response));
   },
 };
@@ -111,7 +112,7 @@ class Served {
     this.author.events.push = (event) => tell({ event });
     this.server = server(catalog, this.author);
     this.now = START;
-    this.server.native.setTime(...START);
+    internals(this.server).native.setTime(...START);
     this.options = rules(given, tokens);
   }
 
@@ -130,9 +131,9 @@ class Served {
     else if ('edit' in step) edit(this.server, step.edit, this.author);
     else if ('tick' in step) {
       this.now = this.now.map((time) => time + step.tick);
-      this.server.native.setTime(...this.now);
+      internals(this.server).native.setTime(...this.now);
       timers.advance(step.tick);
-    } else if ('shutdown' in step) this.server.native.shutdown();
+    } else if ('shutdown' in step) internals(this.server).native.shutdown();
     else throw new Error(`no such step: ${JSON.stringify(step)}`);
   }
 }

@@ -82,8 +82,24 @@ server.resource('a://5', async function* () {
 });
 server.resource('a://6', () => new ReadableStream<Uint8Array>());
 server.resource('a://7', () => new InputRequired({}, { state: 1 }));
-// @ts-expect-error: a number is no contents
 server.resource('a://8', () => 1);
+server.resource('a://8a', async () => new Response('x'));
+server.resource('a://8b', () => new Blob([]));
+server.resource('a://8c', () => ({ contents: [{ uri: 'a://8c', text: 'x' }] }));
+interface Row {
+  readonly id: number;
+  readonly inner?: Row;
+}
+server.resource('a://8d', (): Row => ({ id: 1 }));
+server.resource('a://8e', (): Row[] => [{ id: 1 }]);
+// @ts-expect-error: a Map has no JSON form
+server.resource('a://8f', () => new Map());
+// @ts-expect-error: a Set has no JSON form
+server.resource('a://8g', () => new Set());
+// @ts-expect-error: a promise in an array has no JSON form
+server.resource('a://8h', () => [Promise.resolve(1)]);
+// @ts-expect-error: a function has no JSON form
+server.resource('a://8i', () => () => 1);
 // @ts-expect-error: nothing is no contents
 server.resource('a://9', () => undefined);
 
@@ -91,7 +107,17 @@ server.resource('a://9', () => undefined);
 const handler = server.resource('a://{x}/{y}', ({ x }) => x);
 holds<Equal<typeof handler extends ResourceHandler<infer T> ? T : never, 'a://{x}/{y}'>>();
 handler.complete('x', () => new Completion(['a'], { total: 1 }));
-handler.list(() => [{ uri: 'a://1/2', name: 'one' }]);
+handler.list(() => [
+  { uri: 'a://1/2', name: 'one' },
+  { x: 1, y: 2, title: 'Two' },
+]);
+handler.expand({ x: 1, y: 'two' });
+// @ts-expect-error: the template has no `z`
+handler.expand({ z: 1 });
+// @ts-expect-error: the compiled part is no public member
+server.native;
+// @ts-expect-error: there is no such option of `run`
+server.run({ port: 8000 });
 // @ts-expect-error: the template has no `z`
 handler.complete('z', () => []);
 

@@ -1,0 +1,261 @@
+/** What the options of servers, resources and endpoints may be. Each name of `options.ts` is here, and no other. */
+import {
+  CALL,
+  COUNT,
+  checkOptions,
+  either,
+  FLAG,
+  type Hints,
+  ITERABLE,
+  isObject,
+  LIST,
+  NUMBER,
+  OBJECT,
+  oneOf,
+  type Shape,
+  said,
+  shown,
+  TEXT,
+  TEXTS,
+} from './check.js';
+import type { ResourceOptions } from './handler.js';
+import type { Details, HttpOptions, ListenOptions, Param, Resource, ServerInfo, ServerOptions } from './options.js';
+import { isSchema } from './schema.js';
+import type { MethodOptions, RunOptions } from './server.js';
+import type { TemplateOptions, VariableInfo } from './templates.js';
+
+const DATE = { is: (value: unknown) => value instanceof Date, expected: 'a Date' };
+const NULL = { is: (value: unknown) => value === null, expected: 'null' };
+const PORT = {
+  is: (value: unknown) => COUNT.is(value) && (value as number) <= 65_535,
+  expected: 'a whole number from 0 (any free port) to 65535',
+};
+const NAMES = either('"loopback", "*" or an array of names such as ["example.com"]', oneOf('loopback', '*'), TEXTS);
+const ORIGINS = either(
+  '"loopback", "*" or an array of origins such as ["https://app.example.com"]',
+  oneOf('loopback', '*'),
+  TEXTS,
+);
+const PATH_OR_NULL = either('a path such as "/healthz"', TEXT, NULL);
+
+const INFO: Shape<ServerInfo> = {
+  name: TEXT,
+  version: said(TEXT, 'a string such as "1.0.0"'),
+  title: TEXT,
+  description: TEXT,
+  websiteUrl: TEXT,
+  icons: LIST,
+};
+
+const SERVER: Shape<ServerOptions> = {
+  instructions: TEXT,
+  limits: said(OBJECT, 'an object such as { page: 50 }'),
+  revisions: said(ITERABLE, 'an array of dates such as ["2025-11-25"]'),
+  subscribe: FLAG,
+  listChanged: FLAG,
+  completions: FLAG,
+  logging: FLAG,
+  serverInfoInResults: FLAG,
+  explicitDenials: FLAG,
+  audit: either('the path of a file, or a function', TEXT, CALL),
+  metrics: FLAG,
+  guard: either('a policy or the path of a policy file', TEXT, OBJECT),
+  cache: FLAG,
+  redact: said(CALL, 'a function (uri, contents) => Contents'),
+  json: said(CALL, 'a function that gives a value in place of one without a JSON form'),
+  logger: {
+    is: (value) => ['warn', 'error'].every((name) => typeof (value as never)?.[name] === 'function'),
+    expected: 'an object with warn() and error(), such as console',
+  },
+  onStart: CALL,
+  onStop: CALL,
+  listCache: said(OBJECT, 'an object such as { ttlMs: 60_000 }'),
+  discoverCache: said(OBJECT, 'an object such as { ttlMs: 60_000 }'),
+  keys: said(ITERABLE, 'an array of secrets, each a Buffer of at least 16 bytes'),
+  extensions: OBJECT,
+};
+
+const DETAIL: Shape<Details> = {
+  name: TEXT,
+  title: TEXT,
+  description: TEXT,
+  mimeType: TEXT,
+  icons: said(LIST, 'an array of icons such as [{ src: "https://example.com/icon.png" }]'),
+  audience: said(TEXTS, 'an array of "user" and "assistant", such as ["user"]'),
+  priority: said(NUMBER, 'a number from 0 to 1'),
+  lastModified: either('a Date, or a string such as "2025-01-31T12:00:00Z"', TEXT, DATE),
+  meta: OBJECT,
+  ttlMs: said(COUNT, 'a whole number of milliseconds'),
+  cacheScope: oneOf('public', 'private'),
+  scopes: said(TEXTS, 'an array of strings such as ["notes:read"]'),
+  children: FLAG,
+  size: said(COUNT, 'a whole number of bytes'),
+};
+
+/** The names of the details. */
+export const DETAILS = Object.keys(DETAIL) as readonly (keyof Details)[];
+
+const ITEM: Shape<Resource> = { uri: TEXT, ...DETAIL };
+
+type Further = Omit<ResourceOptions, keyof Details>;
+const FIXED: Shape<Pick<Further, 'replace' | 'parameters'>> = { replace: FLAG, parameters: OBJECT };
+const TEMPLATE: Shape<Further> = {
+  ...FIXED,
+  vars: OBJECT,
+  extraQuery: oneOf('ignore', 'reject'),
+  complete: said(OBJECT, 'an object of completers by variable'),
+  list: CALL,
+  pages: FLAG,
+};
+
+const PARAM: Shape<Param> = {
+  type: oneOf('string', 'integer', 'number', 'boolean', 'date', 'date-time', 'uuid'),
+  values: said(TEXTS, 'an array of strings such as ["c", "f"]'),
+  pattern: said(TEXT, 'a regular expression as a string'),
+  description: TEXT,
+};
+
+const HTTP: Shape<HttpOptions> = {
+  path: said(TEXT, 'a path such as "/mcp"'),
+  health: PATH_OR_NULL,
+  metrics: either('true or a path such as "/metrics"', FLAG, TEXT, NULL),
+  hosts: NAMES,
+  origins: ORIGINS,
+  cors: FLAG,
+  answers: oneOf('either', 'json', 'events'),
+  polling: either('milliseconds such as [30_000, 1_000]', LIST, NULL),
+  sessions: FLAG,
+  sse24: either('true or two paths such as ["/sse", "/messages"]', FLAG, LIST),
+  auth: OBJECT,
+};
+
+const LISTEN: Shape<ListenOptions> = {
+  ...HTTP,
+  host: said(TEXT, 'an address such as "127.0.0.1"'),
+  port: PORT,
+  tls: said(OBJECT, 'an object { cert, key } with the paths of PEM files'),
+  onListening: CALL,
+};
+
+const METHOD: Shape<MethodOptions> = {
+  nameParam: TEXT,
+  capability: said(LIST, 'a name and settings such as ["tools", {}]'),
+  lists: oneOf('tools', 'prompts'),
+};
+
+const VARIABLE: Shape<VariableInfo> = {
+  kind: oneOf('scalar', 'list', 'map'),
+  policy: oneOf('segment', 'path', 'text', 'any'),
+  empty: FLAG,
+  chars: oneOf('operator', 'any'),
+  required: FLAG,
+};
+const OF_A_VARIABLE: Hints = {
+  type: 'the type of a value belongs into parameters: { parameters: { id: { type: "integer" } } }',
+  values: 'the allowed values belong into parameters: { parameters: { unit: { values: ["c", "f"] } } }',
+};
+
+const MATCHING: Shape<TemplateOptions> = { extraQuery: oneOf('ignore', 'reject') };
+
+const OF_DETAILS: Hints = {
+  tags: 'put it into meta: { meta: { tags: […] } }',
+  annotations: 'give audience, priority and lastModified as options of their own',
+  type: 'did you mean "mimeType"?',
+  contentType: 'did you mean "mimeType"?',
+  metadata: 'did you mean "meta"?',
+  _meta: 'did you mean "meta"?',
+};
+const OF_A_RESOURCE: Hints = {
+  ...OF_DETAILS,
+  ...Object.fromEntries(
+    ['vars', 'extraQuery', 'complete', 'list', 'pages'].map((name) => [
+      name,
+      'it is for templates, and this URI has no variables such as {id}',
+    ]),
+  ),
+};
+const FIRST = 'it belongs into the first argument, beside name and version';
+const SECOND = 'it belongs into the second argument: new ResourceServer(info, options)';
+const OF_INFO: Hints = Object.fromEntries(Object.keys(SERVER).map((name) => [name, SECOND]));
+const OF_A_SERVER: Hints = Object.fromEntries(Object.keys(INFO).map((name) => [name, FIRST]));
+const YOURS = 'the program that passes requests to this handler decides where it listens';
+const OF_A_HANDLER: Hints = { host: YOURS, port: YOURS, onListening: YOURS };
+
+/** Checks how a server presents itself. */
+export function checkInfo(info: unknown): asserts info is ServerInfo {
+  if (!isObject(info)) {
+    const name = typeof info === 'string' ? JSON.stringify(info) : '"my-server"';
+    throw new TypeError(`a server is made with an object, not ${shown(info)}: new ResourceServer({ name: ${name} })`);
+  }
+  checkOptions('ResourceServer', info, INFO, OF_INFO);
+  if (info.name === undefined) throw new TypeError('a server needs a name: new ResourceServer({ name: "my-server" })');
+}
+
+/** Checks the options of a server. */
+export function checkServerOptions(options: unknown): void {
+  checkOptions('ResourceServer', options, SERVER, OF_A_SERVER);
+  const { limits = {} } = options as ServerOptions;
+  for (const [name, value] of Object.entries(limits)) {
+    if (value === undefined || COUNT.is(value)) continue;
+    const range = `expected a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`;
+    throw new RangeError(`the limit ${JSON.stringify(name)} is ${shown(value)}; ${range}`);
+  }
+}
+
+/** Checks the options of a registration: of a template, or of a resource without variables. */
+export function checkRegistration(options: unknown, isTemplate: boolean): void {
+  const [further, hints] = isTemplate ? [TEMPLATE, OF_DETAILS] : [FIXED, OF_A_RESOURCE];
+  checkOptions('resource', options, { ...DETAIL, ...further }, hints);
+  for (const [name, known] of Object.entries((options as ResourceOptions).parameters ?? {})) {
+    if (!isSchema(known)) checkOptions(`parameters.${name}`, known, PARAM);
+  }
+}
+
+/** Checks a resource that is added, or an item of a list. */
+export function checkItem(resource: unknown): void {
+  checkOptions('a resource', resource, ITEM, OF_DETAILS);
+  const { uri } = resource as Partial<Resource>;
+  if (uri === undefined) throw new TypeError('a resource has no uri: give it one, such as { uri: "note://1" }');
+}
+
+/** Checks the options of an endpoint that another server's requests are passed to. */
+export function checkHttp(options: unknown): void {
+  checkOptions('the endpoint', options, HTTP, OF_A_HANDLER);
+}
+
+/** Checks what `run` is given. */
+export function checkRun(options: unknown): void {
+  if (!isObject(options)) {
+    throw new TypeError(
+      `run takes an object, not ${shown(options)}: run() for stdio, run({ http: { port: 8000 } }) for HTTP`,
+    );
+  }
+  const misplaced = Object.keys(options).find((name) => Object.hasOwn(LISTEN, name));
+  if (misplaced !== undefined) {
+    throw new TypeError(
+      `unexpected option "${misplaced}"; it belongs into http: run({ http: { ${misplaced}: ${literal(options[misplaced])} } })`,
+    );
+  }
+  const shape: Shape<RunOptions> = { http: said(OBJECT, 'an object such as { port: 8000 }') };
+  checkOptions('run', options, shape);
+  if (options.http !== undefined) checkOptions('http', options.http, LISTEN);
+}
+
+/** Checks how a method is declared. */
+export function checkMethod(options: unknown): void {
+  checkOptions('method', options, METHOD);
+}
+
+/** Checks a template's text, and how it matches. */
+export function checkMatching(template: unknown, vars: unknown, options: unknown): void {
+  if (typeof template !== 'string') {
+    throw new TypeError(`the template is ${shown(template)}, expected a string such as "note://{id}"`);
+  }
+  checkOptions('vars', vars, Object.fromEntries(Object.keys(Object(vars)).map((name) => [name, OBJECT])));
+  for (const how of Object.values(vars as object)) checkOptions('vars', how, VARIABLE, OF_A_VARIABLE);
+  checkOptions('UriTemplate', options, MATCHING);
+}
+
+function literal(value: unknown): string {
+  return ['string', 'number', 'boolean'].includes(typeof value) ? shown(value) : '…';
+}

@@ -1,0 +1,61 @@
+/** Results in the shape of the official SDK: `{ contents: [{ uri, text }] }`. */
+import { isObject, shown } from './check.js';
+import { type CacheHint, type CacheScope, Contents, type JsonObject } from './results.js';
+
+/** One of the contents in the protocol's own shape. */
+export interface WireContents {
+  readonly uri: string;
+  readonly mimeType?: string | undefined;
+  readonly text?: string;
+  /** Bytes in base64. */
+  readonly blob?: string;
+  readonly _meta?: JsonObject | undefined;
+}
+
+/** A result of a read in the protocol's own shape. */
+export interface WireResult {
+  readonly contents: readonly WireContents[];
+  readonly ttlMs?: number;
+  readonly cacheScope?: CacheScope;
+}
+
+/** The same as values of this library. */
+export interface Shaped {
+  readonly contents: readonly Contents[];
+  readonly cache: CacheHint | undefined;
+}
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/**
+ * What a result of that shape says; `undefined` for any other object.
+ *
+ * @throws {TypeError} it has the shape, and a member with a value that cannot be sent.
+ */
+export function shaped(value: unknown): Shaped | undefined {
+  if (!isObject(value) || !Array.isArray(value.contents) || value.contents.length === 0) return undefined;
+  if (!value.contents.every(isEntry)) return undefined;
+  const { contents, ttlMs, cacheScope, _meta, resultType, ...rest } = value;
+  if (Object.keys(rest).length > 0) return undefined;
+  if (isObject(_meta) && Object.keys(_meta).length > 0) {
+    throw new TypeError('the result has _meta, which a read cannot send; put it into the _meta of one of its contents');
+  }
+  const cache = { ttlMs: (ttlMs ?? 0) as number, cacheScope: (cacheScope ?? 'private') as CacheScope };
+  return {
+    contents: value.contents.map(contentsOf),
+    cache: ttlMs === undefined && cacheScope === undefined ? undefined : cache,
+  };
+}
+
+/** Whether it was meant as one of the contents. */
+function isEntry(value: unknown): value is WireContents {
+  return isObject(value) && typeof value.uri === 'string' && ('text' in value || 'blob' in value);
+}
+
+function contentsOf({ uri, text, blob, mimeType, _meta }: WireContents, at: number): Contents {
+  const about = { uri, mimeType, meta: _meta };
+  if (typeof text === 'string') return new Contents(text, about);
+  if (text !== undefined) throw new TypeError(`contents[${at}].text is ${shown(text)}, expected a string`);
+  if (typeof blob === 'string' && BASE64.test(blob)) return new Contents(Buffer.from(blob, 'base64'), about);
+  throw new TypeError(`contents[${at}].blob is ${shown(blob)}, expected bytes in base64`);
+}
