@@ -72,7 +72,8 @@ export class Endpoint extends WebDriver {
     const admitted = this.#native.admit(request.verb, request.target, request.headers);
     if ('body' in admitted) return admitted;
     const { token } = admitted;
-    const found = token === null || this.#auth === undefined ? undefined : await verdict(this.#auth, token, this.logger);
+    const found =
+      token === null || this.#auth === undefined ? undefined : await verdict(this.#auth, token, this.logger);
     const identified = typeof found === 'object' ? admitted.identify(found) : admitted.identify(null, found);
     if ('body' in identified) return identified;
     const body = await request.body(identified.bodyLimit);

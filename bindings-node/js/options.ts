@@ -1,12 +1,12 @@
 /** What a server and its resources are described with. */
 import type { AuditFunction } from './audit.js';
-import { type Auth, authFields, listed } from './auth.js';
+import { type Auth, authFields } from './auth.js';
 import type { HttpFields, ResourceFields } from './binding.js';
+import { checkOptions, TEXT } from './check.js';
 import type { AnyFunction } from './functions.js';
 import type { Policy } from './guard.js';
 import { jsonText, type ToJson } from './json.js';
 import type { Logger } from './log.js';
-import { checkOptions, TEXT } from './check.js';
 import { checkHttp, DETAILS } from './option-checks.js';
 import type { CacheHint, CacheScope, Contents, JsonObject } from './results.js';
 import type { StandardSchema } from './schema.js';
