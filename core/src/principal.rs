@@ -1,5 +1,6 @@
 //! Who asks, and what a verified token lets them do.
 
+use crate::now::Millis;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use std::sync::Arc;
 pub struct Principal {
     id: Arc<str>,
     grant: Arc<Grant>,
+    expires: Option<Millis>,
 }
 
 /// What a principal brings with it: the scopes of its token, with those that they include, and its claims.
@@ -25,10 +27,10 @@ impl Principal {
 
     /// A principal with a verified identity and no scopes. `id` is what cursors and request states are bound to.
     pub fn new(id: impl Into<Arc<str>>) -> Arc<Self> {
-        Arc::new(Self { id: id.into(), grant: Arc::default() })
+        Arc::new(Self { id: id.into(), grant: Arc::default(), expires: None })
     }
 
-    /// The same identity with these scopes instead of its own.
+    /// The same identity, claims and expiry with these scopes.
     #[must_use]
     pub fn with_scopes(&self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Arc<Self> {
         let scopes = scopes.into_iter().map(Into::into).collect();
@@ -36,11 +38,23 @@ impl Principal {
         Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
     }
 
-    /// The same identity and scopes with these claims, a JSON object.
+    /// The same identity, scopes and expiry with these claims, a JSON object.
     #[must_use]
     pub fn with_claims(&self, claims: Option<Arc<str>>) -> Arc<Self> {
         let grant = Grant { claims, ..Grant::clone(&self.grant) };
         Arc::new(Self { grant: Arc::new(grant), ..self.clone() })
+    }
+
+    /// The same identity and scopes, valid until `expires`: milliseconds since 1970-01-01T00:00:00Z; `None` is without
+    /// an end. A host sets it from the token, so that a stream ends with the token that opened it.
+    #[must_use]
+    pub fn with_expiry(&self, expires: Option<Millis>) -> Arc<Self> {
+        Arc::new(Self { expires, ..self.clone() })
+    }
+
+    /// When its token expires: milliseconds since 1970-01-01T00:00:00Z. Default `None`: never.
+    pub fn expires(&self) -> Option<Millis> {
+        self.expires
     }
 
     /// What sets apart those who may be given different contents, identity and scopes as one text: what is kept for one

@@ -124,7 +124,7 @@ impl Verified {
 /// A verified token under the rules of one endpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
-    /// With the scopes of the token, those that they include, and its claims.
+    /// With the scopes of the token, those that they include, its claims and its expiry.
     principal: Arc<Principal>,
     /// Whether it has the scopes that every request needs.
     suffices: bool,
@@ -230,6 +230,7 @@ impl Words {
         let suffices = self.rules.required_scopes.iter().all(|scope| held.contains(&scope.as_str()));
         let principal = if held.is_empty() { principal } else { principal.with_scopes(held) };
         let principal = if claims.is_some() { principal.with_claims(claims) } else { principal };
+        let principal = if expires.is_some() { principal.with_expiry(expires) } else { principal };
         Ok((Judged { principal, suffices }, expires))
     }
 
@@ -395,9 +396,10 @@ mod tests {
         let mut rules = words().rules;
         rules.required_scopes.clear();
         let claims: Arc<str> = r#"{"org":"x"}"#.into();
-        let who = Verified::new("alice").scopes(["files:write", "a b", "", "\""]).claims(claims.clone());
+        let who =
+            Verified::new("alice").scopes(["files:write", "a b", "", "\""]).claims(claims.clone()).expires(9);
         let principal = checked(&Words::new(rules).unwrap(), who).unwrap();
-        assert_eq!(principal.claims(), Some(&*claims));
+        assert_eq!((principal.claims(), principal.expires()), (Some(&*claims), Some(9)));
         assert_eq!(
             (principal.id(), principal.scopes()),
             ("alice", &["files:write".into(), "files:read".into()][..])
