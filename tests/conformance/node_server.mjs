@@ -123,6 +123,7 @@ server.resource(
       server.notifyUpdated('test://watched-resource');
     } else if (event === 'updated-other') server.notifyUpdated('test://static-text');
     else if (event === 'list-changed') switchDynamic();
+    else if (event === 'print') process.stdout.write('a stray print\n');
     else throw new ResourceNotFound();
     return 'ok';
   },

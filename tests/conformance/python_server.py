@@ -172,6 +172,8 @@ def trigger(event: str) -> str:
         server.notify_updated("test://static-text")
     elif event == "list-changed":
         switch_dynamic()
+    elif event == "print":
+        print("a stray print", flush=True)
     else:
         raise ResourceNotFound
     return "ok"

@@ -412,3 +412,13 @@ def test_the_revision_of_a_modern_request_is_its_own(server: Server) -> None:
     assert refused["code"] == -32022
     assert refused["data"] == {"supported": discovered["supportedVersions"], "requested": "1900-01-01"}
     assert discovered["supportedVersions"][0] == MODERN
+
+
+def test_a_print_of_a_handler_is_no_message(server: Server) -> None:
+    """R-146: it goes to standard error; each line of the output is parsed and validated on the way."""
+    server.initialize()
+    for number in range(1, 4):
+        assert server.ask(number, "resources/read", {"uri": "test://trigger/print"})["result"]
+    assert eventually(lambda: server.errors.count(b"a stray print") == 3), server.errors
+    assert not any(b"stray" in line for line in server.lines)
+    assert alive(server)

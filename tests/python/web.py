@@ -10,11 +10,11 @@ from process import PATIENCE, RUN_SERVER
 
 
 @contextmanager
-def serving(language: str, way: str = "--http") -> Iterator[str]:
+def serving(language: str, way: str = "--http", *, port: int | None = None) -> Iterator[str]:
     """The URL of a fresh server, ended with the block."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        port = port or probe.getsockname()[1]
     process = subprocess.Popen([RUN_SERVER, language, way, str(port)], stdin=subprocess.DEVNULL)
     try:
         _wait(process, port)

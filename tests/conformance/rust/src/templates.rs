@@ -105,6 +105,7 @@ impl Outside {
             }
             "updated-other" => server.notify_updated("test://static-text")?,
             "list-changed" => self.switch_dynamic(server)?,
+            "print" => println!("a stray print"),
             _ => return Err(ReadError::NotFound.into()),
         }
         Ok("ok")
