@@ -184,8 +184,7 @@ def kinds(text: str, pattern: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    if not NODE.is_dir():
-        pytest.skip("the Node package is not built: make setup")
+    assert NODE.is_dir(), "the Node package is not built: make setup"
 
 
 def test_the_same_names() -> None:
