@@ -32,7 +32,7 @@ run('cargo', ['build', '--package', CRATE], { NAPI_TYPE_DEF_TMP_FOLDER: types, .
 
 const triple = run('rustc', ['-vV']).match(/^host: (\S+)$/m)[1];
 const { platform, platformArchABI } = parseTriple(triple);
-const library = { darwin: 'libmcp_resources_node.dylib', win32: 'mcp_resources_node.dll' };
+const library = { darwin: 'libmcp_resources_node.dylib' };
 const built = join(target, 'debug', library[platform] ?? 'libmcp_resources_node.so');
 copyFileSync(built, join(here, `mcp-resources.${platformArchABI}.node`));
 

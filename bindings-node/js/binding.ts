@@ -21,6 +21,7 @@ export type {
   Question,
   Quick,
   QuickInput,
+  Receiving,
   Refusal,
   RequestFields,
   Resource as ResourceFields,
@@ -38,7 +39,6 @@ const NAME = 'mcp-resources';
 const BUILDS: Record<string, readonly string[]> = {
   linux: ['gnu', 'musl'].map((libc) => `linux-${process.arch}-${libc}`),
   darwin: [`darwin-${process.arch}`],
-  win32: [`win32-${process.arch}-msvc`],
 };
 
 export const binding: typeof Binding = load();
@@ -54,5 +54,8 @@ function load(): typeof Binding {
       failures.push(error);
     }
   }
-  throw new AggregateError(failures, `there is no build of ${NAME} for ${process.platform} on ${process.arch}`);
+  throw new AggregateError(
+    failures,
+    `there is no build of ${NAME} for ${process.platform} on ${process.arch}: it runs on Linux and macOS`,
+  );
 }

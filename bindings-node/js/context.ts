@@ -26,7 +26,7 @@ export class Context {
     return this.#fields?.uri ?? undefined;
   }
 
-  /** Who asks: the identity that the transport verified; empty for the local process. */
+  /** Who asks: the identity that the transport verified; empty for the local process, `anonymous` without a token. */
   get principal(): string {
     return this.#fields?.principal ?? '';
   }
@@ -42,6 +42,14 @@ export class Context {
    */
   get claims(): JsonObject | undefined {
     return parsed(this.#fields?.claims);
+  }
+
+  /**
+   * The headers of the HTTP request by lower-case names; empty over a pipe. The client chose them: none is verified.
+   * `Authorization`, `Proxy-Authorization` and `Cookie` are left out.
+   */
+  get headers(): Readonly<Record<string, string>> {
+    return record(this.#fields?.headers ?? []);
   }
 
   /** The revision of the protocol that the request is served under. */

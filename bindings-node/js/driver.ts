@@ -2,7 +2,7 @@
 import { type Answers, binding, type Channel, type Quick, type QuickInput, type Server } from './binding.js';
 import { AskFailedError } from './errors.js';
 import type { ToJson } from './json.js';
-import { held, type Logger, misused } from './log.js';
+import { held, type Logger, misused, refused } from './log.js';
 import type { Redact } from './options.js';
 import { Watchdog, type Work } from './watchdog.js';
 
@@ -21,6 +21,7 @@ const REFUSED = 10;
 const WORK = 11;
 const RING = 12;
 const VERIFY = 13;
+const LOG_REFUSED = 14;
 
 /** What the compiled part calls: what must be done, a number, and a text. */
 export type Drive = (need: number, value: number, text: string | null) => void;
@@ -200,6 +201,9 @@ export abstract class Driver {
         break;
       case LOG_MISUSE:
         misused(this.logger, text ?? '');
+        break;
+      case LOG_REFUSED:
+        refused(this.logger, text ?? '');
         break;
       case REPLIED:
         this.#reply(value, text);

@@ -7,8 +7,10 @@ import {
   type Answers,
   binding,
   type Exchange,
+  type Identified,
   type Endpoint as Native,
   type Quick,
+  type Receiving,
   type Refusal,
   type ResponseHead,
   type Server,
@@ -20,6 +22,7 @@ import { type HttpOptions, httpFields } from './options.js';
 
 /** How much is taken at a time for a client that reads. */
 const ROOM = 256 * 1024;
+const NOTHING = new Uint8Array();
 
 /** A request, as its server knows it. */
 export interface Incoming {
@@ -27,8 +30,16 @@ export interface Incoming {
   readonly target: string;
   /** Names and values in turn; each byte of a value is a character. */
   readonly headers: string[];
-  /** The body; `undefined` if it is longer than `limit` bytes. */
-  body(limit: number): Promise<Uint8Array | undefined>;
+  /** The path that the endpoint is mounted below. */
+  readonly mount?: string;
+  /** The address of the client, where it is known. */
+  readonly client?: string | undefined;
+  /** A body that was read already. */
+  readonly body?: Uint8Array | undefined;
+  /** The body as it comes. */
+  chunks(): AsyncIterator<Uint8Array>;
+  /** Whether all of it is here, where that is known. */
+  isComplete?(): boolean;
 }
 
 /** The event loop behind an endpoint. */
@@ -38,6 +49,7 @@ export class Endpoint extends WebDriver {
   readonly #native: Native;
   readonly #auth: Auth | undefined;
   readonly #bells = new Map<number, () => void>();
+  readonly #open = new Set<Outgoing>();
   #responses = 0;
   #started: Promise<void> | undefined;
 
@@ -61,26 +73,30 @@ export class Endpoint extends WebDriver {
     this.#started.catch(() => {}); // the requests that wait are told
   }
 
-  /** Ends every session: what is in flight is cancelled. */
+  /** Ends every session and every response: what is in flight is cancelled. */
   close(): void {
     this.#native.close();
+    for (const outgoing of [...this.#open]) outgoing.finish();
   }
 
   /** Takes a request: the response that is being made, or one that is complete. */
   async take(request: Incoming): Promise<Outgoing | Refusal> {
     if (this.#started !== undefined) await this.#started;
-    const admitted = this.#native.admit(request.verb, request.target, request.headers);
+    const { verb, target, headers, mount = '', client } = request;
+    const admitted = this.#native.admit(verb, target, headers, mount, client);
     if ('body' in admitted) return admitted;
     const { token } = admitted;
     const found =
       token === null || this.#auth === undefined ? undefined : await verdict(this.#auth, token, this.logger);
     const identified = typeof found === 'object' ? admitted.identify(found) : admitted.identify(null, found);
     if ('body' in identified) return identified;
-    const body = await request.body(identified.bodyLimit);
-    if (body === undefined) return identified.tooLarge();
+    const body = await received(request, identified);
+    if ('head' in body) return body;
     const [exchange, turn] = this.#native.open(identified, body);
     this.#responses += 1;
-    return new Outgoing(exchange, turn, this.#responses, this.#bells);
+    const outgoing = new Outgoing(exchange, turn, this.#responses, { bells: this.#bells, open: this.#open });
+    if (!turn.end) this.#open.add(outgoing);
+    return outgoing;
   }
 
   protected override work(): void {
@@ -96,23 +112,82 @@ export class Endpoint extends WebDriver {
   }
 }
 
+/** The body of a request, or the response if it is too large or too late. */
+async function received(request: Incoming, identified: Identified): Promise<Uint8Array | Refusal> {
+  if (identified.bodyLimit === 0) return NOTHING;
+  if (request.body !== undefined) {
+    return request.body.length > identified.bodyLimit ? identified.tooLarge() : request.body;
+  }
+  const source = request.chunks();
+  const chunks: Uint8Array[] = [];
+  const late = new Late(identified.bodyTimeout);
+  let receiving: Receiving | undefined;
+  try {
+    for (;;) {
+      const next = await Promise.race([source.next(), late.come]);
+      if (next === undefined) return identified.tooLate();
+      if (next.done) return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
+      // One that came at once is not counted with those that wait for their rest.
+      const isWhole = chunks.length === 0 && next.value.length <= identified.bodyLimit && request.isComplete?.();
+      if (!isWhole) receiving ??= identified.receiving();
+      const refused = receiving?.take(next.value.length) ?? null;
+      if (refused !== null) return refused;
+      chunks.push(next.value);
+    }
+  } finally {
+    late.cancel();
+    receiving?.close();
+    Promise.resolve(source.return?.()).catch(() => {});
+  }
+}
+
+/** A promise that is resolved after so many milliseconds. */
+class Late {
+  readonly come: Promise<undefined>;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(milliseconds: number) {
+    this.come = new Promise((resolve) => {
+      this.#timer = setTimeout(resolve, milliseconds, undefined);
+    });
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
 /** A response that is being made: turns to write, until one has `end`. */
 export class Outgoing {
   readonly #exchange: Exchange;
   readonly #number: number;
   readonly #bells: Map<number, () => void>;
+  readonly #open: Set<Outgoing>;
   #first: Turned | undefined;
   #isOver = false;
+  #isLast = false;
 
   /** Made by {@link Endpoint.take} alone. */
-  constructor(exchange: Exchange, first: Turned, number: number, bells: Map<number, () => void>) {
+  constructor(
+    exchange: Exchange,
+    first: Turned,
+    number: number,
+    { bells, open }: { readonly bells: Map<number, () => void>; readonly open: Set<Outgoing> },
+  ) {
     this.#exchange = exchange;
     this.#first = first;
     this.#number = number;
     this.#bells = bells;
+    this.#open = open;
   }
 
-  /** What is to be written next; `undefined` once the client has left. */
+  /** The server is closed: what is there to be written is the last. */
+  finish(): void {
+    this.#isLast = true;
+    this.#bells.get(this.#number)?.();
+  }
+
+  /** What is to be written next; `undefined` once the client has left, or the server was closed. */
   async next(): Promise<Turned | undefined> {
     const first = this.#first;
     this.#first = undefined;
@@ -121,6 +196,10 @@ export class Outgoing {
       this.#exchange.register(this.#number);
       const turn = this.#exchange.deliver(ROOM);
       if (isSomething(turn)) return this.#noted(turn);
+      if (this.#isLast) {
+        this.closed();
+        return undefined;
+      }
       await this.#rung(this.#exchange.deadline);
     }
     return undefined;
@@ -136,12 +215,16 @@ export class Outgoing {
   closed(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#open.delete(this);
     this.#exchange.closed();
     this.#bells.get(this.#number)?.();
   }
 
   #noted(turn: Turned): Turned {
-    if (turn.end) this.#isOver = true;
+    if (turn.end) {
+      this.#isOver = true;
+      this.#open.delete(this);
+    }
     return turn;
   }
 

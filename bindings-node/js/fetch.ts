@@ -14,7 +14,8 @@ export function fetchHandler(endpoint: Endpoint): FetchHandler {
     request.signal.addEventListener('abort', leave);
     if (request.signal.aborted) leave();
     const turn = await taken.head();
-    if (turn === undefined) throw request.signal.reason;
+    if (turn === undefined && request.signal.aborted) throw request.signal.reason;
+    if (turn === undefined) return new Response(null, { status: 503 });
     if (!turn.end) return new Response(stream(taken, turn.body), init(turn.head));
     request.signal.removeEventListener('abort', leave);
     return whole(turn.head, turn.body);
@@ -42,7 +43,8 @@ function stream(outgoing: Outgoing, first: Uint8Array): ReadableStream<Uint8Arra
         }
         const turn = await outgoing.next();
         if (turn !== undefined && turn.body.length > 0) controller.enqueue(turn.body);
-        if (turn === undefined || turn.end) controller.close();
+        if (turn === undefined) controller.error(new Error('the server was closed'));
+        else if (turn.end) controller.close();
       },
       cancel: () => outgoing.closed(),
     },
@@ -53,17 +55,10 @@ function stream(outgoing: Outgoing, first: Uint8Array): ReadableStream<Uint8Arra
 function incoming(request: Request): Incoming {
   const headers = [...request.headers].flat();
   if (!request.headers.has('host')) headers.push('host', new URL(request.url).host);
-  return { verb: request.method, target: request.url, headers, body: (limit) => collect(request, limit) };
+  return { verb: request.method, target: request.url, headers, chunks: () => chunks(request.body) };
 }
 
-async function collect(request: Request, limit: number): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  if (request.body === null || limit === 0) return new Uint8Array();
-  for await (const chunk of request.body as ReadableStream<Uint8Array>) {
-    size += chunk.length;
-    if (size > limit) return undefined;
-    chunks.push(chunk);
-  }
-  return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
+/** The chunks of a body. Leaving the loop cancels it. */
+async function* chunks(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
+  if (body !== null) yield* body as unknown as AsyncIterable<Uint8Array>;
 }

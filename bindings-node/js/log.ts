@@ -49,6 +49,11 @@ export function misused(logger: Logger, what: string): void {
   logger.error(SELF + what);
 }
 
+/** A request was refused that an option would let in. */
+export function refused(logger: Logger, what: string): void {
+  logger.warn(SELF + what);
+}
+
 /** A handler that kept the event loop from everything else. */
 export function held(logger: Logger, name: string, milliseconds: number): void {
   const span = Math.round(milliseconds);

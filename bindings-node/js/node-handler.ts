@@ -8,7 +8,7 @@ import { failed } from './log.js';
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A request, and what a framework may have read of it. */
-type Given = IncomingMessage & { readonly body?: unknown };
+type Given = IncomingMessage & { readonly body?: unknown; readonly baseUrl?: unknown };
 
 /** The handler of an endpoint. */
 export function nodeHandler(endpoint: Endpoint): NodeHandler {
@@ -30,17 +30,26 @@ async function serve(endpoint: Endpoint, request: Given, response: ServerRespons
     return;
   }
   const leave = (): void => taken.closed();
+  let isEnded = false;
   response.once('close', leave);
   if (response.destroyed) leave();
   try {
     for (let turn = await taken.next(); turn !== undefined; turn = await taken.next()) {
       await write(response, turn);
-      if (turn.end) return;
+      isEnded = turn.end;
+      if (isEnded) return;
     }
   } finally {
     taken.closed();
     response.removeListener('close', leave);
+    if (!isEnded) end(response);
   }
+}
+
+/** Ends a response that has no more to say: the server was closed. */
+function end(response: ServerResponse): void {
+  if (response.headersSent) response.destroy();
+  else response.writeHead(503, { connection: 'close', 'content-length': 0 }).end();
 }
 
 /** Writes a turn, and waits while the client takes no more. */
@@ -70,7 +79,11 @@ function incoming(request: Given): Incoming {
     verb: request.method ?? '',
     target: request.url ?? '',
     headers: lines(request.rawHeaders),
-    body: (limit) => collect(request, limit),
+    mount: typeof request.baseUrl === 'string' ? request.baseUrl : '',
+    client: request.socket.remoteAddress,
+    body: request.readableEnded && request.body !== undefined ? parsed(request.body) : undefined,
+    chunks: () => request.iterator({ destroyOnReturn: false }),
+    isComplete: () => request.complete,
   };
 }
 
@@ -84,19 +97,6 @@ function lines(raw: readonly string[]): string[] {
     else if (!name.startsWith(':')) found.push(name, raw[at + 1] as string);
   }
   return found;
-}
-
-async function collect(request: Given, limit: number): Promise<Uint8Array | undefined> {
-  if (request.readableEnded && request.body !== undefined) return parsed(request.body);
-  if (limit === 0) return Buffer.alloc(0);
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    size += (chunk as Buffer).length;
-    if (size > limit) return undefined;
-    chunks.push(chunk as Buffer);
-  }
-  return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
 }
 
 /** What a framework has read already: as it came, or parsed. */

@@ -117,8 +117,15 @@ export interface Limits {
   readonly headers?: number;
   /** Open HTTP sessions. Default 10,000. */
   readonly sessions?: number;
+  /**
+   * HTTP sessions of one principal; without tokens, of one client address. Behind a proxy all clients may have one.
+   * Default 1,000.
+   */
+  readonly sessionsPerClient?: number;
   /** When an HTTP session that nobody uses ends. Default 1,800,000. */
   readonly sessionIdle?: number;
+  /** When such a session ends if its client has not sent `notifications/initialized`. Default 60,000. */
+  readonly handshakeTimeout?: number;
   /** Streams of events that one session keeps. Default 16. */
   readonly streams?: number;
   /** What is kept of each of them to be sent again. Default 1 MiB. */
@@ -127,10 +134,21 @@ export interface Limits {
   readonly keepAlive?: number;
   /** Open HTTP connections. Default 20,000. */
   readonly connections?: number;
-  /** After so long without a complete head of the next request an HTTP connection is closed. Default 60,000. */
+  /**
+   * Open HTTP connections from one address, where `run` serves. Behind a proxy all clients may have one. Default 5,000.
+   */
+  readonly connectionsPerClient?: number;
+  /**
+   * How long the head of an HTTP request may take, from the opening of the connection or its first byte.
+   * Default 10,000.
+   */
   readonly headTimeout?: number;
+  /** After so long without a further request an HTTP connection is closed. Default 60,000. */
+  readonly idleTimeout?: number;
   /** How long the body of an HTTP request may take. Default 30,000. */
   readonly bodyTimeout?: number;
+  /** All HTTP bodies that have come in part. Default 256 MiB. */
+  readonly bodiesTotal?: number;
   /** A client that takes nothing of what is sent to it for so long is gone. Default 30,000. */
   readonly writeTimeout?: number;
   /** Verified tokens that are kept. Default 10,000. */

@@ -1,5 +1,6 @@
 //! What a handler may ask of its request, kept while the request waits. Its buffers serve one request after another.
 
+use mcp_resources::headers::Headers;
 use mcp_resources::principal::Principal;
 use mcp_resources::trace::TraceContext;
 use mcp_resources::transport::Request;
@@ -16,6 +17,7 @@ pub(crate) struct About {
     is_there: bool,
     revision: &'static str,
     principal: Option<Arc<Principal>>,
+    headers: Option<Arc<Headers>>,
     texts: [Text; 5],
 }
 
@@ -39,6 +41,8 @@ pub struct RequestFields {
     pub claims: Option<String>,
     /// The revision of the protocol.
     pub revision: &'static str,
+    /// The headers of the HTTP request, by lower-case names.
+    pub headers: Vec<(String, String)>,
     /// What the client says of itself.
     pub client_info: Option<String>,
     /// `_meta` of the request.
@@ -55,6 +59,7 @@ impl About {
     /// Forgets the request before and begins with this one.
     pub(crate) fn begin(&mut self, request: &Request<'_>) {
         let who = &request.who;
+        self.headers = who.headers().cloned();
         self.is_there = true;
         self.revision = who.revision();
         let [uri, client_info, meta, inputs, state] = &mut self.texts;
@@ -70,6 +75,7 @@ impl About {
     pub(crate) fn end(&mut self) {
         self.is_there = false;
         self.principal = None;
+        self.headers = None;
         self.texts.iter_mut().for_each(|text| text.set(None));
     }
 
@@ -86,6 +92,7 @@ impl About {
             scopes: principal.map(|principal| principal.scopes().to_vec()).unwrap_or_default(),
             claims: principal.and_then(|principal| principal.claims()).map(str::to_owned),
             revision: self.revision,
+            headers: self.headers.as_deref().map(members).unwrap_or_default(),
             client_info: client_info.get(),
             meta: meta.get(),
             trace: meta.get().map(|meta| trace(&meta)).unwrap_or_default(),
@@ -93,6 +100,11 @@ impl About {
             state: state.get(),
         })
     }
+}
+
+fn members(headers: &Headers) -> Vec<(String, String)> {
+    let value = |name: &str| headers.get(name).unwrap_or_default();
+    headers.iter().map(|(name, _)| (name.clone(), value(&name))).collect()
 }
 
 /// The text was part of a message: its nesting is bounded.

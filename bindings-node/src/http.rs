@@ -31,6 +31,10 @@ pub struct Admitted(RefCell<Option<(core::Admitted, Arc<Clock>)>>);
 #[napi]
 pub struct Identified(core::Identified);
 
+/// A body that comes in several parts.
+#[napi]
+pub struct Receiving(RefCell<Option<core::Receiving>>);
+
 /// A response that is being made.
 #[napi]
 pub struct Exchange(Rc<WebPeer>);
@@ -68,22 +72,31 @@ impl Endpoint {
         Answers(self.0.clone())
     }
 
-    /// Looks at the head of a request. `headers` are names and values in turn.
+    /// Looks at the head of a request: the target is what follows `mount`. `headers` are names and values in turn. `client`
+    /// is the address that the request comes from, if that is known.
     #[napi(catch_unwind)]
     pub fn admit(
         &self,
         verb: String,
         target: String,
         headers: Vec<String>,
+        mount: String,
+        client: Option<String>,
     ) -> Result<Either<Admitted, Refusal>> {
         let (pairs, _) = headers.as_chunks::<2>();
         let headers: Vec<_> = pairs.iter().map(|[name, value]| (&**name, latin(value))).collect();
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
-        let head = Head { verb: &verb, target: &target, headers: &headers };
-        let clock = self.0.shared.host.clock.clone();
-        Ok(match self.0.endpoint()?.admit(&head, clock.now()) {
+        let client = client.and_then(|address| address.parse().ok());
+        let head = Head { verb: &verb, target: &target, headers: &headers, client, mount: &mount };
+        let (endpoint, clock) = (self.0.endpoint()?, self.0.shared.host.clock.clone());
+        Ok(match endpoint.admit(&head, clock.now()) {
             Ok(admitted) => Either::A(Admitted(RefCell::new(Some((admitted, clock))))),
-            Err(response) => Either::B(Refusal::of(response)),
+            Err(response) => {
+                if let Some(advice) = endpoint.advice(&response, clock.now()) {
+                    self.0.shared.log_refused(advice)?;
+                }
+                Either::B(Refusal::of(response))
+            }
         })
     }
 
@@ -171,6 +184,40 @@ impl Identified {
     #[napi(catch_unwind)]
     pub fn too_large(&self) -> Refusal {
         Refusal::of(self.0.too_large())
+    }
+
+    /// How many milliseconds to wait for the whole body.
+    #[napi(catch_unwind, getter)]
+    pub fn body_timeout(&self) -> f64 {
+        number(self.0.body_timeout())
+    }
+
+    /// The response to a body that takes longer.
+    #[napi(catch_unwind)]
+    pub fn too_late(&self) -> Refusal {
+        Refusal::of(self.0.too_late())
+    }
+
+    /// Counts a body that comes in several parts.
+    #[napi(catch_unwind)]
+    pub fn receiving(&self) -> Receiving {
+        Receiving(RefCell::new(Some(self.0.receiving())))
+    }
+}
+
+#[napi]
+impl Receiving {
+    /// Counts further bytes. The response to send instead of reading on, if it is too much.
+    #[napi(catch_unwind)]
+    pub fn take(&self, bytes: u32) -> Option<Refusal> {
+        let refused = self.0.borrow_mut().as_mut()?.take(bytes as usize).err()?;
+        Some(Refusal::of(refused))
+    }
+
+    /// The body is complete, or nobody reads on.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        self.0.take();
     }
 }
 

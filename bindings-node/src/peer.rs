@@ -48,6 +48,8 @@ pub(crate) enum Need {
     Ring = 12,
     /// Verify the token in the text; the number names the verification.
     Verify = 13,
+    /// Log that a request was refused that an option would let in.
+    LogRefused = 14,
 }
 
 /// What `js/driver.ts` is told with.
@@ -136,6 +138,10 @@ impl Shared {
         let Some(misuse) = misuse else { return Ok(()) };
         let named = callee.map(|callee| format!("{}: {misuse}", callee.name));
         self.drive(Need::LogMisuse, 0.0, Some(named.unwrap_or(misuse)))
+    }
+
+    pub(crate) fn log_refused(&self, what: String) -> Result<()> {
+        self.drive(Need::LogRefused, 0.0, Some(what))
     }
 
     pub(crate) fn log_held(&self, name: &str, held: Duration) -> Result<()> {

@@ -165,6 +165,7 @@ impl Web {
                 self.shared.drive(Need::Verify, number(asked), Some(token))
             }
             Item::Misuse(what) => self.shared.log_misuse(None, Some(what)),
+            Item::Warning(what) => self.shared.log_refused(what),
             Item::Own(Ring(response)) => self.shared.drive(Need::Ring, response, None),
             Item::Ended => self.shared.drive(Need::Ended, 0.0, None),
         }

@@ -4,6 +4,7 @@ use crate::error::{self, Import};
 use crate::peer::Peer;
 use crate::pending::Slot;
 use mcp_resources::connection::{LogLevel, RequestToken};
+use mcp_resources::headers::Headers;
 use mcp_resources::principal::Principal;
 use mcp_resources::trace::TraceContext;
 use mcp_resources::transport::Request;
@@ -34,6 +35,7 @@ pub struct Context {
 pub(crate) struct About {
     uri: Option<String>,
     principal: Option<Arc<Principal>>,
+    headers: Option<Arc<Headers>>,
     revision: &'static str,
     client_info: Option<String>,
     meta: Option<String>,
@@ -48,6 +50,7 @@ impl About {
         Self {
             uri: own(request.uri()),
             principal: who.identity().cloned(),
+            headers: who.headers().cloned(),
             revision: who.revision(),
             client_info: own(who.client_info()),
             meta: own(who.meta()),
@@ -72,7 +75,7 @@ impl Context {
         self.about.uri.as_deref()
     }
 
-    /// Who asks: the identity that the transport verified; empty for the local process.
+    /// Who asks: the identity that the transport verified; empty for the local process, `anonymous` without a token.
     #[getter]
     fn principal(&self) -> &str {
         self.about.principal.as_ref().map_or("", |principal| principal.id())
@@ -88,6 +91,16 @@ impl Context {
     #[getter]
     fn claims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         loads(py, self.about.principal.as_ref().and_then(|principal| principal.claims()))
+    }
+
+    /// The headers of the HTTP request by lower-case names, without credentials; empty over a pipe. None is verified.
+    #[getter]
+    fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        if let Some(headers) = &self.about.headers {
+            headers.iter().try_for_each(|(name, _)| found.set_item(&name, headers.get(&name)))?;
+        }
+        Ok(found)
     }
 
     /// The revision of the protocol that the request is served under.

@@ -31,6 +31,7 @@ static BASE: Import = Import::new("mcp_resources.errors", "McpError");
 static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
 static FAILED: Import = Import::new("mcp_resources.log", "failed");
 static HELD: Import = Import::new("mcp_resources.log", "held");
+static REFUSED: Import = Import::new("mcp_resources.log", "refused");
 static MISUSED: Import = Import::new("mcp_resources.log", "misused");
 
 /// An exception of the class `name` of `mcp_resources.errors`.
@@ -117,6 +118,11 @@ pub(crate) fn log_failure(py: Python<'_>, name: &str, what: &str, error: PyErr) 
 /// Logs what the author did wrong without raising anything.
 pub(crate) fn log_misuse(py: Python<'_>, name: &str, what: &str) {
     log(py, MISUSED.get(py).and_then(|log| log.call1((name, what))));
+}
+
+/// Logs that a request was refused that an option would let in.
+pub(crate) fn log_refused(py: Python<'_>, what: &str) {
+    log(py, REFUSED.get(py).and_then(|log| log.call1((what,))));
 }
 
 /// Logs that a handler held the event loop.

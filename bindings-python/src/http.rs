@@ -1,6 +1,7 @@
 //! HTTP without a socket: what an ASGI server calls. Every rule is the core's; this moves its turns.
 
 use crate::auth::VerifiedParts;
+use crate::error;
 use crate::peer::Runtime;
 use crate::rules;
 use crate::server::Server;
@@ -11,8 +12,8 @@ use mcp_resources::transport::Clock;
 use mcp_resources::transport::http::session_ids;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
-use std::sync::Arc;
+use pyo3::types::{PyBytes, PyDict, PyString};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
 /// A response that is complete: its head and body.
@@ -28,6 +29,10 @@ pub struct Admitted(Option<(core::Admitted, Arc<Clock>)>);
 /// A request whose head has passed: what remains is its body.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Identified(core::Identified);
+
+/// A body that comes in several parts.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct Receiving(Mutex<Option<core::Receiving>>);
 
 /// A response that is being made.
 #[pyclass(frozen, module = "mcp_resources._core")]
@@ -72,26 +77,35 @@ impl Endpoint {
         made.map(drop).map_err(|error| rules::refused(options.py(), &error))
     }
 
-    /// Looks at the head of a request.
+    /// Looks at the head of a request: its verb and target, and what the target was mounted below. `client` is the address
+    /// that it comes from, if that is known.
     fn admit<'py>(
         &self,
         py: Python<'py>,
-        verb: &str,
-        target: &str,
+        request: (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>),
         headers: Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>,
+        client: Option<&str>,
     ) -> PyResult<Admission<'py>> {
         let read = |(name, value): &'_ (Bound<'py, PyBytes>, Bound<'py, PyBytes>)| {
             (String::from_utf8_lossy(name.as_bytes()).into_owned(), value.as_bytes().to_vec())
         };
         let headers: Vec<_> = headers.iter().map(read).collect();
         let headers: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-        let clock = &self.0.runtime.host.clock;
-        match self.0.endpoint()?.admit(&Head { verb, target, headers: &headers }, clock.now()) {
+        let (verb, target, mount) = &request;
+        let (verb, target, mount) = (verb.to_str()?, target.to_str()?, mount.to_str()?);
+        let client = client.and_then(|address| address.parse().ok());
+        let (endpoint, clock) = (self.0.endpoint()?, &self.0.runtime.host.clock);
+        match endpoint.admit(&Head { verb, target, headers: &headers, client, mount }, clock.now()) {
             Ok(admitted) => {
                 let admitted = Admitted(Some((admitted, clock.clone())));
                 Ok(Admission::Admitted(Bound::new(py, admitted)?))
             }
-            Err(response) => Ok(Admission::Refused(response_parts(py, response))),
+            Err(response) => {
+                if let Some(advice) = endpoint.advice(&response, clock.now()) {
+                    error::log_refused(py, &advice);
+                }
+                Ok(Admission::Refused(response_parts(py, response)))
+            }
         }
     }
 
@@ -174,6 +188,37 @@ impl Identified {
     /// The response to a longer body.
     fn too_large<'py>(&self, py: Python<'py>) -> ResponseParts<'py> {
         response_parts(py, self.0.too_large())
+    }
+
+    /// How many seconds to wait for the whole body.
+    #[getter]
+    fn body_timeout(&self) -> f64 {
+        seconds(self.0.body_timeout())
+    }
+
+    /// The response to a body that takes longer.
+    fn too_late<'py>(&self, py: Python<'py>) -> ResponseParts<'py> {
+        response_parts(py, self.0.too_late())
+    }
+
+    /// Counts a body that comes in several parts.
+    fn receiving(&self) -> Receiving {
+        Receiving(Mutex::new(Some(self.0.receiving())))
+    }
+}
+
+#[pymethods]
+impl Receiving {
+    /// Counts further bytes. The response to send instead of reading on, if it is too much.
+    fn take<'py>(&self, py: Python<'py>, bytes: usize) -> Option<ResponseParts<'py>> {
+        let mut receiving = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = receiving.as_mut()?.take(bytes).err()?;
+        Some(response_parts(py, refused))
+    }
+
+    /// The body is complete, or nobody reads on.
+    fn close(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 

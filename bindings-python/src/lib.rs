@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use super::guard::Guard;
     #[pymodule_export]
-    use super::http::{Admitted, Endpoint, Exchange, Identified};
+    use super::http::{Admitted, Endpoint, Exchange, Identified, Receiving};
     #[pymodule_export]
     use super::pending::Pending;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! What all requests of one HTTP endpoint share, and what the event loop does for them.
 
 use crate::calls;
+use crate::error;
 use crate::peer::{self, Effects, Peer, Runtime};
 use crate::queue::Queue;
 use crate::serve::Verification;
@@ -116,6 +117,10 @@ impl Web {
             }
             Item::Misuse(what) => {
                 peer::logged(py, "", Some(&what));
+                Ok(())
+            }
+            Item::Warning(what) => {
+                error::log_refused(py, &what);
                 Ok(())
             }
             Item::Ended => self.runtime.driver.call_method0(py, "ended").map(drop),

@@ -8,6 +8,7 @@ pub mod connection;
 pub mod engine;
 pub mod error;
 pub mod guard;
+pub mod headers;
 pub mod http;
 pub mod hub;
 pub mod json_text;
@@ -30,6 +31,11 @@ pub mod trace;
 pub mod transport;
 pub mod uri;
 pub mod version;
+
+#[cfg(all(feature = "server", not(unix)))]
+compile_error!(
+    "the feature \"server\" needs Linux or macOS; without default features the engine compiles everywhere"
+);
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

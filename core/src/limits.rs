@@ -88,8 +88,14 @@ pub struct Limits {
     pub headers: usize,
     /// Open legacy HTTP sessions; above it no further one begins. Default 10,000.
     pub sessions: usize,
+    /// Legacy HTTP sessions of one principal; where no tokens are asked for, of one client address (64 bits of an IPv6
+    /// address) if the host knows it. Above it `initialize` is answered with 429. Behind a proxy all clients may have one
+    /// address. Default 1,000.
+    pub sessions_per_client: usize,
     /// After so long without a request, an open stream or a request in flight a session ends. Default 1,800,000 ms.
     pub session_idle: Millis,
+    /// The same for a session whose client has not sent `notifications/initialized`. Default 60,000 ms.
+    pub handshake_timeout: Millis,
     /// Streams of events that one session keeps: open ones of `GET`, and such as were broken off or are over, which a
     /// client may resume. Default 16.
     pub streams: usize,
@@ -99,11 +105,20 @@ pub struct Limits {
     pub keep_alive: Millis,
     /// Open HTTP connections; further ones wait in the system's queue. Default 20,000.
     pub connections: usize,
-    /// An HTTP connection on which the head of the next request is not complete after so long is closed, idle or not.
-    /// Default 60,000 ms.
+    /// Open HTTP connections from one client address (64 bits of an IPv6 address); further ones are closed at once. Behind a
+    /// proxy all clients may have one address. Default 5,000.
+    pub connections_per_client: usize,
+    /// An HTTP connection on which the head of a request is not complete so long after its first byte is closed; also one
+    /// that sends nothing at all for so long after it was opened, or does not finish the handshake of TLS.
+    /// Default 10,000 ms.
     pub head_timeout: Millis,
+    /// An HTTP connection that has had its answer and sends no further request for so long is closed. Default 60,000 ms.
+    pub idle_timeout: Millis,
     /// The body of an HTTP request that is not complete after so long is answered with 408. Default 30,000 ms.
     pub body_timeout: Millis,
+    /// Bytes of all HTTP bodies that have come in part and wait for their rest; above it a body is answered with 503.
+    /// Default 256 MiB.
+    pub bodies_total: usize,
     /// A client that takes nothing for so long of what is sent to it is gone (R-214; where the system can say so).
     /// Default 30,000 ms.
     pub write_timeout: Millis,
@@ -159,13 +174,18 @@ impl Default for Limits {
             head: 256 << 10,
             headers: 128,
             sessions: 10_000,
+            sessions_per_client: 1_000,
             session_idle: 1_800_000,
+            handshake_timeout: 60_000,
             streams: 16,
             replay: 1 << 20,
             keep_alive: 15_000,
             connections: 20_000,
-            head_timeout: 60_000,
+            connections_per_client: 5_000,
+            head_timeout: 10_000,
+            idle_timeout: 60_000,
             body_timeout: 30_000,
+            bodies_total: 256 << 20,
             write_timeout: 30_000,
             token_cache: 10_000,
             token_ttl: 300_000,

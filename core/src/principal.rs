@@ -2,15 +2,32 @@
 
 use crate::now::Millis;
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock};
 
-/// Who asks: the subject of a verified token, or the local process on stdio.
+/// The identity of HTTP clients that no token is asked of. A token cannot have it.
+pub const ANONYMOUS: &str = "anonymous";
+
+/// Who asks: the subject of a verified token, an HTTP client without one, or the local process on stdio.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Principal {
     id: Arc<str>,
+    kind: Kind,
     grant: Arc<Grant>,
     expires: Option<Millis>,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Local,
+    Named,
+    /// The network of the client, where the host knows its address.
+    Anonymous(Option<Network>),
+}
+
+/// What one client of the internet is taken to own: an IPv4 address, or 64 bits of an IPv6 one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Network(u64);
 
 /// What a principal brings with it: the scopes of its token, with those that they include, and its claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,9 +42,28 @@ impl Principal {
         Self::new("")
     }
 
-    /// A principal with a verified identity and no scopes. `id` is what cursors and request states are bound to.
+    /// A principal with a verified identity and no scopes; the local process if `id` is empty. `id` is what cursors and
+    /// request states are bound to.
     pub fn new(id: impl Into<Arc<str>>) -> Arc<Self> {
-        Arc::new(Self { id: id.into(), grant: Arc::default(), expires: None })
+        let id = id.into();
+        let kind = if id.is_empty() { Kind::Local } else { Kind::Named };
+        Arc::new(Self { id, kind, grant: Arc::default(), expires: None })
+    }
+
+    /// An HTTP client that no token is asked of: its identity is [`ANONYMOUS`]. Rates are counted by `address`, where it
+    /// is known.
+    pub fn anonymous(address: Option<IpAddr>) -> Arc<Self> {
+        static UNKNOWN: LazyLock<Arc<Principal>> = LazyLock::new(|| {
+            let (id, grant) = (ANONYMOUS.into(), Arc::default());
+            Arc::new(Principal { id, kind: Kind::Anonymous(None), grant, expires: None })
+        });
+        match address {
+            None => UNKNOWN.clone(),
+            Some(address) => {
+                let kind = Kind::Anonymous(Some(Network::of(address)));
+                Arc::new(Self { kind, ..Principal::clone(&UNKNOWN) })
+            }
+        }
     }
 
     /// The same identity, claims and expiry with these scopes.
@@ -71,12 +107,25 @@ impl Principal {
         Cow::Owned(format!("{LONG}{}:{}{}", self.id.len(), self.id, scopes.join(" ")))
     }
 
-    /// Whether it is the local process, or somebody of whom nothing is known: no token stands behind it.
+    /// Whether it is the local process.
     pub fn is_local(&self) -> bool {
-        self.id.is_empty()
+        self.kind == Kind::Local
     }
 
-    /// The identity; empty for the local process.
+    /// Whether it is an HTTP client that no token is asked of.
+    pub fn is_anonymous(&self) -> bool {
+        matches!(self.kind, Kind::Anonymous(_))
+    }
+
+    /// The network of an anonymous client; `None` for others, and where the host does not know the address.
+    pub fn network(&self) -> Option<Network> {
+        match self.kind {
+            Kind::Anonymous(network) => network,
+            Kind::Local | Kind::Named => None,
+        }
+    }
+
+    /// The identity; empty for the local process, [`ANONYMOUS`] for an HTTP client that no token is asked of.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -90,5 +139,46 @@ impl Principal {
     /// principal share what is kept of reads, whatever their claims.
     pub fn claims(&self) -> Option<&str> {
         self.grant.claims.as_deref()
+    }
+}
+
+impl Network {
+    /// The network of an address. An IPv4 address is the same in IPv6 notation.
+    pub fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            // No client has an IPv6 address in this range.
+            IpAddr::V4(address) => Self(u64::from(address.to_bits()) | 1 << 32),
+            IpAddr::V6(address) => Self((address.to_bits() >> 64) as u64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(address: &str) -> Network {
+        Network::of(address.parse().unwrap())
+    }
+
+    #[test]
+    fn one_client_owns_64_bits_of_ipv6() {
+        assert_eq!(network("2001:db8::1"), network("2001:db8::ffff:1"));
+        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+        assert_eq!(network("192.0.2.1"), network("::ffff:192.0.2.1"));
+        assert_ne!(network("::1"), network("127.0.0.1"));
+    }
+
+    /// what a policy gives the local process is not given to HTTP clients.
+    #[test]
+    fn an_anonymous_client_is_not_the_local_process() {
+        let (local, client) = (Principal::local(), Principal::anonymous(None));
+        assert!(local.is_local() && !local.is_anonymous());
+        assert!(client.is_anonymous() && !client.is_local());
+        assert_ne!(local.authority(), client.authority());
+        let known = Principal::anonymous(Some("192.0.2.1".parse().unwrap()));
+        assert_eq!((known.id(), known.authority()), (client.id(), client.authority()));
+        assert!(known.network().is_some() && client.network().is_none());
     }
 }

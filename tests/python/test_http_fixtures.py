@@ -291,7 +291,12 @@ LIBRARY = "the HTTP library before us refuses it by itself"
 LEFT_OUT: dict[tuple[str, str], str] = {
     (way, name): LIBRARY
     for way in ("python", "rust", "node nodeHandler", "node fetch", "node run")
-    for name in ("a length beyond every bound", "too many lines of a head", "bytes that no header may have")
+    for name in (
+        "a length beyond every bound",
+        "too many lines of a head",
+        "bytes that no header may have",
+        "one header says once how long the body is",
+    )
 } | {
     (way, name): LIBRARY
     for way in ("node nodeHandler", "node fetch")

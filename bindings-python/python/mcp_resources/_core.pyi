@@ -28,6 +28,7 @@ __all__ = [
     "NoMatch",
     "Pending",
     "Queue",
+    "Receiving",
     "Rejected",
     "Resource",
     "Server",
@@ -229,7 +230,10 @@ class Context:
         """The URI as the client spelled it; `None` outside of reads."""
     @property
     def principal(self) -> str:
-        """Who asks: the identity that the transport verified; empty for the local process."""
+        """Who asks: a verified identity; empty for the local process, `anonymous` for HTTP clients without a token."""
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of the HTTP request by lower-case names, unverified and without credentials; empty over a pipe."""
     @property
     def scopes(self) -> tuple[str, ...]:
         """The scopes of the caller's token, with those that they include."""
@@ -424,8 +428,10 @@ class Endpoint:
     @staticmethod
     def check(server: Server, options: Mapping[str, Any]) -> None:
         """Raises if an option has a value that is not allowed."""
-    def admit(self, verb: str, target: str, headers: Sequence[tuple[bytes, bytes]]) -> Admitted | tuple[_Head, bytes]:
-        """Looks at the head of a request: it may come in, or this is the response."""
+    def admit(
+        self, request: tuple[str, str, str], headers: Sequence[tuple[bytes, bytes]], client: str | None
+    ) -> Admitted | tuple[_Head, bytes]:
+        """Looks at the head of a request (verb, target, mount): it may come in, or this is the response."""
     def open(self, request: Identified, body: bytes) -> tuple[Exchange, _Turn]:
         """Takes a request with its body. Handlers run, or are started."""
     def timer(self) -> None:
@@ -454,6 +460,21 @@ class Identified:
         """How many bytes of body to read."""
     def too_large(self) -> tuple[_Head, bytes]:
         """The response to a longer body."""
+    @property
+    def body_timeout(self) -> float:
+        """How many seconds to wait for the whole body."""
+    def too_late(self) -> tuple[_Head, bytes]:
+        """The response to a body that takes longer."""
+    def receiving(self) -> Receiving:
+        """Counts a body that comes in several parts."""
+
+@final
+class Receiving:
+    """A body that comes in several parts."""
+    def take(self, bytes: int) -> tuple[_Head, bytes] | None:
+        """Counts further bytes. The response to send instead of reading on, if it is too much."""
+    def close(self) -> None:
+        """The body is complete, or nobody reads on."""
 
 @final
 class Exchange:

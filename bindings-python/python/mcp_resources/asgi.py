@@ -4,8 +4,9 @@ The core decides every status, header and byte; here they are moved, and the tok
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
+import signal
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TypeAlias
 
 from ._core import Endpoint, Exchange, Identified, Server
@@ -22,10 +23,14 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 Turn: TypeAlias = tuple[Head | None, bytes, bool, bool]
+_Refused: TypeAlias = tuple[Head, bytes]
 _NOTHING: Turn = (None, b"", False, False)
 
 _ROOM = 256 * 1024
 """How much is taken at a time for a client that reads."""
+
+_LOOK = 0.25
+"""How often the server around the application is looked at while a response waits, in seconds."""
 
 
 class AsgiApp(Protocol):
@@ -61,17 +66,21 @@ class App:
             if message["type"] == "lifespan.startup":
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
-                self._server.shutdown()
+                self.stop()
                 self._end()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
-    def _endpoint(self) -> Endpoint:
+    def stop(self) -> None:
+        """Ends what would wait for ever: streams of notifications."""
+        self._server.shutdown()
+
+    def _endpoint(self) -> "_Web":
         loop = asyncio.get_running_loop()
         if self._web is None or self._web.loop is not loop:
             self._end()
-            self._web = _Web(self._server, self._options, loop)
-        return self._web.endpoint
+            self._web = _Web(self._server, self._options, loop, self.stop)
+        return self._web
 
     def _end(self) -> None:
         web, self._web = self._web, None
@@ -86,30 +95,70 @@ class _Gone(Exception):
 class _Web(Driver):
     """The event loop behind an endpoint."""
 
-    def __init__(self, server: Server, options: dict[str, Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        server: Server,
+        options: dict[str, Any],
+        loop: asyncio.AbstractEventLoop,
+        stop: Callable[[], None],
+    ) -> None:
         super().__init__(loop)
         self.endpoint = self.channel = Endpoint(server, self, options)
+        self._stop = stop
+        self._waiting = 0
+        self._look: asyncio.TimerHandle | None = None
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While a response waits for something to write, the server around it is looked at now and then.
+
+        uvicorn lets its requests finish before it tells the application that it ends, and a listen never does.
+        """
+        self._waiting += 1
+        if self._look is None:
+            self._look = self.loop.call_later(_LOOK, self._looks)
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+
+    def _looks(self) -> None:
+        self._look = None
+        if self._waiting == 0:
+            return
+        if _is_ending():
+            self._stop()
+        else:
+            self._look = self.loop.call_later(_LOOK, self._looks)
+
+
+def _is_ending() -> bool:
+    """Whether uvicorn serves this process and was told to end: its server is what takes the signals."""
+    handlers = (signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM))
+    return any(getattr(getattr(handler, "__self__", None), "should_exit", False) is True for handler in handlers)
 
 
 class _Request:
     """One request: its head, its body, and the response as it comes."""
 
-    def __init__(self, endpoint: Endpoint, auth: Auth | None, receive: Receive, send: Send) -> None:
-        self._endpoint = endpoint
+    def __init__(self, web: _Web, auth: Auth | None, receive: Receive, send: Send) -> None:
+        self._web = web
+        self._endpoint = web.endpoint
         self._auth = auth
         self._receive = receive
         self._send = send
 
     async def serve(self, scope: Scope) -> None:
-        admitted = self._endpoint.admit(scope["method"], _target(scope), scope["headers"])
+        client = scope.get("client")
+        admitted = self._endpoint.admit(_request(scope), scope["headers"], client[0] if client else None)
         if isinstance(admitted, tuple):
             return await self._answer(*admitted)
         identified = admitted.identify(*await self._verify(admitted.token))
         if isinstance(identified, tuple):
             return await self._answer(*identified)
         body = await self._body(identified)
-        if body is None:
-            return await self._answer(*identified.too_large())
+        if isinstance(body, tuple):
+            return await self._answer(*body)
         exchange, turn = self._endpoint.open(identified, body)
         await self._write(exchange, turn)
 
@@ -124,21 +173,37 @@ class _Request:
             unverified(error)
             return None, True
 
-    async def _body(self, identified: Identified) -> bytes | None:
-        """The body; `None` if it is too large."""
-        limit, size = identified.body_limit, 0
-        chunks: list[bytes] = []
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise _Gone
-            chunk = message.get("body", b"") if limit else b""
-            size += len(chunk)
-            if size > limit:
-                return None
-            chunks.append(chunk)
-            if not message.get("more_body", False):
-                return b"".join(chunks)
+    async def _body(self, identified: Identified) -> bytes | _Refused:
+        """The body, or the response if it is too large or too late."""
+        try:
+            async with asyncio.timeout(identified.body_timeout):
+                chunk, has_more = await self._chunk()
+                if identified.body_limit == 0:
+                    return b""
+                if has_more:
+                    return await self._rest(identified, chunk)
+                return chunk if len(chunk) <= identified.body_limit else identified.too_large()
+        except TimeoutError:
+            return identified.too_late()
+
+    async def _rest(self, identified: Identified, first: bytes) -> bytes | _Refused:
+        receiving = identified.receiving()
+        chunks, has_more = [first], True
+        try:
+            refused = receiving.take(len(first))
+            while has_more and refused is None:
+                chunk, has_more = await self._chunk()
+                refused = receiving.take(len(chunk))
+                chunks.append(chunk)
+            return refused or b"".join(chunks)
+        finally:
+            receiving.close()
+
+    async def _chunk(self) -> tuple[bytes, bool]:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        return message.get("body", b""), message.get("more_body", False)
 
     async def _answer(self, head: Head, body: bytes) -> None:
         await self._begin(head)
@@ -161,7 +226,10 @@ class _Request:
                     await self._send({"type": "http.response.body", "body": body, "more_body": not end})
                 if end:
                     return
-                turn = await bell.next(exchange)
+                turn = bell.now(exchange)
+                if turn == _NOTHING:
+                    with self._web.waiting():
+                        turn = await bell.next(exchange)
         finally:
             bell.stop()
             if not end:
@@ -177,13 +245,14 @@ class _Bell:
         self._rung = asyncio.Event()
         self._left: asyncio.Task[None] | None = None
 
+    def now(self, exchange: Exchange) -> Turn:
+        """What is to be written now. The bell rings when there is something after that."""
+        exchange.register(self._ring)
+        return exchange.deliver(_ROOM)
+
     async def next(self, exchange: Exchange) -> Turn:
-        """The next turn that has something."""
+        """The next turn that has something, when there is nothing now."""
         while True:
-            exchange.register(self._ring)
-            turn = exchange.deliver(_ROOM)
-            if turn != _NOTHING:
-                return turn
             self._left = self._left or asyncio.ensure_future(self._watch())
             with suppress(TimeoutError):
                 async with asyncio.timeout(exchange.deadline):
@@ -191,6 +260,9 @@ class _Bell:
             self._rung.clear()
             if self._left.done():
                 raise _Gone
+            turn = self.now(exchange)
+            if turn != _NOTHING:
+                return turn
 
     def stop(self) -> None:
         """Nobody waits any longer."""
@@ -207,10 +279,11 @@ class _Bell:
         self._rung.set()
 
 
-def _target(scope: Scope) -> str:
-    """The path as the application was mounted: what stands before it belongs to whoever mounted it."""
+def _request(scope: Scope) -> tuple[str, str, str]:
+    """The verb, the target below the path that the application is mounted at, and that path."""
     path: str = scope["path"]
-    root: str = scope.get("root_path", "")
+    mount: str = scope.get("root_path", "").rstrip("/")
     query: bytes = scope.get("query_string", b"")
-    path = path.removeprefix(root) if root and path.startswith(root) else path
-    return f"{path}?{query.decode('latin-1')}" if query else path
+    if mount and (path == mount or path.startswith(f"{mount}/")):
+        path = path.removeprefix(mount)
+    return scope["method"], f"{path}?{query.decode('latin-1')}" if query else path, mount

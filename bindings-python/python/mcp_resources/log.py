@@ -77,6 +77,11 @@ def misused(name: str, what: str) -> None:
     _logger.error("%s: %s", name, what)
 
 
+def refused(what: str) -> None:
+    """A request was refused that an option would let in."""
+    _logger.warning("%s", what)
+
+
 def held(name: str, seconds: float) -> None:
     """A handler that kept the event loop from everything else."""
     _logger.warning("%s has held the event loop for %.0f ms; everything else waited", name, seconds * 1000)

@@ -91,8 +91,13 @@ class Limits(TypedDict, total=False):
     """Header lines of an HTTP request. Default 128."""
     sessions: int
     """Open HTTP sessions. Default 10,000."""
+    sessions_per_client: int
+    """HTTP sessions of one principal; without tokens, of one client address. Behind a proxy all clients may have one.
+    Default 1,000."""
     session_idle: int
     """When an HTTP session that nobody uses ends. Default 1,800,000."""
+    handshake_timeout: int
+    """When such a session ends if its client has not sent `notifications/initialized`. Default 60,000."""
     streams: int
     """Streams of events that one session keeps. Default 16."""
     replay: int
@@ -101,10 +106,19 @@ class Limits(TypedDict, total=False):
     """After so long without anything to send, a stream of events gets a comment. Default 15,000."""
     connections: int
     """Open HTTP connections. Default 20,000."""
+    connections_per_client: int
+    """Open HTTP connections from one address. Behind a proxy all clients may have one. Default 5,000.
+
+    Only `run` and `serve_http` count them."""
     head_timeout: int
-    """After so long without a complete head of the next request an HTTP connection is closed. Default 60,000."""
+    """How long the head of an HTTP request may take, from the opening of the connection or its first byte.
+    Default 10,000."""
+    idle_timeout: int
+    """After so long without a further request an HTTP connection is closed. Default 60,000."""
     body_timeout: int
     """How long the body of an HTTP request may take. Default 30,000."""
+    bodies_total: int
+    """All HTTP bodies that have come in part. Default 256 MiB."""
     write_timeout: int
     """A client that takes nothing of what is sent to it for so long is gone. Default 30,000."""
     token_cache: int

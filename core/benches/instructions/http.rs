@@ -25,7 +25,8 @@ fn post() -> Work {
     Box::new(move || {
         out.clear();
         let now = Now::default();
-        let admitted = endpoint.admit(&Head { verb: "POST", target: "/mcp", headers: &headers }, now);
+        let head = Head { verb: "POST", target: "/mcp", headers: &headers, ..Head::default() };
+        let admitted = endpoint.admit(&head, now);
         let request =
             admitted.and_then(|admitted| admitted.identify(Ok(Verified::anyone()), now)).expect("admitted");
         let opened = endpoint.open(&request, body.as_bytes(), now, &mut out);

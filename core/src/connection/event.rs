@@ -3,6 +3,7 @@
 //! An event borrows the message it came from, never the connection.
 
 use crate::catalog::HandlerId;
+use crate::headers::Headers;
 use crate::hub::ConnectionId;
 use crate::jsonrpc::Json;
 use crate::principal::Principal;
@@ -107,6 +108,8 @@ pub struct AskId(pub u64);
 pub struct Caller<'m> {
     /// The principal that the transport verified.
     pub principal: &'m Arc<Principal>,
+    /// The headers of the HTTP request that it came in.
+    pub headers: Option<&'m Arc<Headers>>,
     /// The revision that this request is served under.
     pub revision: Revision,
     /// `clientInfo`, unverified: for display and logs.

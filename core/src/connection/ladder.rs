@@ -353,8 +353,9 @@ impl<'m> Raw<'m> {
         let Step { arrival, now, batch } = step;
         let challenges = arrival.mirror.is_some_and(|mirror| mirror.challenges)
             && batch.is_none()
-            && !arrival.principal.is_local();
-        let principal = arrival.principal;
-        Request { id: self.id, params: &self.params, terms, principal, now, batch, challenges }
+            && !(arrival.principal.is_local() || arrival.principal.is_anonymous());
+        let headers = arrival.mirror.and_then(|mirror| mirror.headers);
+        let (id, params, principal) = (self.id, &self.params, arrival.principal);
+        Request { id, params, terms, principal, headers, now, batch, challenges }
     }
 }

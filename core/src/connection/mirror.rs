@@ -7,9 +7,11 @@ use super::ladder::{Raw, Step};
 use super::{Connection, Outcome, Refusal, Status};
 use crate::base64;
 use crate::engine::Engine;
+use crate::headers::Headers;
 use crate::jsonrpc::{Envelope, ErrorHead, ErrorId, Json, ObjectWriter, end};
 use crate::version::{self, HEADER_MISMATCH, INVALID_REQUEST, Method, Revision};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// How much of a version header is repeated to the peer.
 const ECHOED: usize = 64;
@@ -25,6 +27,8 @@ pub struct Mirror<'m> {
     pub name: Field<'m>,
     /// What its session is to this connection.
     pub session: Standing,
+    /// All headers, for the handler.
+    pub headers: Option<&'m Arc<Headers>>,
     /// Whether the response has a status of its own, so that it can be a challenge (DEC-27).
     pub challenges: bool,
 }

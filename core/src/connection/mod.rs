@@ -161,6 +161,8 @@ pub struct Connection {
     id: ConnectionId,
     decode: DecodeLimits,
     session: Option<Session>,
+    /// Whether `notifications/initialized` has come.
+    is_operating: bool,
     inflight: InFlight,
     /// The ids of open listens. One that the server ended stays until its id comes again.
     listens: HashSet<OwnedId>,
@@ -186,6 +188,7 @@ impl Connection {
             id,
             decode,
             session,
+            is_operating: false,
             inflight,
             listens,
             asks,
@@ -195,6 +198,11 @@ impl Connection {
             _open: open,
             principal,
         }
+    }
+
+    /// Whether a legacy client has sent `notifications/initialized`.
+    pub(crate) fn is_operating(&self) -> bool {
+        self.is_operating
     }
 
     /// Takes one message. Appends what can be answered to `out`, each message ended by a newline, and returns what

@@ -18,6 +18,7 @@ impl Connection {
         let outcome = Outcome::new(Status::Accepted);
         match &*method {
             "notifications/initialized" => {
+                self.is_operating = true;
                 let mut woken = Vec::new();
                 self.engine.hub().ready(self.id, &mut woken);
                 Outcome { wakes: !woken.is_empty(), ..outcome }

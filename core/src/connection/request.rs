@@ -10,6 +10,7 @@ use super::words::Wording;
 use super::{Connection, Events, Outcome, Refusal, Status};
 use crate::error::ReadError;
 use crate::guard::{RateClass, Verdict};
+use crate::headers::Headers;
 use crate::jsonrpc::{Id, Json, OwnedId, Params};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
@@ -23,6 +24,7 @@ pub(super) struct Request<'r, 'm> {
     pub(super) params: &'r Params<'m>,
     pub(super) terms: Terms<'m>,
     pub(super) principal: &'m Arc<Principal>,
+    pub(super) headers: Option<&'m Arc<Headers>>,
     pub(super) now: Now,
     pub(super) batch: Option<BatchId>,
     /// Whether it can be answered with a challenge for a better token (DEC-27).
@@ -152,6 +154,7 @@ impl<'m> Request<'_, 'm> {
     pub(super) fn caller(&self) -> Caller<'m> {
         Caller {
             principal: self.principal,
+            headers: self.headers,
             revision: self.terms.revision,
             client_info: self.terms.client_info.clone(),
             meta: self.params.get("_meta"),

@@ -1,15 +1,18 @@
 //! How fast one principal may ask, and how much of it at once (R-211, S-18): a bucket for each principal and class of
 //! methods.
 //!
-//! Law: time is passed in. The table of principals is bounded, and what is thrown out of it is as good as new: a
-//! principal whose bucket is not full keeps it, so nobody can win by making the server forget.
+//! Law: time is passed in. The tables are bounded, and what is thrown out of them is as good as new: a principal whose
+//! bucket is not full keeps it, so nobody can win by making the server forget. HTTP clients without a token are counted
+//! by their network, in a table of their own: however many there are, they take no room from verified principals.
 
 use crate::error::ReadError;
 use crate::now::{Millis, Now};
-use crate::principal::Principal;
+use crate::principal::{Network, Principal};
 use serde::Deserialize;
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -89,10 +92,16 @@ impl Rates {
 pub struct Limiter {
     gates: [Option<Gate>; CLASSES],
     concurrency: Option<u32>,
-    table: Mutex<Table>,
-    /// How many principals the table has room for.
+    named: Buckets<Arc<str>>,
+    anonymous: Buckets<Network>,
+}
+
+/// The buckets of one kind of principal.
+struct Buckets<K> {
+    table: Mutex<Table<K>>,
+    /// How many the table has room for.
     most: usize,
-    /// Shared by those that came when the table was full of others.
+    /// Shared by those that came when the table was full of others, and by clients without an address.
     overflow: Arc<Bucket>,
 }
 
@@ -115,10 +124,9 @@ struct Bucket {
     running: AtomicU32,
 }
 
-#[derive(Default)]
-struct Table {
-    by_id: HashMap<Arc<str>, usize>,
-    slots: Vec<(Arc<str>, Arc<Bucket>)>,
+struct Table<K> {
+    by_id: HashMap<K, usize>,
+    slots: Vec<(K, Arc<Bucket>)>,
     /// Where the search for a full bucket goes on.
     hand: usize,
 }
@@ -130,14 +138,14 @@ const LOOKED_AT: usize = 16;
 const SOON: Millis = 1_000;
 
 impl Limiter {
-    /// Bounds of `rates`, and of `concurrency` requests that wait for an answer, for each of `most` principals.
+    /// Bounds of `rates`, and of `concurrency` requests that wait for an answer, for each of `most` principals and each of
+    /// `most` networks of anonymous clients.
     pub fn new(rates: &Rates, concurrency: Option<u32>, most: usize) -> Self {
         Self {
             gates: rates.in_order().map(|(_, rate)| rate.map(Gate::new)),
             concurrency,
-            table: Mutex::default(),
-            most: most.max(1),
-            overflow: Arc::default(),
+            named: Buckets::new(most),
+            anonymous: Buckets::new(most),
         }
     }
 
@@ -166,34 +174,57 @@ impl Limiter {
         }
     }
 
-    /// How many principals are known: for metrics and leak tests.
+    /// How many principals and networks are known: for metrics and leak tests.
     pub fn principals(&self) -> usize {
-        self.lock().slots.len()
+        self.named.lock().slots.len() + self.anonymous.lock().slots.len()
     }
 
     fn bucket(&self, principal: &Principal, now: Now) -> Arc<Bucket> {
-        let found = self.lock().bucket(principal.id(), self.most, nanos(now));
+        match principal.network() {
+            Some(network) => self.anonymous.bucket(&network, || network, now),
+            None if principal.is_anonymous() => self.anonymous.overflow.clone(),
+            None => self.named.bucket(principal.id(), || principal.id().into(), now),
+        }
+    }
+}
+
+impl<K: Eq + Hash + Clone> Buckets<K> {
+    fn new(most: usize) -> Self {
+        let table = Table { by_id: HashMap::new(), slots: Vec::new(), hand: 0 };
+        Self { table: Mutex::new(table), most: most.max(1), overflow: Arc::default() }
+    }
+
+    fn bucket<Q>(&self, id: &Q, own: impl FnOnce() -> K, now: Now) -> Arc<Bucket>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        let found = self.lock().bucket(id, own, self.most, nanos(now));
         found.unwrap_or_else(|| self.overflow.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, Table<K>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl<K: Eq + Hash + Clone> Table<K> {
     /// The bucket of a principal; `None` if it is a new one and there is no room for it.
-    fn bucket(&mut self, id: &str, most: usize, now: u64) -> Option<Arc<Bucket>> {
+    fn bucket<Q>(&mut self, id: &Q, own: impl FnOnce() -> K, most: usize, now: u64) -> Option<Arc<Bucket>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
         if let Some(index) = self.by_id.get(id) {
             return self.slots.get(*index).map(|(_, bucket)| bucket.clone());
         }
         let index = if self.slots.len() < most { self.slots.len() } else { self.room(now)? };
-        let (id, bucket) = (Arc::<str>::from(id), Arc::<Bucket>::default());
+        let (id, bucket) = (own(), Arc::<Bucket>::default());
         let slot = (id.clone(), bucket.clone());
         match self.slots.get_mut(index) {
             Some(place) => {
                 let (before, _) = std::mem::replace(place, slot);
-                self.by_id.remove(&before);
+                self.by_id.remove(before.borrow());
             }
             None => self.slots.push(slot),
         }
@@ -280,6 +311,7 @@ impl fmt::Debug for Limiter {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::net::IpAddr;
 
     fn at(tick: Millis) -> Now {
         Now { tick, unix: 0 }
@@ -320,6 +352,21 @@ mod tests {
         assert!(limiter.take(RateClass::Read, &one, at(0)).is_err());
         assert!(limiter.take(RateClass::Read, &two, at(0)).is_ok());
         assert!((0..1_000).all(|_| limiter.take(RateClass::List, &one, at(0)).is_ok()));
+    }
+
+    /// anonymous clients are counted by their network, and cost no verified principal its bucket.
+    #[test]
+    fn anonymous_clients_are_apart_by_their_network_r_211() {
+        let limiter = Limiter::new(&reads(0.001, 1), None, 4);
+        let client = |number: u8| Principal::anonymous(Some(IpAddr::from([192, 0, 2, number])));
+        let take = |who: &Principal| limiter.take(RateClass::Read, who, at(5)).is_ok();
+        assert!(take(&client(1)) && !take(&client(1)) && take(&client(2)));
+        // The local process is not one of them.
+        assert!(take(&Principal::local()));
+        // Further networks share a bucket, with clients whose host gives no address.
+        assert!(take(&client(3)) && take(&client(4)) && take(&client(5)) && !take(&client(6)));
+        assert!(!take(&Principal::anonymous(None)));
+        assert!(take(&Principal::new("ada")) && take(&Principal::new("bob")));
     }
 
     /// a burst of 1,000 completions is limited though nothing was set.

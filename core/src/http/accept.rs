@@ -78,7 +78,8 @@ mod tests {
 
     fn accept(values: &[&str]) -> (bool, bool) {
         let headers: Vec<(&str, &[u8])> = values.iter().map(|value| ("Accept", value.as_bytes())).collect();
-        let Accept { json, events } = Accept::of(&Head { verb: "POST", target: "/", headers: &headers });
+        let Accept { json, events } =
+            Accept::of(&Head { verb: "POST", target: "/", headers: &headers, ..Head::default() });
         (json, events)
     }
 
@@ -109,7 +110,7 @@ mod tests {
     fn the_content_type_has_parameters() {
         let sends = |value: &str| {
             let headers: [(&str, &[u8]); 1] = [("content-type", value.as_bytes())];
-            sends_json(&Head { verb: "POST", target: "/", headers: &headers })
+            sends_json(&Head { verb: "POST", target: "/", headers: &headers, ..Head::default() })
         };
         assert!(sends("application/json") && sends("Application/Json ; charset=utf-8"));
         assert!(!sends("text/plain") && !sends("application/json-patch+json") && !sends(""));

@@ -7,14 +7,18 @@
 use super::accept::{Accept, sends_json};
 use super::auth::{Denied, Judged, RulesError, Verified, Words};
 use super::cors;
-use super::head::{Head, Response};
+use super::head::{Head, Response, trim};
+use super::receiving::Total;
+use super::refused::Refused;
 use super::rules::{Rules, Sse24, is_origin};
 use super::tokens::{Digest, Tokens, digest};
 use crate::connection::{Field, Mirror, Outcome, Refusal, Standing, Status};
+use crate::headers::Headers;
 use crate::limits::Limits;
-use crate::now::Now;
+use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::version::{INVALID_REQUEST, Method, Revision};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The rules of one endpoint, ready to be applied.
@@ -29,6 +33,8 @@ pub(super) struct Gate {
     max_body: usize,
     max_head: usize,
     max_headers: usize,
+    pub(super) body_timeout: Millis,
+    pub(super) receiving: Arc<Total>,
 }
 
 /// A request that may come in once it is known whose it is. Owned: it outlives the head.
@@ -36,6 +42,7 @@ pub(super) struct Gate {
 pub struct Admitted {
     gate: Arc<Gate>,
     token: Option<Token>,
+    client: Option<IpAddr>,
     call: Call,
     /// What a later step has against it.
     refused: Option<Response>,
@@ -65,7 +72,7 @@ impl std::fmt::Debug for Bearer {
 pub struct Identified {
     pub(super) principal: Arc<Principal>,
     pub(super) call: Call,
-    max_body: usize,
+    pub(super) gate: Arc<Gate>,
 }
 
 /// What is needed of the head later on.
@@ -79,9 +86,12 @@ pub(super) struct Call {
     pub(super) last_event_id: Option<String>,
     /// The origin whose page may see the answer.
     pub(super) origin: Option<String>,
+    /// What the endpoint is mounted below.
+    mount: Box<str>,
     version: Header,
     method: Header,
     name: Header,
+    headers: Arc<Headers>,
 }
 
 /// What is asked of the endpoint.
@@ -133,13 +143,18 @@ impl Gate {
             max_body: limits.message,
             max_head: limits.head,
             max_headers: limits.headers,
+            body_timeout: limits.body_timeout,
+            receiving: Total::new(limits.bodies_total),
             rules,
         })
     }
 
     pub(super) fn admit(self: &Arc<Self>, head: &Head<'_>, now: Now) -> Result<Admitted, Response> {
         self.check_bounds(head)?;
+        check_framing(head)?;
         let origin = self.check_origin(head)?;
+        let mount = if is_plain(head.mount) { head.mount } else { "" };
+        let head = &Head { mount, ..*head };
         self.beyond_origin(head, origin.clone(), now)
             .map_err(|response| response.shared_with(origin.as_deref()))
     }
@@ -166,11 +181,13 @@ impl Gate {
             token: head.query("session_id").map(str::to_owned).filter(|_| verb == Verb::Send),
             last_event_id,
             origin,
+            mount: head.mount.into(),
             version: head.field("mcp-protocol-version").into(),
             method: head.field("mcp-method").into(),
             name: head.field("mcp-name").into(),
+            headers: Arc::new(Headers::new(head.headers.iter().copied())),
         };
-        Ok(Admitted { gate: Arc::clone(self), token, call, refused })
+        Ok(Admitted { gate: Arc::clone(self), token, client: head.client, call, refused })
     }
 
     fn known(&self, token: String, now: Now) -> Token {
@@ -197,17 +214,16 @@ impl Gate {
 
     /// R-156, R-157. Returns the origin, where its page may see the answer.
     fn check_origin(&self, head: &Head<'_>) -> Result<Option<String>, Response> {
-        let refuse = |message| Err(Response::error(403, INVALID_REQUEST, message));
-        let host = text(head.field("host")).unwrap_or_default();
-        if !self.rules.hosts.accept(host) {
-            return refuse("Host not allowed");
+        let host = head.field("host");
+        if !self.rules.hosts.accept(text(host).unwrap_or_default()) {
+            return Err(Refused::host(sent(host)));
         }
         let field = head.field("origin");
         if field == Field::Absent {
             return Ok(None);
         }
         match text(field).filter(|origin| self.rules.origins.accept(origin)) {
-            None => refuse("Origin not allowed"),
+            None => Err(Refused::origin(sent(field))),
             Some(origin) => Ok((self.rules.cors && is_origin(origin)).then(|| origin.to_owned())),
         }
     }
@@ -228,14 +244,16 @@ impl Gate {
         }
         let document = || self.words.as_ref()?.document(path);
         let health = || self.rules.health.as_deref().is_some_and(|own| own == path);
-        let found = if path == self.rules.path {
+        // A mount leaves nothing or a slash of its own path: there is the endpoint too.
+        let is_mount = !head.mount.is_empty() && matches!(path, "" | "/");
+        let found = if path == self.rules.path || is_mount {
             None
         } else if let Some(document) = document() {
             Some(document)
         } else if health() {
             Some(Response::text(200, "ok\n"))
         } else {
-            return Err(Response::empty(404));
+            return Err(Refused::path(head, &self.rules.path));
         };
         if self.rules.cors && cors::is_preflight(head) {
             return Err(cors::preflight(if found.is_some() { "GET" } else { self.verbs() }));
@@ -297,9 +315,9 @@ impl Gate {
 
 impl Gate {
     /// The challenge that answers a message whose token lacks scopes (DEC-27).
-    pub(super) fn challenge(&self, outcome: &Outcome<'_>) -> Option<String> {
+    pub(super) fn challenge(&self, call: &Call, outcome: &Outcome<'_>) -> Option<String> {
         let is_scope = outcome.status == Status::Refused(Refusal::Scope);
-        self.words.as_ref().filter(|_| is_scope).map(|words| words.lacking(&outcome.scopes))
+        self.words.as_ref().filter(|_| is_scope).map(|words| words.lacking(&call.mount, &outcome.scopes))
     }
 }
 
@@ -319,14 +337,16 @@ impl Admitted {
     /// The response to send: 401 or 403 with its challenge (R-198, R-199), 503 if the token could not be verified,
     /// 413, 415 or 406 (R-190).
     pub fn identify(self, who: Result<Verified, Denied>, now: Now) -> Result<Identified, Response> {
-        let Self { gate, token, call, refused } = self;
-        let checked = match (&gate.words, token) {
-            (Some(words), Some(token)) => gate.judge(words, token, who, now),
-            (Some(words), None) => Err(words.denied(Denied::Invalid)),
-            (None, _) => who.map(|verified| verified.principal).map_err(|_| Response::empty(401)),
+        let Self { gate, token, call, refused, client } = self;
+        let checked = match (&gate.words, token, who) {
+            (Some(words), Some(token), who) => gate.judge((words, &call.mount), token, who, now),
+            (Some(words), None, _) => Err(words.denied(Denied::Invalid, &call.mount)),
+            (None, _, Ok(verified)) if verified.principal.is_anonymous() => Ok(Principal::anonymous(client)),
+            (None, _, Ok(verified)) => Ok(verified.principal),
+            (None, _, Err(_)) => Err(Response::empty(401)),
         };
         match (checked, refused) {
-            (Ok(principal), None) => Ok(Identified { principal, call, max_body: gate.max_body }),
+            (Ok(principal), None) => Ok(Identified { principal, call, gate }),
             (Err(response), _) | (Ok(_), Some(response)) => Err(response.shared_with(call.origin.as_deref())),
         }
     }
@@ -335,28 +355,28 @@ impl Admitted {
 impl Gate {
     fn judge(
         &self,
-        words: &Words,
+        (words, mount): (&Words, &str),
         token: Token,
         who: Result<Verified, Denied>,
         now: Now,
     ) -> Result<Arc<Principal>, Response> {
         let Bearer(_, digest) = match token {
-            Token::Known(judged) => return words.check(judged),
+            Token::Known(judged) => return words.check(judged, mount),
             Token::New(bearer) => bearer,
         };
-        let verified = who.map_err(|why| words.denied(why))?;
-        let (judged, expires) = words.judge(verified, now.unix)?;
+        let verified = who.map_err(|why| words.denied(why, mount))?;
+        let (judged, expires) = words.judge(verified, mount, now.unix)?;
         if let Some(expires) = expires {
             self.tokens.keep(digest, &judged, expires, now.unix);
         }
-        words.check(judged)
+        words.check(judged, mount)
     }
 }
 
 impl Identified {
     /// How many bytes of body the host reads: none for `GET` and `DELETE`. More than that is [`Identified::too_large`].
     pub fn body_limit(&self) -> usize {
-        if matches!(self.call.verb, Verb::Post | Verb::Send) { self.max_body } else { 0 }
+        if matches!(self.call.verb, Verb::Post | Verb::Send) { self.gate.max_body } else { 0 }
     }
 
     /// The response to a body that is longer than [`Identified::body_limit`] of a `POST` (413).
@@ -374,6 +394,7 @@ impl Call {
     pub(super) fn mirror(&self, session: Standing) -> Mirror<'_> {
         Mirror {
             challenges: true,
+            headers: Some(&self.headers),
             version: self.version.as_field(),
             method: self.method.as_field(),
             name: self.name.as_field(),
@@ -435,7 +456,51 @@ fn text(field: Field<'_>) -> Option<&str> {
     }
 }
 
-fn too_large() -> Response {
+/// The value of a header, to be repeated.
+fn sent(field: Field<'_>) -> &[u8] {
+    match field {
+        Field::Once(value) => value,
+        Field::Absent => b"",
+        Field::Repeated => b"(several)",
+    }
+}
+
+/// Whether it can stand in a quoted string of a header. A mount may be a part of what the client asked for.
+fn is_plain(mount: &str) -> bool {
+    mount.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
+}
+
+/// RFC 9112, sections 6.1 and 6.3, RFC 9110, section 5.5: servers that disagree on where a body ends can be made to take a
+/// part of it for a request. One of the two headers says it, and once.
+fn check_framing(head: &Head<'_>) -> Result<(), Response> {
+    let (mut lengths, mut codings, mut is_bad) = (0, 0, false);
+    for (name, value) in head.headers {
+        match name.len() {
+            14 if name.eq_ignore_ascii_case("content-length") => {
+                lengths += 1;
+                let digits = trim(value);
+                is_bad |= digits.is_empty() || !digits.iter().all(u8::is_ascii_digit);
+            }
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => codings += 1,
+            _ => {}
+        }
+        // A header of the protocol has an error of its own for that (R-182).
+        let is_ours = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("mcp-"));
+        is_bad |= !is_ours && value.iter().fold(false, |found, byte| found | is_control(*byte));
+    }
+    if is_bad || lengths + codings > 1 {
+        let message = "Malformed request: Content-Length or Transfer-Encoding must say once how long the body is, and \
+                       headers have no control characters";
+        return Err(Response::error(400, INVALID_REQUEST, message).with("connection", "close"));
+    }
+    Ok(())
+}
+
+fn is_control(byte: u8) -> bool {
+    (byte < b' ' && byte != b'\t') || byte == 0x7f
+}
+
+pub(super) fn too_large() -> Response {
     Response::error(413, INVALID_REQUEST, "Message too large")
 }
 

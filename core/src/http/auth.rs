@@ -6,7 +6,7 @@
 use super::head::{Head, Response};
 use crate::jsonrpc::object;
 use crate::now::Millis;
-use crate::principal::Principal;
+use crate::principal::{ANONYMOUS, Principal};
 use crate::resource::is_scope;
 use crate::version::INVALID_REQUEST;
 use std::fmt;
@@ -90,9 +90,9 @@ impl Verified {
         Self::of(Principal::new(subject))
     }
 
-    /// Whoever asks, where no tokens are asked for.
+    /// Any client, where no tokens are asked for.
     pub fn anyone() -> Self {
-        Self::of(Principal::local())
+        Self::of(Principal::anonymous(None))
     }
 
     /// Sets [`Verified::scopes`].
@@ -145,7 +145,8 @@ const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
 #[derive(Debug)]
 pub(super) struct Words {
     rules: Auth,
-    metadata_url: String,
+    /// Scheme and authority of the resource's URL.
+    origin: String,
     /// The path of the endpoint, as the resource's URL has it.
     path: String,
     document: Vec<u8>,
@@ -172,9 +173,8 @@ impl Words {
         }) {
             return Err(RulesError::new("auth.authorization_server_document", "a JSON object"));
         }
-        let path = path.trim_end_matches('/').to_owned();
-        let metadata_url = format!("{origin}{PROTECTED_RESOURCE}{path}");
-        Ok(Self { document: document(&rules), metadata_url, path, rules })
+        let (origin, path) = (origin.to_owned(), path.trim_end_matches('/').to_owned());
+        Ok(Self { document: document(&rules), origin, path, rules })
     }
 
     /// Where its documents are.
@@ -203,27 +203,31 @@ impl Words {
     /// The token of a request (R-198, R-200, R-202): from this header alone.
     pub(super) fn token(&self, head: &Head<'_>) -> Result<String, Response> {
         let mut values = head.all("authorization");
-        let (value, None) = (values.next(), values.next()) else { return Err(self.malformed()) };
-        let Some(value) = value else { return Err(self.unauthorized(None)) };
-        let value = std::str::from_utf8(value).map_err(|_| self.malformed())?;
+        let mount = head.mount;
+        let (value, None) = (values.next(), values.next()) else { return Err(self.malformed(mount)) };
+        let Some(value) = value else { return Err(self.unauthorized(mount, None)) };
+        let value = std::str::from_utf8(value).map_err(|_| self.malformed(mount))?;
         let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
         if !scheme.eq_ignore_ascii_case("bearer") {
-            return Err(self.unauthorized(None));
+            return Err(self.unauthorized(mount, None));
         }
         let token = token.trim_start_matches(' ');
-        if is_token(token) { Ok(token.to_owned()) } else { Err(self.malformed()) }
+        if is_token(token) { Ok(token.to_owned()) } else { Err(self.malformed(mount)) }
     }
 
-    /// What a token is under these rules, and until when that may be kept. `unix` is the time.
+    /// What a token is under these rules, and until when that may be kept. `unix` is the time. A token is for somebody: it
+    /// cannot stand for the local process or for clients without one.
     pub(super) fn judge(
         &self,
         verified: Verified,
+        mount: &str,
         unix: Millis,
     ) -> Result<(Judged, Option<Millis>), Response> {
         let Verified { principal, mut scopes, expires, claims } = verified;
         // It may have expired while it was verified, whatever the verifier says.
-        if expires.is_some_and(|expires| expires <= unix) {
-            return Err(self.denied(Denied::Invalid));
+        let is_nobody = principal.id().is_empty() || principal.id() == ANONYMOUS;
+        if is_nobody || expires.is_some_and(|expires| expires <= unix) {
+            return Err(self.denied(Denied::Invalid, mount));
         }
         scopes.retain(|scope| is_scope(scope));
         let held = self.with_implied(&scopes);
@@ -235,13 +239,13 @@ impl Words {
     }
 
     /// Whether the token suffices, and the response if not.
-    pub(super) fn check(&self, judged: Judged) -> Result<Arc<Principal>, Response> {
-        if judged.suffices { Ok(judged.principal) } else { Err(self.forbidden()) }
+    pub(super) fn check(&self, judged: Judged, mount: &str) -> Result<Arc<Principal>, Response> {
+        if judged.suffices { Ok(judged.principal) } else { Err(self.forbidden(mount)) }
     }
 
-    pub(super) fn denied(&self, why: Denied) -> Response {
+    pub(super) fn denied(&self, why: Denied, mount: &str) -> Response {
         match why {
-            Denied::Invalid => self.unauthorized(Some("invalid_token")),
+            Denied::Invalid => self.unauthorized(mount, Some("invalid_token")),
             Denied::Unavailable => Response::empty(503),
         }
     }
@@ -261,35 +265,50 @@ impl Words {
         held
     }
 
-    fn malformed(&self) -> Response {
-        self.challenge(400, "Malformed authorization", Some("invalid_request"))
+    fn malformed(&self, mount: &str) -> Response {
+        self.challenge(mount, (400, "Malformed authorization"), Some("invalid_request"))
     }
 
-    fn unauthorized(&self, error: Option<&str>) -> Response {
-        self.challenge(401, "Unauthorized", error)
+    fn unauthorized(&self, mount: &str, error: Option<&str>) -> Response {
+        self.challenge(mount, (401, "Unauthorized"), error)
     }
 
-    fn forbidden(&self) -> Response {
-        self.challenge(403, "Insufficient scope", Some("insufficient_scope"))
+    fn forbidden(&self, mount: &str) -> Response {
+        self.challenge(mount, (403, "Insufficient scope"), Some("insufficient_scope"))
     }
 
-    fn challenge(&self, status: u16, message: &str, error: Option<&str>) -> Response {
-        let header = self.bearer(error, &join(&self.rules.required_scopes));
+    fn challenge(&self, mount: &str, (status, message): (u16, &str), error: Option<&str>) -> Response {
+        let header = self.bearer(mount, error, &join(&self.rules.required_scopes));
         Response::error(status, INVALID_REQUEST, message).with("www-authenticate", header)
     }
 
     /// The challenge to come back with a token that has these scopes too: all that the operation needs at once (R-199,
     /// R-206).
-    pub(super) fn lacking(&self, scopes: &[String]) -> String {
+    pub(super) fn lacking(&self, mount: &str, scopes: &[String]) -> String {
         let mut all = self.rules.required_scopes.clone();
         all.extend(scopes.iter().filter(|scope| !self.rules.required_scopes.contains(scope)).cloned());
-        self.bearer(Some("insufficient_scope"), &join(&all))
+        self.bearer(mount, Some("insufficient_scope"), &join(&all))
     }
 
-    fn bearer(&self, error: Option<&str>, scopes: &str) -> String {
+    /// Where the document about the resource is. Below a mount only what follows the mount reaches the endpoint, so it is
+    /// there, and not at the root of the host (RFC 9728, section 5.1, leaves the place to the challenge).
+    fn metadata_url(&self, mount: &str) -> String {
+        let Self { origin, path, .. } = self;
+        if mount.is_empty() {
+            return format!("{origin}{PROTECTED_RESOURCE}{path}");
+        }
+        // A proxy may have taken off what stands before the mount.
+        let ends = path.match_indices(mount).map(|(at, _)| at + mount.len());
+        let is_end =
+            |end: &usize| path.get(*end..).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let below = ends.filter(is_end).last().and_then(|end| path.get(..end)).unwrap_or(mount);
+        format!("{origin}{below}{PROTECTED_RESOURCE}")
+    }
+
+    fn bearer(&self, mount: &str, error: Option<&str>, scopes: &str) -> String {
         let mut parts = Vec::new();
         parts.extend(error.map(|error| format!("error=\"{error}\"")));
-        parts.push(format!("resource_metadata=\"{}\"", self.metadata_url));
+        parts.push(format!("resource_metadata=\"{}\"", self.metadata_url(mount)));
         if !scopes.is_empty() {
             parts.push(format!("scope=\"{scopes}\""));
         }
@@ -348,13 +367,14 @@ mod tests {
     }
 
     fn checked(words: &Words, who: Verified) -> Result<Arc<Principal>, Response> {
-        words.judge(who, 0).and_then(|(judged, _)| words.check(judged))
+        words.judge(who, "", 0).and_then(|(judged, _)| words.check(judged, ""))
     }
 
     fn token(values: &[&str]) -> Result<String, u16> {
         let headers: Vec<(&str, &[u8])> =
             values.iter().map(|value| ("Authorization", value.as_bytes())).collect();
-        let head = Head { verb: "POST", target: "/mcp?access_token=abc", headers: &headers };
+        let head =
+            Head { verb: "POST", target: "/mcp?access_token=abc", headers: &headers, ..Head::default() };
         words().token(&head).map_err(|response| response.head.status)
     }
 
@@ -413,7 +433,7 @@ mod tests {
             let found = response.head.headers.iter().find(|(name, _)| *name == "www-authenticate");
             found.map(|(_, value)| value.to_string()).unwrap()
         };
-        let refused = checked(&words(), Verified::anyone()).unwrap_err();
+        let refused = checked(&words(), Verified::new("alice")).unwrap_err();
         assert_eq!(refused.head.status, 403);
         assert_eq!(
             header(&refused),
@@ -421,12 +441,39 @@ mod tests {
              resource_metadata=\"https://api.example.com/.well-known/oauth-protected-resource/mcp\", \
              scope=\"files:read\""
         );
-        assert_eq!(checked(&words(), Verified::anyone()).unwrap_err(), refused);
-        let refused = words().denied(Denied::Invalid);
+        assert_eq!(checked(&words(), Verified::new("alice")).unwrap_err(), refused);
+        let refused = words().denied(Denied::Invalid, "");
         assert!(
             refused.head.status == 401 && header(&refused).starts_with("Bearer error=\"invalid_token\", ")
         );
-        assert_eq!(words().denied(Denied::Unavailable).head.status, 503);
+        assert_eq!(words().denied(Denied::Unavailable, "").head.status, 503);
+    }
+
+    /// R-202: no token makes a client the local process, or one of those without a token.
+    #[test]
+    fn a_token_stands_for_somebody() {
+        let words = Words::new(Auth { required_scopes: Vec::new(), ..words().rules }).unwrap();
+        let status =
+            |id: &str| checked(&words, Verified::new(id)).map_err(|refused| refused.head.status).err();
+        assert_eq!([status(""), status(ANONYMOUS), status("ada")], [Some(401), Some(401), None]);
+        assert!(checked(&words, Verified::anyone()).is_err());
+    }
+
+    /// R-198: below a mount the document is where the endpoint is reached.
+    #[test]
+    fn the_document_is_below_the_mount() {
+        let at = |resource: &str, mount: &str| {
+            let words = Words::new(Auth { resource: resource.into(), ..words().rules }).unwrap();
+            words.metadata_url(mount)
+        };
+        let found = "https://x/a/.well-known/oauth-protected-resource";
+        for (resource, mount) in [("https://x/a/mcp", "/a"), ("https://x/a", "/a"), ("https://x/b/mcp", "/a")]
+        {
+            assert_eq!(at(resource, mount), found, "{resource}");
+        }
+        assert_eq!(at("https://x/v1/a/mcp", "/a"), found.replace("/a/", "/v1/a/"));
+        assert_eq!(at("https://x/ab/mcp", "/a"), found);
+        assert_eq!(at("https://x/mcp", ""), "https://x/.well-known/oauth-protected-resource/mcp");
     }
 
     /// R-196, R-197, R-205.

@@ -6,20 +6,45 @@
 use super::state::State;
 use crate::hub::ConnectionId;
 use crate::now::Now;
+use crate::principal::{ANONYMOUS, Network, Principal};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 /// See the module.
 pub(super) struct Channel {
     id: ConnectionId,
-    principal: Box<str>,
+    owner: Owner,
     state: Mutex<State>,
 }
 
+/// Who a session belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Owner {
+    /// The identity: nobody else may use the session.
+    id: Arc<str>,
+    /// The network of a client without a token. It may change: it says only whose sessions are counted together.
+    network: Option<Network>,
+}
+
+impl Owner {
+    fn of(principal: &Principal) -> Self {
+        Self { id: principal.id().into(), network: principal.network() }
+    }
+
+    /// Whether its sessions can be told from others'.
+    pub(super) fn is_known(&self) -> bool {
+        self.network.is_some() || *self.id != *ANONYMOUS
+    }
+}
+
 impl Channel {
-    pub(super) fn new(state: State, principal: &str) -> Self {
-        Self { id: state.connection.id(), principal: principal.into(), state: Mutex::new(state) }
+    pub(super) fn new(state: State, principal: &Principal) -> Self {
+        Self { id: state.connection.id(), owner: Owner::of(principal), state: Mutex::new(state) }
+    }
+
+    pub(super) fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     pub(super) fn id(&self) -> ConnectionId {
@@ -27,7 +52,7 @@ impl Channel {
     }
 
     pub(super) fn belongs_to(&self, principal: &str) -> bool {
-        *self.principal == *principal
+        *self.owner.id == *principal
     }
 
     /// Works on the state, then wakes whoever must be.

@@ -1,12 +1,14 @@
 //! Heads of requests as a host gives them, and heads of responses as a host writes them. No socket, no HTTP library.
 
 use super::cors;
+use super::refused::Refused;
 use crate::connection::Field;
 use crate::jsonrpc::{Envelope, ErrorHead, ErrorId};
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 /// The head of a request, borrowed from the host.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Head<'h> {
     /// The verb, upper-case, as it came.
     pub verb: &'h str,
@@ -14,6 +16,10 @@ pub struct Head<'h> {
     pub target: &'h str,
     /// Every header line in order: the name in any case, the value's bytes. HTTP/2's `:authority` is given as `host`.
     pub headers: &'h [(&'h str, &'h [u8])],
+    /// The address of the client, where the host knows it: what clients without a token may use is bounded by it.
+    pub client: Option<IpAddr>,
+    /// The path that the endpoint is mounted below, such as `/api`, when `target` is what follows it. Default: none.
+    pub mount: &'h str,
 }
 
 /// The head of a response. The host writes it as it is, adding nothing but what its protocol version needs (`Date`,
@@ -33,6 +39,8 @@ pub struct Response {
     pub head: ResponseHead,
     /// Its body.
     pub body: Vec<u8>,
+    /// The option that refused the request.
+    pub(super) refused: Option<Box<Refused>>,
 }
 
 pub(super) const JSON: &str = "application/json";
@@ -80,7 +88,7 @@ impl<'h> Head<'h> {
 }
 
 /// Without the white space that may stand around a value.
-fn trim(value: &[u8]) -> &[u8] {
+pub(super) fn trim(value: &[u8]) -> &[u8] {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let start = value.iter().position(|byte| !is_blank(byte)).unwrap_or(value.len());
     let end = value.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last + 1);
@@ -123,23 +131,27 @@ impl ResponseHead {
 }
 
 impl Response {
+    fn of(head: ResponseHead, body: Vec<u8>) -> Self {
+        Self { head, body, refused: None }
+    }
+
     pub(super) fn empty(status: u16) -> Self {
-        Self { head: ResponseHead::new(status).complete(JSON, 0), body: Vec::new() }
+        Self::of(ResponseHead::new(status).complete(JSON, 0), Vec::new())
     }
 
     pub(super) fn json(status: u16, body: Vec<u8>) -> Self {
-        Self { head: ResponseHead::new(status).complete(JSON, body.len()), body }
+        Self::of(ResponseHead::new(status).complete(JSON, body.len()), body)
     }
 
     pub(super) fn text(status: u16, body: &str) -> Self {
         let head = ResponseHead::new(status).complete("text/plain; charset=utf-8", body.len());
-        Self { head, body: body.into() }
+        Self::of(head, body.into())
     }
 
     /// The text format of Prometheus, version 0.0.4; never kept.
     pub(super) fn metrics(body: Vec<u8>) -> Self {
         let head = ResponseHead::new(200).complete("text/plain; version=0.0.4; charset=utf-8", body.len());
-        Self { head: head.with("cache-control", "no-store"), body }
+        Self::of(head.with("cache-control", "no-store"), body)
     }
 
     /// A refusal with a JSON-RPC error that has no id.
@@ -166,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_path_of_a_target() {
-        let path = |target| Head { verb: "GET", target, headers: &[] }.path();
+        let path = |target| Head { verb: "GET", target, ..Head::default() }.path();
         for (target, expected) in [
             ("/mcp", "/mcp"),
             ("/mcp?a=b://c", "/mcp"),
@@ -184,7 +196,7 @@ mod tests {
     #[test]
     fn fields_are_trimmed_and_counted() {
         let headers: [(&str, &[u8]); 3] = [("MCP-Method", b" \ta b\t"), ("x", b""), ("mcp-METHOD", b"c")];
-        let head = Head { verb: "POST", target: "/", headers: &headers };
+        let head = Head { verb: "POST", target: "/", headers: &headers, ..Head::default() };
         assert_eq!(head.field("mcp-method"), Field::Repeated);
         assert_eq!(head.field("X"), Field::Once(b""));
         assert_eq!(head.field("y"), Field::Absent);

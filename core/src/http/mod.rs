@@ -24,6 +24,8 @@ mod channel;
 mod cors;
 mod exchange;
 mod head;
+mod receiving;
+mod refused;
 mod rules;
 mod sessions;
 mod sse;
@@ -38,6 +40,7 @@ pub(crate) use auth::is_token;
 pub use auth::{Auth, Denied, RulesError, Verified};
 pub use exchange::Exchange;
 pub use head::{Head, Response, ResponseHead};
+pub use receiving::Receiving;
 pub use rules::{Answers, Hosts, Origins, Polling, Rules, Sse24};
 pub use sessions::SESSION_ID_BYTES;
 pub use turn::Turn;
@@ -49,6 +52,7 @@ use crate::now::{Millis, Now};
 use crate::version::Revision;
 use admission::{Gate, Verb};
 use channel::Channel;
+use refused::{Logged, Refused};
 use sessions::Sessions;
 use state::{State, Taken};
 use std::collections::HashMap;
@@ -75,6 +79,7 @@ pub struct Endpoint {
     older: Mutex<Sessions>,
     /// Who is woken when the hub has something for a connection.
     channels: Mutex<HashMap<ConnectionId, Weak<Channel>>>,
+    refusals: Logged,
     /// When [`Endpoint::tick`] is due; `u64::MAX` is never.
     due: AtomicU64,
 }
@@ -113,6 +118,7 @@ impl Endpoint {
             sessions: Mutex::default(),
             older: Mutex::default(),
             channels: Mutex::default(),
+            refusals: Logged::default(),
             due: AtomicU64::new(u64::MAX),
         }))
     }
@@ -145,6 +151,18 @@ impl Endpoint {
     /// verifier has learnt that they are revoked.
     pub fn forget_tokens(&self, principal: &str) {
         self.gate.tokens.forget(principal);
+    }
+
+    /// What the host logs of a response that [`Endpoint::admit`] gave: the option that would let such a request in. The same
+    /// once a minute.
+    pub fn advice(&self, response: &Response, now: Now) -> Option<String> {
+        self.refusals.advice(response, now)
+    }
+
+    /// What the host logs when it closes a connection above
+    /// [`Limits::connections_per_client`](crate::limits::Limits::connections_per_client), once a minute.
+    pub fn crowded(&self, now: Now) -> Option<String> {
+        self.refusals.once(&Refused::Connections(self.engine.limits().connections_per_client), now)
     }
 
     /// Takes a request with its body (empty for `GET` and `DELETE`), appends the beginning of the response's body to
@@ -221,7 +239,7 @@ impl Endpoint {
             }
             Taken::Stream(..) => {
                 let hears = state.hears();
-                let channel = Arc::new(Channel::new(state, request.principal.id()));
+                let channel = Arc::new(Channel::new(state, &request.principal));
                 if hears {
                     self.channels().insert(channel.id(), Arc::downgrade(&channel));
                     // What was told before it could be found.

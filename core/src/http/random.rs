@@ -110,7 +110,7 @@ fn answered(endpoint: &Arc<Endpoint>, request: &Request, session: Option<&str>) 
         headers.extend(session.map(|id| ("mcp-session-id", id.as_bytes())));
     }
     headers.extend(&request.headers);
-    let head = Head { verb: request.verb, target: request.target, headers: &headers };
+    let head = Head { verb: request.verb, target: request.target, headers: &headers, ..Head::default() };
     let (now, mut out) = (Now::default(), Vec::new());
     let passed =
         endpoint.admit(&head, now).and_then(|admitted| admitted.identify(Ok(Verified::anyone()), now));

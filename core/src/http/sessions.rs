@@ -1,7 +1,7 @@
 //! The legacy sessions of an endpoint: a bounded table by id (R-169 … ).
 
 use super::admission::{Header, Identified};
-use super::channel::Channel;
+use super::channel::{Channel, Owner};
 use super::head::Response;
 use super::sse::EventId;
 use super::state::{State, Taken};
@@ -10,9 +10,11 @@ use super::{Endpoint, Opened};
 use crate::base64;
 use crate::connection::{Peer, Standing};
 use crate::hub::ConnectionId;
+use crate::limits::Limits;
 use crate::now::Now;
 use crate::version::{INTERNAL_ERROR, INVALID_REQUEST};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -23,6 +25,8 @@ pub const SESSION_ID_BYTES: usize = 24;
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     by_id: HashMap<Box<str>, Arc<Channel>>,
+    /// How many each has, where that is known.
+    by_owner: HashMap<Owner, usize>,
 }
 
 impl Sessions {
@@ -35,27 +39,53 @@ impl Sessions {
         self.by_id.len()
     }
 
-    /// Names a session and keeps it. `None` if the name is taken, which random bytes do not do.
+    /// Names a session and keeps it.
+    ///
+    /// # Errors
+    /// The response to send instead: there are too many sessions, or there is no randomness.
     pub(super) fn insert(
         &mut self,
-        random: [u8; SESSION_ID_BYTES],
+        random: Option<[u8; SESSION_ID_BYTES]>,
         channel: &Arc<Channel>,
-    ) -> Option<String> {
-        let id = base64::encode_url(&random);
-        if self.by_id.contains_key(id.as_str()) {
-            return None;
+        limits: &Limits,
+    ) -> Result<String, Response> {
+        let own = self.by_owner.get(channel.owner()).copied().unwrap_or_default();
+        if own >= limits.sessions_per_client {
+            let most = limits.sessions_per_client;
+            let message =
+                format!("Too many sessions: this client has {most}; end one of them with DELETE first");
+            return Err(Response::error(429, INTERNAL_ERROR, &message));
         }
+        let id = random.map(|random| base64::encode_url(&random));
+        // A name that is taken is no name; random bytes do not do that.
+        let id = id.filter(|id| self.len() < limits.sessions && !self.by_id.contains_key(id.as_str()));
+        let Some(id) = id else {
+            return Err(Response::error(503, INTERNAL_ERROR, "No session can be begun: try again later"));
+        };
         self.by_id.insert(id.as_str().into(), Arc::clone(channel));
-        Some(id)
+        if channel.owner().is_known() {
+            *self.by_owner.entry(channel.owner().clone()).or_default() += 1;
+        }
+        Ok(id)
     }
 
     pub(super) fn remove(&mut self, id: &str) -> Option<Arc<Channel>> {
-        self.by_id.remove(id)
+        let channel = self.by_id.remove(id)?;
+        if let Entry::Occupied(mut own) = self.by_owner.entry(channel.owner().clone()) {
+            *own.get_mut() -= 1;
+            if *own.get() == 0 {
+                own.remove();
+            }
+        }
+        Some(channel)
     }
 
     /// Ends the names of a channel.
     pub(super) fn remove_channel(&mut self, channel: &Channel) {
-        self.by_id.retain(|_, own| own.id() != channel.id());
+        let named = self.by_id.iter().find(|(_, own)| own.id() == channel.id());
+        if let Some(id) = named.map(|(id, _)| id.clone()) {
+            self.remove(&id);
+        }
     }
 
     pub(super) fn all(&self) -> Vec<(Box<str>, Arc<Channel>)> {
@@ -73,11 +103,11 @@ impl Endpoint {
         self.due.store(u64::MAX, Ordering::Release);
         // What a host dropped without closing.
         self.channels().retain(|_, channel| channel.strong_count() > 0);
-        let idle = self.engine.limits().session_idle;
+        let limits = self.engine.limits();
         let mut turns = Vec::new();
         let all = self.sessions().all();
         for (id, channel) in all {
-            let (turn, expires) = channel.with(|state| (state.tick(now), state.expires(idle)));
+            let (turn, expires) = channel.with(|state| (state.tick(now), state.expires(limits)));
             turns.push(turn);
             if expires.is_some_and(|expires| expires <= now.tick) {
                 turns.extend(self.end_session(&id, now));
@@ -112,17 +142,15 @@ impl Endpoint {
         now: Now,
     ) -> Turn<'m> {
         state.become_session();
-        let channel = Arc::new(Channel::new(state, request.principal.id()));
+        let channel = Arc::new(Channel::new(state, &request.principal));
         let random = (self.session_ids)();
-        let id = {
-            let mut sessions = self.sessions();
-            let has_room = sessions.len() < self.engine.limits().sessions;
-            random.filter(|_| has_room).and_then(|random| sessions.insert(random, &channel))
-        };
-        let Some(id) = id else {
-            let _ = channel.with(|state| state.end(now));
-            let refused = Response::error(503, INTERNAL_ERROR, "No session can be begun");
-            return refuse(turn.connection, refused, request, out);
+        let named = self.sessions().insert(random, &channel, self.engine.limits());
+        let id = match named {
+            Ok(id) => id,
+            Err(refused) => {
+                let _ = channel.with(|state| state.end(now));
+                return refuse(turn.connection, refused, request, out);
+            }
         };
         self.channels().insert(channel.id(), Arc::downgrade(&channel));
         self.note_session(&channel);
@@ -218,8 +246,8 @@ impl Endpoint {
 
     /// A session may have a nearer deadline than before.
     pub(super) fn note_session(&self, channel: &Channel) {
-        let idle = self.engine.limits().session_idle;
-        let (work, end) = channel.with(|state| (state.deadline(), state.expires(idle)));
+        let limits = self.engine.limits();
+        let (work, end) = channel.with(|state| (state.deadline(), state.expires(limits)));
         self.note(work);
         self.note(end);
     }
@@ -236,7 +264,7 @@ pub(super) fn refuse<'m>(
     request: &Identified,
     out: &mut Vec<u8>,
 ) -> Turn<'m> {
-    let Response { head, body } = refused.shared_with(request.call.origin.as_deref());
+    let Response { head, body, .. } = refused.shared_with(request.call.origin.as_deref());
     *out = body;
     Turn { head: Some(head), ..Turn::ended(id) }
 }

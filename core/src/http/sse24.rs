@@ -10,10 +10,11 @@ use super::head::Response;
 use super::sessions::refuse;
 use super::sse;
 use super::state::{Seat, State};
+use super::turn::Turn;
 use super::{Endpoint, Opened};
 use crate::connection::{Event, Peer, Standing};
 use crate::now::Now;
-use crate::version::{INTERNAL_ERROR, INVALID_REQUEST};
+use crate::version::INVALID_REQUEST;
 use std::sync::Arc;
 
 /// No stream: the response to a message has nothing to follow.
@@ -29,16 +30,13 @@ impl Endpoint {
     ) -> Opened<'m> {
         let mut state = State::new(self.engine.connect(Peer::Session), false, now);
         let seat = state.open_everything(&request.call, self.rules(), now);
-        let channel = Arc::new(Channel::new(state, request.principal.id()));
+        let channel = Arc::new(Channel::new(state, &request.principal));
         let random = (self.session_ids)();
-        let id = {
-            let mut older = self.older();
-            let has_room = older.len() < self.engine.limits().sessions;
-            random.filter(|_| has_room).and_then(|random| older.insert(random, &channel))
-        };
-        let (Some(id), Some(paths)) = (id, &self.rules().sse24) else {
-            let refused = Response::error(503, INTERNAL_ERROR, "No session can be begun");
-            return Opened::whole(refuse(channel.id(), refused, request, out));
+        let id = self.older().insert(random, &channel, self.engine.limits());
+        let (id, paths) = match (id, &self.rules().sse24) {
+            (Ok(id), Some(paths)) => (id, paths),
+            (Ok(_), None) => return Opened::whole(Turn::ended(channel.id())),
+            (Err(refused), _) => return Opened::whole(refuse(channel.id(), refused, request, out)),
         };
         self.channels().insert(channel.id(), Arc::downgrade(&channel));
         let turn = channel.with(|state| state.deliver(seat, 0, now, out)).shorten();

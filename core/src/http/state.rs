@@ -12,6 +12,7 @@ use crate::connection::{
     Arrival, Connection, Event, Mirror, Outcome, Peer, Refusal, RequestToken, Standing, Status,
 };
 use crate::hub::{ConnectionId, Delivered};
+use crate::limits::Limits;
 use crate::now::{Millis, Now};
 use std::collections::{BTreeMap, HashMap};
 use std::task::Waker;
@@ -108,7 +109,7 @@ impl State {
                 self.policy(Purpose::Answer, &whose.call, rules)
             }
             _ => {
-                let challenge = gate.challenge(&outcome);
+                let challenge = gate.challenge(&whose.call, &outcome);
                 let mut turn = whole(self.connection.id(), outcome, (status, lines), &whose.call, out);
                 turn.head = turn.head.map(|head| match challenge {
                     Some(challenge) => head.with("www-authenticate", challenge),
@@ -341,8 +342,12 @@ impl State {
         self.streams.get(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))?.deadline()
     }
 
-    /// When the session has been idle for so long that it ends; `None` while it is used.
-    pub(super) fn expires(&self, idle: Millis) -> Option<Millis> {
+    /// When the session has been idle for so long that it ends; `None` while it is used. Without
+    /// `notifications/initialized` it is not kept for long.
+    pub(super) fn expires(&self, limits: &Limits) -> Option<Millis> {
+        let is_new = !self.connection.is_operating();
+        let idle =
+            if is_new { limits.session_idle.min(limits.handshake_timeout) } else { limits.session_idle };
         let is_used =
             self.connection.in_flight() > 0 || self.streams.values().any(|stream| stream.reader().is_some());
         (!is_used).then(|| self.touched.saturating_add(idle))

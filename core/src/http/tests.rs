@@ -58,14 +58,14 @@ pub(super) fn send(
 ) -> Got {
     let mut all: Vec<(&str, &[u8])> = vec![("host", b"localhost"), ("content-type", b"application/json")];
     all.extend(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
-    let admitted = endpoint.admit(&Head { verb, target: "/mcp", headers: &all }, now);
+    let admitted = endpoint.admit(&Head { verb, target: "/mcp", headers: &all, ..Head::default() }, now);
     let identified = admitted.and_then(|admitted| admitted.identify(Ok(Verified::anyone()), now));
     let written = |head: ResponseHead| {
         (head.status, head.headers.into_iter().map(|(name, value)| (name, value.into_owned())).collect())
     };
     let request = match identified {
         Ok(request) => request,
-        Err(Response { head, body }) => {
+        Err(Response { head, body, .. }) => {
             let (status, headers) = written(head);
             return Got { status, headers, body, tokens: Vec::new(), exchange: None };
         }
@@ -276,4 +276,82 @@ fn rules_are_checked() {
     }
     let auth = Rules { auth: Some(Auth::new("nowhere", [])), ..Rules::default() };
     assert!(make(auth).unwrap().to_string().starts_with("auth.resource: "));
+}
+
+/// R-169: one client does not take the sessions of all others, and what it ends it can begin anew.
+#[test]
+fn sessions_are_counted_by_client() {
+    let limits = Limits { sessions_per_client: 2, ..Limits::default() };
+    let endpoint = endpoint(limits, Rules::default());
+    let from = |address: &str| {
+        let headers: [(&str, &[u8]); 2] = [("host", b"localhost"), ("content-type", b"application/json")];
+        let client = address.parse().ok();
+        let head = Head { verb: "POST", target: "/mcp", headers: &headers, client, mount: "" };
+        let body = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+        let now = Now::default();
+        let admitted = endpoint.admit(&head, now).unwrap().identify(Ok(Verified::anyone()), now).unwrap();
+        let opened = endpoint.open(&admitted, body, now, &mut Vec::new());
+        opened.turn.head.unwrap().status
+    };
+    let statuses =
+        ["192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2", "unknown", "unknown", "unknown"].map(from);
+    assert_eq!(statuses, [200, 200, 429, 200, 200, 200, 200]);
+    let _ = endpoint.close(Now::default());
+    assert_eq!(from("192.0.2.1"), 200);
+}
+
+/// A session whose client never says that it is ready is not kept for long; one that is used is.
+#[test]
+fn a_handshake_that_is_not_finished_ends() {
+    let endpoint = endpoint(Limits::default(), Rules::default());
+    let at = |tick| Now { tick, unix: 0 };
+    let [_, ready] = [(); 2].map(|()| initialize(&endpoint, "2025-11-25", at(0)));
+    let session = [("mcp-session-id", ready.header("mcp-session-id").unwrap())];
+    let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    assert_eq!(send(&endpoint, "POST", &session, initialized, at(1)).status, 202);
+    let _ = endpoint.tick(at(59_999));
+    assert_eq!(endpoint.sessions_open(), 2);
+    let _ = endpoint.tick(at(60_000));
+    assert_eq!(endpoint.sessions_open(), 1);
+}
+
+/// All bodies that are received have a bound, and give back what they took.
+#[test]
+fn bodies_have_a_bound_together() {
+    let limits = Limits { bodies_total: 10, message: 8, ..Limits::default() };
+    let endpoint = endpoint(limits, Rules::default());
+    let headers: [(&str, &[u8]); 2] = [("host", b"localhost"), ("content-type", b"application/json")];
+    let head = Head { verb: "POST", target: "/mcp", headers: &headers, ..Head::default() };
+    let now = Now::default();
+    let receiving =
+        || endpoint.admit(&head, now).unwrap().identify(Ok(Verified::anyone()), now).unwrap().receiving();
+    let status = |taken: Result<(), Response>| taken.map_err(|response| response.head.status).err();
+    let (mut one, mut two) = (receiving(), receiving());
+    assert_eq!(status(one.take(8)), None);
+    assert_eq!(status(one.take(1)), Some(413));
+    assert_eq!(status(two.take(2)), None);
+    assert_eq!(status(two.take(1)), Some(503));
+    drop(one);
+    assert_eq!(status(two.take(5)), None);
+    drop(two);
+    assert_eq!(status(receiving().take(8)), None);
+}
+
+/// R-198: below a mount the endpoint is the mount itself, and what follows it.
+#[test]
+fn an_endpoint_is_found_below_its_mount() {
+    let endpoint = endpoint(Limits::default(), Rules::default());
+    let headers: [(&str, &[u8]); 2] = [("host", b"localhost"), ("content-type", b"application/json")];
+    let status = |mount: &str, target: &str| {
+        let head = Head { verb: "POST", target, headers: &headers, client: None, mount };
+        endpoint
+            .admit(&head, Now::default())
+            .map_err(|response| String::from_utf8(response.body).unwrap())
+            .err()
+    };
+    for (mount, target) in [("", "/mcp"), ("/api", "/mcp"), ("/mcp", ""), ("/mcp", "/"), ("/mcp", "/?x=1")] {
+        assert_eq!(status(mount, target), None, "{mount}{target}");
+    }
+    assert!(status("", "/").is_some());
+    assert!(status("/api", "/x").unwrap().contains("/api/mcp"));
 }

@@ -109,7 +109,7 @@ mod tests {
                 ("accept", b"application/json, text/event-stream"),
                 ("authorization", bearer.as_bytes()),
             ];
-            let head = Head { verb: "POST", target: "/mcp", headers: &headers };
+            let head = Head { verb: "POST", target: "/mcp", headers: &headers, ..Head::default() };
             let admitted = self.endpoint.admit(&head, now).map_err(|response| response.head.status)?;
             let who = match admitted.token() {
                 None => Ok(Verified::anyone()),

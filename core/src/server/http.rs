@@ -252,6 +252,10 @@ impl Host for HttpHost {
         self.0.woken(connections);
     }
 
+    fn warn(&self, what: &str) {
+        self.0.diagnose(&Diagnostic::Refused(what));
+    }
+
     fn misuse(&self, what: &str) {
         self.0.diagnose(&Diagnostic::Misuse(what));
     }

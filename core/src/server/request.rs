@@ -7,6 +7,7 @@ use super::params;
 use crate::connection as engine;
 use crate::connection::{AskError, Caller, ClientInfo, LogLevel};
 use crate::error::ReadError;
+use crate::headers::Headers;
 use crate::principal::Principal;
 use crate::template::{Params, Value};
 use crate::trace::TraceContext;
@@ -210,6 +211,7 @@ pub struct Context {
 #[derive(Clone)]
 struct Asker {
     principal: Arc<Principal>,
+    headers: Option<Arc<Headers>>,
     revision: Revision,
     client_info: Option<Arc<str>>,
     meta: Option<Arc<str>>,
@@ -219,6 +221,7 @@ impl Context {
     fn new(caller: Option<Caller<'_>>, link: Arc<Link>) -> Self {
         let caller = caller.map(|caller| Asker {
             principal: caller.principal.clone(),
+            headers: caller.headers.cloned(),
             revision: caller.revision,
             client_info: match caller.client_info {
                 ClientInfo::None => None,
@@ -233,6 +236,12 @@ impl Context {
     /// Who asks; `None` for a list that goes on from another template.
     pub fn principal(&self) -> Option<&Principal> {
         self.caller.as_ref().map(|caller| &*caller.principal)
+    }
+
+    /// The headers of the HTTP request, without `Authorization` and `Cookie`; `None` over a pipe. The client chose them:
+    /// none is verified.
+    pub fn headers(&self) -> Option<&Headers> {
+        self.caller.as_ref()?.headers.as_deref()
     }
 
     /// The scopes of the caller's token, with those that they include. Empty without a token.

@@ -33,6 +33,8 @@ pub enum Diagnostic<'a> {
     Panicked,
     /// A handler returned what its request cannot be answered with.
     Misuse(&'a str),
+    /// A request was refused that an option would let in.
+    Refused(&'a str),
 }
 
 impl fmt::Display for Diagnostic<'_> {
@@ -50,6 +52,7 @@ impl fmt::Display for Diagnostic<'_> {
             }
             Self::Panicked => f.write_str("a handler panicked"),
             Self::Misuse(text) => write!(f, "wrong answer: {text}"),
+            Self::Refused(text) => f.write_str(text),
         }
     }
 }

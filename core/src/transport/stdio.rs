@@ -11,6 +11,8 @@ use std::os::fd::AsRawFd;
 pub struct Stdio {
     input: OwnedFd,
     output: OwnedFd,
+    /// Flags of open files that other processes may share, to be put back.
+    before: Vec<(OwnedFd, OFlags)>,
 }
 
 /// What one read gave.
@@ -31,7 +33,8 @@ impl Stdio {
     /// # Errors
     /// What the system says, if a descriptor is closed or there are too many.
     pub fn take() -> io::Result<Self> {
-        Self::take_from(private(rustix::stdio::stdin(), OFlags::RDONLY)?)
+        let mut before = Vec::new();
+        Self::take_from(private(rustix::stdio::stdin(), OFlags::RDONLY, &mut before)?, before)
     }
 
     /// The same, but a read waits for input: for a thread that has nothing else to do. Where the other side has made the
@@ -40,11 +43,11 @@ impl Stdio {
     /// # Errors
     /// As [`Stdio::take`].
     pub fn take_blocking() -> io::Result<Self> {
-        Self::take_from(fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?)
+        Self::take_from(fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?, Vec::new())
     }
 
-    fn take_from(input: OwnedFd) -> io::Result<Self> {
-        let output = private(rustix::stdio::stdout(), OFlags::WRONLY)?;
+    fn take_from(input: OwnedFd, mut before: Vec<(OwnedFd, OFlags)>) -> io::Result<Self> {
+        let output = private(rustix::stdio::stdout(), OFlags::WRONLY, &mut before)?;
         let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         rustix::stdio::dup2_stdin(&null)?;
         match rustix::stdio::dup2_stdout(rustix::stdio::stderr()) {
@@ -52,7 +55,7 @@ impl Stdio {
             Err(Errno::BADF) => rustix::stdio::dup2_stdout(&null)?,
             other => other?,
         }
-        Ok(Self { input, output })
+        Ok(Self { input, output, before })
     }
 
     /// The two ends of another channel: pipes, or a socket twice.
@@ -63,7 +66,7 @@ impl Stdio {
         for fd in [&input, &output] {
             fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK)?;
         }
-        Ok(Self { input, output })
+        Ok(Self { input, output, before: Vec::new() })
     }
 
     /// The descriptor to read from.
@@ -121,6 +124,16 @@ impl Stdio {
     }
 }
 
+/// A shell goes on with the terminal that it shared.
+impl Drop for Stdio {
+    fn drop(&mut self) {
+        for (fd, flags) in &self.before {
+            // Fails only on what nobody has any longer.
+            let _ = fcntl_setfl(fd, *flags);
+        }
+    }
+}
+
 /// Lets a pipe take an answer of a mebibyte at once, if the system allows that much.
 #[cfg(target_os = "linux")]
 fn enlarge(pipe: &OwnedFd) {
@@ -132,7 +145,8 @@ fn enlarge(_: &OwnedFd) {}
 
 /// A descriptor of our own that never blocks. The flag belongs to the *open file*, which other processes may share (a
 /// terminal, a pipe that standard error writes to): where the system can open it anew, theirs stays as it is.
-fn private(fd: BorrowedFd<'_>, access: OFlags) -> io::Result<OwnedFd> {
+/// Elsewhere the flags that it had go to `before`.
+fn private(fd: BorrowedFd<'_>, access: OFlags, before: &mut Vec<(OwnedFd, OFlags)>) -> io::Result<OwnedFd> {
     let kind = FileType::from_raw_mode(fstat(fd)?.st_mode);
     if kind == FileType::RegularFile {
         return Ok(fcntl_dupfd_cloexec(fd, 3)?);
@@ -146,6 +160,30 @@ fn private(fd: BorrowedFd<'_>, access: OFlags) -> io::Result<OwnedFd> {
         }
     }
     let own = fcntl_dupfd_cloexec(fd, 3)?;
-    fcntl_setfl(own.as_fd(), fcntl_getfl(&own)? | OFlags::NONBLOCK)?;
+    let flags = fcntl_getfl(&own)?;
+    if !flags.contains(OFlags::NONBLOCK) {
+        fcntl_setfl(own.as_fd(), flags | OFlags::NONBLOCK)?;
+        before.push((fcntl_dupfd_cloexec(&own, 3)?, flags));
+    }
     Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    /// A socket cannot be opened anew, as a terminal of macOS cannot: its flags are put back.
+    #[test]
+    fn what_is_shared_is_left_as_it_was() {
+        let (kind, none) = (SocketType::STREAM, SocketFlags::empty());
+        let (shared, _other) = socketpair(AddressFamily::UNIX, kind, none, None).unwrap();
+        let blocks = || !fcntl_getfl(&shared).unwrap().contains(OFlags::NONBLOCK);
+        let mut before = Vec::new();
+        let input = private(shared.as_fd(), OFlags::RDONLY, &mut before).unwrap();
+        let output = private(shared.as_fd(), OFlags::WRONLY, &mut before).unwrap();
+        assert!(!blocks());
+        drop(Stdio { input, output, before });
+        assert!(blocks());
+    }
 }

@@ -3,6 +3,7 @@
 
 use crate::catalog::HandlerId;
 use crate::connection::{AskId, Caller, ClientInfo, Event, RequestToken};
+use crate::headers::Headers;
 use crate::hub::ConnectionId;
 use crate::jsonrpc::Json;
 use crate::principal::Principal;
@@ -78,6 +79,7 @@ pub enum Asked<'m> {
 #[derive(Debug, Default)]
 pub struct Who<'m> {
     principal: Option<Cow<'m, Arc<Principal>>>,
+    headers: Option<Cow<'m, Arc<Headers>>>,
     revision: Option<Revision>,
     client_info: ClientInfo<'m>,
     meta: Option<Cow<'m, str>>,
@@ -188,6 +190,7 @@ impl<'m> Who<'m> {
     fn of(caller: Caller<'m>) -> Self {
         Self {
             principal: Some(Cow::Borrowed(caller.principal)),
+            headers: caller.headers.map(Cow::Borrowed),
             revision: Some(caller.revision),
             client_info: caller.client_info,
             meta: caller.meta.map(|meta| Cow::Borrowed(meta.raw())),
@@ -204,6 +207,7 @@ impl<'m> Who<'m> {
     fn into_owned(self) -> Who<'static> {
         Who {
             principal: self.principal.map(|principal| Cow::Owned(principal.into_owned())),
+            headers: self.headers.map(|headers| Cow::Owned(headers.into_owned())),
             revision: self.revision,
             client_info: match self.client_info {
                 ClientInfo::None => ClientInfo::None,
@@ -220,6 +224,11 @@ impl<'m> Who<'m> {
     /// source.
     pub fn principal(&self) -> &str {
         self.principal.as_ref().map_or("", |principal| principal.id())
+    }
+
+    /// The headers of the HTTP request, without credentials; `None` over a pipe.
+    pub fn headers(&self) -> Option<&Arc<Headers>> {
+        self.headers.as_deref()
     }
 
     /// The same with its scopes and claims; `None` for a list that goes on from another source.

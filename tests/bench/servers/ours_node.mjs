@@ -11,7 +11,15 @@ const TEXT = { mimeType: 'text/plain' };
 
 const server = new ResourceServer(
   { name: 'bench-node', version: '1.0.0' },
-  { limits: { page: 1000, templates: 100_000, sessions: 20_000 } },
+  {
+    limits: {
+      page: 1000,
+      templates: 100_000,
+      sessions: 20_000,
+      sessionsPerClient: 20_000,
+      connectionsPerClient: 20_000,
+    },
+  },
 );
 
 server.resource('bench://static', TEXT, () => STATIC);

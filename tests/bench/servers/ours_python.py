@@ -12,7 +12,9 @@ LINE = "resource contents 1\n"
 TEXT = (LINE * (MIB // len(LINE) + 1))[:MIB]
 BLOB = bytes((167 * i + 13) % 256 for i in range(256)) * (MIB // 256)
 
-server = ResourceServer("bench-python", version="1.0.0", limits=Limits(page=1000, templates=100_000, sessions=20_000))
+limits = Limits(page=1000, templates=100_000, sessions=20_000)
+limits["sessions_per_client"] = limits["connections_per_client"] = 20_000
+server = ResourceServer("bench-python", version="1.0.0", limits=limits)
 
 
 @server.resource("bench://static", mime_type="text/plain")

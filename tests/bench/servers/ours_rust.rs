@@ -26,6 +26,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     limits.page = 1_000;
     limits.templates = 100_000;
     limits.sessions = 20_000;
+    limits.sessions_per_client = 20_000;
+    limits.connections_per_client = 20_000;
     let mut builder = ResourceServer::builder("bench", "1.0.0")
         .limits(limits)
         .resource(plain("bench://static"), |_| async { TEXT })

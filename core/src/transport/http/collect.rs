@@ -1,6 +1,7 @@
 //! The body of a request, within a bound of size and of time.
 
 use super::phase::{Either, either};
+use crate::http::{Identified, Receiving, Response};
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use std::future::poll_fn;
@@ -10,21 +11,19 @@ use std::time::Duration;
 /// Why there is no body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoBody {
-    /// It is larger than it may be.
-    TooLarge,
-    /// It did not come in time.
-    Late,
+    /// It is larger than it may be, or did not come in time.
+    Refused(Box<Response>),
     /// The client is gone, or broke its own promise.
     Broken,
 }
 
 /// Reads the whole body. One that came with the head is not copied, and needs no timer: hyper hands it over in the turn
 /// after it was first asked.
-pub(super) async fn collect<B>(body: B, limit: usize, patience: Duration) -> Result<Bytes, NoBody>
+pub(super) async fn collect<B>(body: B, request: &Identified) -> Result<Bytes, NoBody>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let mut body = Collecting { body, limit, whole: Bytes::new() };
+    let mut body = Collecting { body, request, whole: Bytes::new() };
     if body.body.is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -37,9 +36,10 @@ where
         }
         next_turn().await;
     }
+    let patience = Duration::from_millis(request.body_timeout());
     match either(body.rest(), tokio::time::sleep(patience)).await {
         Either::First(done) => done,
-        Either::Second(()) => Err(NoBody::Late),
+        Either::Second(()) => Err(NoBody::Refused(Box::new(request.too_late()))),
     }
 }
 
@@ -56,13 +56,13 @@ async fn next_turn() {
     .await;
 }
 
-struct Collecting<B> {
+struct Collecting<'r, B> {
     body: B,
-    limit: usize,
+    request: &'r Identified,
     whole: Bytes,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Collecting<B> {
+impl<B: Body<Data = Bytes> + Unpin> Collecting<'_, B> {
     /// Takes what is there; `None` if that is not all.
     async fn at_once(&mut self) -> Option<Result<Bytes, NoBody>> {
         poll_fn(|context| {
@@ -80,31 +80,35 @@ impl<B: Body<Data = Bytes> + Unpin> Collecting<B> {
     }
 
     async fn rest(&mut self) -> Result<Bytes, NoBody> {
+        let mut receiving = self.request.receiving();
         let first = std::mem::take(&mut self.whole);
+        count(&mut receiving, &first)?;
         let mut whole = BytesMut::from(first);
         loop {
             let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await;
-            let is_end = self.take_after(frame, whole.len())?;
-            whole.extend_from_slice(&std::mem::take(&mut self.whole));
-            if is_end {
-                return Ok(whole.freeze());
-            }
+            let Some(data) = data(frame)? else { return Ok(whole.freeze()) };
+            count(&mut receiving, &data)?;
+            whole.extend_from_slice(&data);
         }
     }
 
+    /// Puts the data of the first frame into `whole`; whether it was the end.
     fn take<E>(&mut self, frame: Option<Result<http_body::Frame<Bytes>, E>>) -> Result<bool, NoBody> {
-        self.take_after(frame, 0)
+        let Some(data) = data(frame)? else { return Ok(true) };
+        self.whole = data;
+        if self.whole.len() > self.request.body_limit() {
+            return Err(NoBody::Refused(Box::new(self.request.too_large())));
+        }
+        Ok(false)
     }
+}
 
-    /// Puts the data of a frame into `whole`; whether it was the end. `before` bytes came earlier.
-    fn take_after<E>(
-        &mut self,
-        frame: Option<Result<http_body::Frame<Bytes>, E>>,
-        before: usize,
-    ) -> Result<bool, NoBody> {
-        let Some(frame) = frame else { return Ok(true) };
-        // Trailers say nothing here.
-        self.whole = frame.map_err(|_| NoBody::Broken)?.into_data().unwrap_or_default();
-        if before + self.whole.len() > self.limit { Err(NoBody::TooLarge) } else { Ok(false) }
-    }
+fn count(receiving: &mut Receiving, data: &Bytes) -> Result<(), NoBody> {
+    receiving.take(data.len()).map_err(|response| NoBody::Refused(Box::new(response)))
+}
+
+/// The data of a frame; `None` at the end. Trailers say nothing here.
+fn data<E>(frame: Option<Result<http_body::Frame<Bytes>, E>>) -> Result<Option<Bytes>, NoBody> {
+    let Some(frame) = frame else { return Ok(None) };
+    Ok(Some(frame.map_err(|_| NoBody::Broken)?.into_data().unwrap_or_default()))
 }

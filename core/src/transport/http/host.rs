@@ -27,6 +27,11 @@ pub trait Host: Send + Sync + 'static {
     /// server that calls this are awake already; the others are the host's to wake.
     fn woken(&self, connections: &[ConnectionId]);
 
+    /// A request was refused, and an option would let such requests in: for the log.
+    fn warn(&self, what: &str) {
+        self.misuse(what);
+    }
+
     /// The author gave an answer that its event cannot have: for the log.
     fn misuse(&self, what: &str);
 }

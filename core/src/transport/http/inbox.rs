@@ -35,6 +35,8 @@ pub enum Item<X> {
     Verify(String, Verdict),
     /// The author gave an answer that its event cannot have: for the log.
     Misuse(String),
+    /// A request was refused that an option would let in: for the log.
+    Warning(String),
     /// The server has stopped.
     Ended,
     /// The host's own.
@@ -133,6 +135,10 @@ impl<X: Send + 'static> Host for Reach<X> {
 
     fn woken(&self, connections: &[ConnectionId]) {
         self.leave([Item::Woken(connections.to_vec())]);
+    }
+
+    fn warn(&self, what: &str) {
+        self.leave([Item::Warning(what.to_owned())]);
     }
 
     fn misuse(&self, what: &str) {

@@ -24,12 +24,14 @@ mod keeper;
 mod listener;
 mod options;
 mod phase;
+mod places;
 mod respond;
 mod socket;
 mod static_tokens;
 mod thread;
 #[cfg(feature = "tls")]
 mod tls;
+mod wire;
 
 pub use body::ResponseBody;
 pub use host::Host;

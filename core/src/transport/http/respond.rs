@@ -16,8 +16,8 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::future::poll_fn;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The client is gone, or its request breaks off: there is nobody to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +34,26 @@ impl Error for Disconnected {}
 type Answer = hyper::Response<ResponseBody>;
 
 impl HttpServer {
-    /// Answers one request, of any HTTP library that speaks the `http` crate's types. Needs a tokio runtime.
+    /// Answers one request, of any HTTP library that speaks the `http` crate's types. Needs a tokio runtime. A
+    /// [`SocketAddr`] among the request's extensions is the client's address: what clients without a token may use is bounded
+    /// by it.
     ///
     /// # Errors
     /// [`Disconnected`]: close the connection.
     pub async fn respond<B>(self: Arc<Self>, request: Request<B>) -> Result<Answer, Disconnected>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        let client = request.extensions().get::<SocketAddr>().map(SocketAddr::ip);
+        self.respond_to(client, request).await
+    }
+
+    /// Answers one request of the client with this address.
+    pub(super) async fn respond_to<B>(
+        self: Arc<Self>,
+        client: Option<IpAddr>,
+        request: Request<B>,
+    ) -> Result<Answer, Disconnected>
     where
         B: Body<Data = Bytes> + Unpin,
     {
@@ -47,9 +62,14 @@ impl HttpServer {
         }
         self.keeper.start(&self);
         let (parts, body) = request.into_parts();
-        let admitted = match self.admit(&parts) {
+        let admitted = match self.admit(&parts, client) {
             Ok(admitted) => admitted,
-            Err(response) => return Ok(of(response)),
+            Err(response) => {
+                if let Some(advice) = self.endpoint.advice(&response, self.now()) {
+                    self.host.warn(&advice);
+                }
+                return Ok(of(response));
+            }
         };
         drop(parts);
         let who = self.verify(&admitted).await;
@@ -57,14 +77,11 @@ impl HttpServer {
             Ok(identified) => identified,
             Err(response) => return Ok(of(response)),
         };
-        let patience = Duration::from_millis(self.endpoint.engine().limits().body_timeout);
-        let limit = identified.body_limit();
-        match collect(body, limit, patience).await {
+        match collect(body, &identified).await {
             Ok(body) => self.open(&identified, &body).await,
             // A body where none belongs is not read.
-            Err(NoBody::TooLarge) if limit == 0 => self.open(&identified, &[]).await,
-            Err(NoBody::TooLarge) => Ok(of(identified.too_large())),
-            Err(NoBody::Late) => Ok(ResponseBody::none(StatusCode::REQUEST_TIMEOUT)),
+            Err(NoBody::Refused(_)) if identified.body_limit() == 0 => self.open(&identified, &[]).await,
+            Err(NoBody::Refused(response)) => Ok(of(*response)),
             Err(NoBody::Broken) => Err(Disconnected),
         }
     }
@@ -82,7 +99,11 @@ impl HttpServer {
         }
     }
 
-    fn admit(&self, parts: &hyper::http::request::Parts) -> Result<Admitted, Response> {
+    fn admit(
+        &self,
+        parts: &hyper::http::request::Parts,
+        client: Option<IpAddr>,
+    ) -> Result<Admitted, Response> {
         let lines = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let mut headers: SmallVec<[(&str, &[u8]); 24]> = lines.collect();
         if !parts.headers.contains_key(HOST)
@@ -94,8 +115,9 @@ impl HttpServer {
             Some(_) => Cow::Owned(parts.uri.to_string()),
             None => Cow::Borrowed(parts.uri.path_and_query().map_or("", |target| target.as_str())),
         };
-        self.endpoint
-            .admit(&Head { verb: parts.method.as_str(), target: &target, headers: &headers }, self.now())
+        let verb = parts.method.as_str();
+        let head = Head { verb, target: &target, headers: &headers, client, mount: "" };
+        self.endpoint.admit(&head, self.now())
     }
 
     async fn verify(&self, admitted: &Admitted) -> Result<Verified, Denied> {

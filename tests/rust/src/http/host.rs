@@ -170,7 +170,8 @@ impl<'c> Host<'c> {
         }
         let headers: Vec<(&str, &[u8])> =
             request.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
-        let head = Head { verb: &request.verb, target: &request.target, headers: &headers };
+        let head =
+            Head { verb: &request.verb, target: &request.target, headers: &headers, ..Head::default() };
         let tokens = self.case.member("tokens");
         let identified = self.endpoint.admit(&head, self.now).and_then(|admitted| {
             let who = admitted.token().map_or(Ok(Verified::anyone()), |token| verify(tokens, token));

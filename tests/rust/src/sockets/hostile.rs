@@ -31,7 +31,9 @@ fn a_slow_body_is_cut_off() {
     let mut client = served.client();
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     client.raw(format!("{head}Content-Length: 100\r\n\r\n{{\"jsonrpc\"").as_bytes());
-    assert_eq!(client.head().status, 408);
+    let head = client.head();
+    assert_eq!(head.status, 408);
+    client.body(&head);
     assert!(client.is_closed());
 }
 
@@ -160,4 +162,124 @@ fn other_hosts_and_origins_are_refused() {
     assert_eq!(client.answer().0, 403);
     client.ask(1, "resources/list", json!({}), &[("Origin", "http://localhost:6274")]);
     assert_eq!(client.answer().0, 200);
+}
+
+/// A request whose end is in doubt is refused, and nothing after it is read (RFC 9112, section 11.2).
+#[test]
+fn smuggling_is_refused() {
+    let served = Served::new();
+    let json = "Host: localhost\r\nContent-Type: application/json\r\n";
+    let hidden = "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let start = format!("POST /mcp HTTP/1.1\r\n{json}");
+    let many: String = (0..200).map(|number| format!("X-{number}: y\r\n")).collect();
+    for (name, bytes) in [
+        (
+            "length, coding",
+            format!("{start}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}"),
+        ),
+        (
+            "coding, length",
+            format!("{start}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n{hidden}"),
+        ),
+        (
+            "two codings",
+            format!("{start}Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n{hidden}"),
+        ),
+        ("equal lengths", format!("{start}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{{}}{hidden}")),
+        ("two lengths", format!("{start}Content-Length: 2\r\nContent-Length: 0\r\n\r\n{{}}{hidden}")),
+        ("a list of lengths", format!("{start}Content-Length: 2, 2\r\n\r\n{{}}{hidden}")),
+        ("a bare line feed", format!("POST /mcp HTTP/1.1\nHost: localhost\n\n{hidden}")),
+        ("one bare line feed", format!("{start}Content-Length: 2\nX: y\r\n\r\n{{}}{hidden}")),
+        ("a folded line", format!("{start}X: y\r\n z\r\nContent-Length: 2\r\n\r\n{{}}{hidden}")),
+        ("a space before the colon", format!("{start}Content-Length : 2\r\n\r\n{{}}{hidden}")),
+        ("a control character", format!("{start}X: a\u{1}b\r\nContent-Length: 2\r\n\r\n{{}}{hidden}")),
+        ("a null", format!("{start}X: a\0b\r\nContent-Length: 2\r\n\r\n{{}}{hidden}")),
+        ("many headers", format!("{start}{many}\r\n{hidden}")),
+    ] {
+        let mut client = served.client();
+        client.raw(bytes.as_bytes());
+        let answer = String::from_utf8(client.everything()).unwrap();
+        let expected = if name == "many headers" { "HTTP/1.1 431 " } else { "HTTP/1.1 400 " };
+        assert!(answer.starts_with(expected), "{name}: {answer}");
+        assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{name}: {answer}");
+    }
+    let mut client = served.client();
+    client.read(1, "demo://hello");
+    assert_eq!(client.text(), "hello");
+}
+
+/// A client that resets the connection amid what it reads and what it sends leaves nothing behind.
+#[test]
+fn a_reset_amid_a_body_leaves_nothing() {
+    let served = Served::with(|limits| limits.message = 16 << 20, |http| http);
+    let engine = served.server.engine();
+    let before = format!("{:?}", engine.subscriptions());
+    for _ in 0..3 {
+        let mut reading = served.client();
+        reading.read(1, "demo://large");
+        assert_eq!(reading.head().status, 200);
+        let mut sending = served.client();
+        let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+        sending.raw(format!("{head}Content-Length: {}\r\n\r\n", 12 << 20).as_bytes());
+        sending.raw(&vec![b' '; 6 << 20]);
+        // What was not read makes the system send a reset.
+    }
+    let mut client = served.client();
+    client.read(1, "demo://hello");
+    assert_eq!(client.text(), "hello");
+    assert_eq!(format!("{:?}", engine.subscriptions()), before);
+}
+
+/// Bodies that wait for their rest have a bound together; who waits for nothing is served.
+#[test]
+fn bodies_have_a_bound_together() {
+    let served = Served::with(|limits| limits.bodies_total = 100_000, |http| http);
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 90000\r\n\r\n";
+    let half = |size: usize| {
+        let mut client = served.client();
+        client.raw(format!("{head}{}", " ".repeat(size)).as_bytes());
+        client
+    };
+    // One of the two comes second.
+    let (one, two) = (half(60_000), half(60_000));
+    let (told, refused) = std::sync::mpsc::channel();
+    for mut client in [one, two] {
+        let told = told.clone();
+        std::thread::spawn(move || told.send(client.head().status));
+    }
+    assert_eq!(refused.recv().unwrap(), 503);
+    let mut client = served.client();
+    client.read(1, "demo://hello");
+    assert_eq!(client.text(), "hello");
+}
+
+/// One address does not take every connection.
+#[test]
+fn connections_of_one_client_have_a_bound() {
+    let served = Served::with(|limits| limits.connections_per_client = 2, |http| http);
+    let (mut one, mut two) = (served.client(), served.client());
+    for client in [&mut one, &mut two] {
+        client.read(1, "demo://hello");
+        assert_eq!(client.text(), "hello");
+    }
+    assert!(served.client().is_closed());
+    drop(one);
+    super::eventually(|| {
+        let mut client = served.client();
+        let request = b"GET /none HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        client.socket.write_all(request).is_ok() && !client.everything().is_empty()
+    });
+}
+
+/// A connection is idle for longer than a head may take.
+#[test]
+fn an_idle_connection_outlives_the_time_of_a_head() {
+    let served = Served::with(|limits| limits.head_timeout = 50, |http| http);
+    let mut client = served.client();
+    client.read(1, "demo://hello");
+    assert_eq!(client.text(), "hello");
+    // A second connection that sends nothing is the clock.
+    assert!(served.client().is_closed());
+    client.read(2, "demo://hello");
+    assert_eq!(client.text(), "hello");
 }

@@ -52,7 +52,7 @@ fn descriptors() -> u64 {
 fn many_listeners_and_busy_connections() {
     let (Load { listeners, busy, rounds, hostile }, others) = load();
     println!("{listeners} listeners, {busy} busy connections, {rounds} rounds, {hostile} misbehave");
-    let served = Served::new();
+    let served = Served::with(|limits| limits.connections_per_client = limits.connections, |http| http);
     let filter = json!({"notifications": {"resourceSubscriptions": ["demo://hello"]}});
     let mut waiting: Vec<_> = (0..listeners)
         .map(|id| {

@@ -80,6 +80,10 @@ fn resources(gate: &Arc<Semaphore>, waiting: &Arc<AtomicUsize>) -> Builder {
         .resource("demo://whoami", |request: ReadRequest| async move {
             request.context.principal().map_or_else(String::new, |principal| principal.id().to_owned())
         })
+        .resource("demo://headers", |request: ReadRequest| async move {
+            let headers = request.context.headers().map(|headers| headers.iter().collect::<Vec<_>>());
+            format!("{headers:?}")
+        })
         .resource(Resource::new("demo://large"), |_| async { "x".repeat(12 << 20) })
         .template("demo://item/{n}", |request: ReadRequest| async move {
             format!("item {}", request.param("n").unwrap_or_default())

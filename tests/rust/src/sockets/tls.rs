@@ -38,6 +38,24 @@ fn requests_go_through_tls() {
     assert!(plain.everything().iter().all(|byte| !byte.is_ascii_alphabetic()), "an answer in clear");
 }
 
+/// A handshake that is not finished holds up nobody who stops the server.
+#[test]
+fn a_pending_handshake_does_not_delay_the_end() {
+    let tls = Tls::from_pem(key("certificate.pem"), key("tls.pem")).unwrap();
+    let limit = |limits: &mut mcp_resources::limits::Limits| {
+        (limits.grace, limits.head_timeout) = (60_000, 60_000);
+    };
+    let served = Served::with(limit, |http| http.tls(tls));
+    let mut client = served.client();
+    // The beginning of a ClientHello.
+    client.raw(&[22, 3, 1, 2, 0, 1]);
+    let start = std::time::Instant::now();
+    served.running.shutdown();
+    assert!(client.is_closed());
+    served.running.wait().unwrap();
+    assert!(start.elapsed() < std::time::Duration::from_secs(30));
+}
+
 #[test]
 fn a_key_that_does_not_fit_is_refused() {
     assert!(Tls::from_pem(key("certificate.pem"), key("signer.pem")).is_err());

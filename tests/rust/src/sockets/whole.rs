@@ -125,3 +125,14 @@ fn a_request_runs_out_of_time() {
     assert_eq!((status, &answer["error"]["data"]["kind"]), (200, &json!("timeout")));
     served.wait_for(0);
 }
+
+/// R-208: a handler sees the headers of its request, without credentials.
+#[test]
+fn handlers_see_headers_without_credentials() {
+    let served = super::Served::new();
+    let mut client = served.client();
+    let more = [("X-Tenant", "acme"), ("Cookie", "secret"), ("Authorization", "Bearer secret")];
+    client.ask(1, "resources/read", serde_json::json!({"uri": "demo://headers"}), &more);
+    let text = client.text();
+    assert!(text.contains(r#"("x-tenant", "acme")"#) && !text.contains("secret"), "{text}");
+}

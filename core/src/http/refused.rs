@@ -1,0 +1,151 @@
+//! Requests that an option refuses: what the client and the author's log are told.
+//!
+//! Law: what a client sent is shortened and quoted wherever it is repeated, and only the log of the server names options.
+//! The table is bounded, and the same refusal is logged once a minute.
+
+use super::head::{Head, Response};
+use crate::now::{Millis, Now};
+use crate::version::INVALID_REQUEST;
+use std::sync::{Mutex, PoisonError};
+
+/// How long a refusal that was logged is not logged again.
+const PAUSE: Millis = 60_000;
+/// How many refusals are remembered. While all of them are recent, further ones are not logged.
+const MOST: usize = 64;
+/// How many characters of a client's text are repeated.
+const LONGEST: usize = 100;
+
+/// What was refused, as far as it is repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    Host(String),
+    Origin(String),
+    /// And the paths that are served.
+    Path(String, String),
+    /// Connections above `Limits::connections_per_client`.
+    Connections(usize),
+}
+
+/// What was logged, and when.
+#[derive(Debug, Default)]
+pub(super) struct Logged(Mutex<Vec<(Refused, Millis)>>);
+
+impl Refused {
+    /// A `Host` header that the rules do not accept (R-157).
+    pub(super) fn host(value: &[u8]) -> Response {
+        let value = shortened(value);
+        let message = format!("Host {value} is not allowed: the server's option \"hosts\" does not have it");
+        Self::Host(value).response(403, &message)
+    }
+
+    /// An `Origin` header that the rules do not accept (R-156).
+    pub(super) fn origin(value: &[u8]) -> Response {
+        let value = shortened(value);
+        let message =
+            format!("Origin {value} is not allowed: the server's option \"origins\" does not have it");
+        Self::Origin(value).response(403, &message)
+    }
+
+    /// A path where nothing is served.
+    pub(super) fn path(head: &Head<'_>, endpoint: &str) -> Response {
+        let value = shortened(format!("{}{}", head.mount, head.path()).as_bytes());
+        let served = format!("{}{endpoint}", head.mount);
+        let message = format!("Nothing is served at {value}: the endpoint is at {served:?}");
+        Self::Path(value, served).response(404, &message)
+    }
+
+    fn response(self, status: u16, message: &str) -> Response {
+        let mut response = Response::error(status, INVALID_REQUEST, message);
+        // Clients look for documents there whether a server has any or not.
+        let is_routine = matches!(&self, Self::Path(path, _) if path.contains("/.well-known/"));
+        response.refused = Some(Box::new(self)).filter(|_| !is_routine);
+        response
+    }
+
+    fn advice(&self) -> String {
+        match self {
+            Self::Host(value) => format!(
+                "refused a request with the Host header {value}: add it to the option \"hosts\", or set \"*\" there if a \
+                 proxy checks it"
+            ),
+            Self::Origin(value) => format!(
+                "refused a request with the Origin header {value}: add it to the option \"origins\" if its pages may ask"
+            ),
+            Self::Connections(most) => format!(
+                "closed a connection at once: its client has {most} others; behind a proxy, raise the limit \
+                 \"connections_per_client\""
+            ),
+            Self::Path(value, served) => format!(
+                "nothing is served at the path {value}, which a client asked for: the endpoint is at {served:?}, which \
+                 the option \"path\" changes"
+            ),
+        }
+    }
+}
+
+impl Logged {
+    /// What the host logs of a response, if anything.
+    pub(super) fn advice(&self, response: &Response, now: Now) -> Option<String> {
+        self.once(response.refused.as_deref()?, now)
+    }
+
+    pub(super) fn once(&self, refused: &Refused, now: Now) -> Option<String> {
+        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        logged.retain(|(_, then)| now.tick.saturating_sub(*then) < PAUSE);
+        if logged.len() >= MOST || logged.iter().any(|(own, _)| own == refused) {
+            return None;
+        }
+        logged.push((refused.clone(), now.tick));
+        Some(refused.advice())
+    }
+}
+
+/// A client's text, quoted.
+fn shortened(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    let mut rest = text.chars();
+    let mut short: String = rest.by_ref().take(LONGEST).collect();
+    if rest.next().is_some() {
+        short.push('…');
+    }
+    format!("{short:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(tick: Millis) -> Now {
+        Now { tick, unix: 0 }
+    }
+
+    /// R-157: the log says what to do, once a minute for each value.
+    #[test]
+    fn a_refusal_is_logged_once_a_minute() {
+        let logged = Logged::default();
+        let refused = Refused::host(b"api.example.com");
+        let advice = logged.advice(&refused, at(5)).unwrap();
+        assert!(advice.contains("\"api.example.com\"") && advice.contains("\"hosts\""), "{advice}");
+        assert_eq!(logged.advice(&refused, at(60_004)), None);
+        assert!(logged.advice(&Refused::origin(b"https://a.example"), at(60_004)).is_some());
+        assert!(logged.advice(&refused, at(60_005)).is_some());
+        let head = Head { verb: "GET", target: "/x?secret=1", mount: "/api", ..Head::default() };
+        let advice = logged.advice(&Refused::path(&head, "/mcp"), at(60_005)).unwrap();
+        assert!(advice.contains("\"/api/x\"") && advice.contains("\"/api/mcp\""), "{advice}");
+        assert!(!advice.contains("secret"), "{advice}");
+        let routine = Head { verb: "GET", target: "/.well-known/x", ..Head::default() };
+        assert_eq!(logged.advice(&Refused::path(&routine, "/mcp"), at(60_005)), None);
+    }
+
+    #[test]
+    fn a_flood_of_values_has_a_bound() {
+        let logged = Logged::default();
+        let told = |tick| {
+            let flood = (0..1_000).map(|number| Refused::host(format!("h{number}").as_bytes()));
+            flood.filter(|refused| logged.advice(refused, at(tick)).is_some()).count()
+        };
+        assert_eq!((told(0), told(1), told(PAUSE)), (MOST, 0, MOST));
+        let long = Refused::host("x\r\n".repeat(1_000).as_bytes());
+        assert!(long.body.len() < 1_000 && !long.body.contains(&b'\r'));
+    }
+}

@@ -1,0 +1,379 @@
+//! The bytes of a connection before hyper reads them: requests whose end is in doubt are refused, and slow heads.
+//!
+//! hyper accepts line ends without a carriage return, and drops a second length before anybody sees it. A proxy in front may
+//! read such a request otherwise, and be made to take a part of its body for another request (RFC 9112, section 11.2). So
+//! the first line that is in doubt is cut off with a byte that no head may have: hyper answers 400, and the connection ends.
+//!
+//! Law: a state and a few bytes for a connection; no byte is copied unless a line of a head comes in pieces.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
+
+/// The longest line that is looked at: more than a length or a coding takes.
+const LINE: usize = 64;
+
+/// See the module.
+pub(super) struct Checked<S> {
+    socket: S,
+    scan: Scan,
+    /// How long a head may take.
+    patience: Duration,
+    alarm: Option<Pin<Box<Sleep>>>,
+    /// How long the client may take nothing. Some systems notice that by themselves, and not all.
+    stall: Duration,
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+/// Where the next byte belongs.
+#[derive(Debug, PartialEq, Eq)]
+enum At {
+    Head,
+    /// So many bytes of a body, or of a chunk with its line end.
+    Body(u64),
+    Chunk(u64),
+    ChunkSize,
+    Trailer,
+    /// Nothing more is read.
+    Broken,
+}
+
+struct Scan {
+    at: At,
+    /// Lines of this head so far.
+    lines: usize,
+    length: Option<u64>,
+    is_chunked: bool,
+    /// The beginning of a line whose end has not come.
+    line: [u8; LINE],
+    held: usize,
+    /// The last byte of it.
+    last: u8,
+    /// Whether a head was complete on this connection.
+    is_known: bool,
+}
+
+/// A line that is in doubt.
+struct Doubt;
+
+impl<S> Checked<S> {
+    /// `patience` is for a head, `stall` for a client that takes nothing.
+    pub(super) fn new(socket: S, patience: Duration, stall: Duration) -> Self {
+        Self { socket, scan: Scan::new(), patience, alarm: None, stall, stalled: None }
+    }
+
+    /// What became of a write, or that the client has taken nothing for too long.
+    fn written<T>(&mut self, poll: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if poll.is_ready() {
+            self.stalled = None;
+            return poll;
+        }
+        let stall = self.stall;
+        let alarm = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(stall)));
+        alarm.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Whether a head has taken too long.
+    fn is_late(&mut self, context: &mut Context<'_>) -> bool {
+        if !self.scan.waits() {
+            self.alarm = None;
+            return false;
+        }
+        let patience = self.patience;
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        alarm.as_mut().poll(context).is_ready()
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Checked<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.scan.at == At::Broken {
+            return Poll::Ready(Ok(()));
+        }
+        let before = buffer.filled().len();
+        match Pin::new(&mut this.socket).poll_read(context, buffer) {
+            Poll::Ready(Ok(())) => {
+                let new = buffer.filled().get(before..).unwrap_or_default();
+                if let Err(at) = this.scan.feed(new) {
+                    buffer.set_filled(before + at);
+                    buffer.put_slice(b"\0");
+                }
+                if !this.scan.waits() {
+                    this.alarm = None;
+                }
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending if this.is_late(context) => {
+                this.scan.at = At::Broken;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Checked<S> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.socket).poll_write(context, bytes);
+        this.written(written, context)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.socket).poll_flush(context);
+        this.written(flushed, context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.socket).poll_write_vectored(context, pieces);
+        this.written(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+}
+
+impl Scan {
+    fn new() -> Self {
+        Self {
+            at: At::Head,
+            lines: 0,
+            length: None,
+            is_chunked: false,
+            line: [0; LINE],
+            held: 0,
+            last: 0,
+            is_known: false,
+        }
+    }
+
+    /// Whether a head has begun, or the first has not.
+    fn waits(&self) -> bool {
+        self.at == At::Head && (self.lines > 0 || self.held > 0 || !self.is_known)
+    }
+
+    /// Looks at further bytes; where the doubt is, if there is one.
+    fn feed(&mut self, new: &[u8]) -> Result<(), usize> {
+        let mut from = 0;
+        while let Some(rest) = new.get(from..).filter(|rest| !rest.is_empty()) {
+            from += match self.at {
+                At::Body(left) => self.skip(left, rest.len(), At::Body, At::Head),
+                At::Chunk(left) => self.skip(left, rest.len(), At::Chunk, At::ChunkSize),
+                At::Broken => return Err(from),
+                At::Head | At::ChunkSize | At::Trailer => {
+                    let Some(end) = memchr::memchr(b'\n', rest) else {
+                        self.hold(rest);
+                        return Ok(());
+                    };
+                    let part = rest.get(..end).unwrap_or_default();
+                    if self.end_of_line(part).is_err() {
+                        self.at = At::Broken;
+                        return Err(from + end);
+                    }
+                    end + 1
+                }
+            };
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, left: u64, there: usize, on: fn(u64) -> At, after: At) -> usize {
+        let there = there as u64;
+        self.at = if left > there { on(left - there) } else { after };
+        usize::try_from(left.min(there)).unwrap_or(usize::MAX)
+    }
+
+    /// Keeps the beginning of a line.
+    fn hold(&mut self, part: &[u8]) {
+        for (place, byte) in self.line.iter_mut().skip(self.held).zip(part) {
+            *place = *byte;
+        }
+        self.held = self.held.saturating_add(part.len());
+        self.last = part.last().copied().unwrap_or(self.last);
+    }
+
+    /// A line is complete with `part`.
+    fn end_of_line(&mut self, part: &[u8]) -> Result<(), Doubt> {
+        if self.held == 0 {
+            let line = part.strip_suffix(b"\r").ok_or(Doubt)?;
+            return self.line(line, line.len() > LINE);
+        }
+        self.hold(part);
+        let (kept, length) = (self.line, std::mem::take(&mut self.held));
+        if self.last != b'\r' {
+            return Err(Doubt);
+        }
+        self.line(kept.get(..length - 1).unwrap_or(&kept), length > LINE)
+    }
+
+    /// One line without its end. `is_long`: it may be cut.
+    fn line(&mut self, line: &[u8], is_long: bool) -> Result<(), Doubt> {
+        match self.at {
+            At::ChunkSize => {
+                let digits = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+                let digits = std::str::from_utf8(line.get(..digits).unwrap_or_default()).unwrap_or_default();
+                let size = u64::from_str_radix(digits, 16).map_err(|_| Doubt)?;
+                let with_end = size.checked_add(2).ok_or(Doubt)?;
+                self.at = if size == 0 { At::Trailer } else { At::Chunk(with_end) };
+            }
+            At::Trailer if line.is_empty() => self.at = At::Head,
+            At::Head if line.is_empty() && self.lines > 0 => self.end_of_head(),
+            // Empty lines before a request.
+            At::Head if line.is_empty() => {}
+            At::Head => {
+                self.lines += 1;
+                return self.field(line, is_long);
+            }
+            At::Trailer | At::Body(_) | At::Chunk(_) | At::Broken => {}
+        }
+        Ok(())
+    }
+
+    /// RFC 9112, section 6.3: one field says how long the body is, and says it once.
+    fn field(&mut self, line: &[u8], is_long: bool) -> Result<(), Doubt> {
+        if !matches!(line.first(), Some(b'c' | b'C' | b't' | b'T')) {
+            return Ok(());
+        }
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { return Ok(()) };
+        let (name, value) = line.split_at(colon);
+        let is_length = name.eq_ignore_ascii_case(b"content-length");
+        if !is_length && !name.eq_ignore_ascii_case(b"transfer-encoding") {
+            return Ok(());
+        }
+        if is_long || self.length.is_some() || self.is_chunked {
+            return Err(Doubt);
+        }
+        if !is_length {
+            self.is_chunked = true;
+            return Ok(());
+        }
+        let digits = value.get(1..).unwrap_or_default().trim_ascii();
+        // What is no number is refused by hyper, and a number beyond every bound by the rules.
+        let digits = std::str::from_utf8(digits).unwrap_or_default();
+        self.length = Some(digits.parse().unwrap_or(u64::MAX));
+        Ok(())
+    }
+
+    fn end_of_head(&mut self) {
+        let is_chunked = std::mem::take(&mut self.is_chunked);
+        self.at = match self.length.take() {
+            _ if is_chunked => At::ChunkSize,
+            Some(length) if length > 0 => At::Body(length),
+            _ => At::Head,
+        };
+        (self.lines, self.is_known) = (0, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the doubt is, however the bytes are cut.
+    fn doubt(bytes: &[u8]) -> Option<usize> {
+        let whole = Scan::new().feed(bytes).err();
+        for size in [1, 2, 7] {
+            let mut scan = Scan::new();
+            let pieces = bytes.chunks(size).enumerate();
+            let found =
+                pieces.filter_map(|(at, piece)| scan.feed(piece).err().map(|found| at * size + found));
+            assert_eq!(found.min(), whole, "in pieces of {size}");
+        }
+        whole
+    }
+
+    #[test]
+    fn requests_follow_one_another() {
+        for good in [
+            "GET /mcp HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            "\r\nPOST / HTTP/1.1\r\nContent-Length: 3\r\n\r\na\nbPOST / HTTP/1.1\r\nContent-Length:0\r\n\r\n",
+            "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\n\n\n\n\r\n0\r\nTrailer: x\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encodings: x\r\nContent-Length-X: 1\r\nContent-Length: 1\r\n\r\n\n",
+        ] {
+            assert_eq!(doubt(good.as_bytes()), None, "{good:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_without_one_end_is_in_doubt() {
+        let head = "POST / HTTP/1.1\r\nHost: x";
+        for bad in [
+            "\n\r\n",
+            "\r\nContent-Length: 1\nX: y",
+            "\r\nContent-Length: 1\r\nContent-Length: 1\r\n",
+            "\r\nContent-Length: 1\r\ncontent-length: 2\r\n",
+            "\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+            "\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n",
+            "\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+            "\r\nTransfer-Encoding: chunked\r\n\r\n1\nx\r\n",
+            "\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+            "\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+        ] {
+            assert!(doubt(format!("{head}{bad}").as_bytes()).is_some(), "{bad:?}");
+        }
+        let long = format!("{head}\r\nContent-Length:{}1\r\n", " ".repeat(LINE));
+        assert!(doubt(long.as_bytes()).is_some());
+    }
+
+    /// Nothing is taken for a head that is a part of a body.
+    #[test]
+    fn bodies_are_skipped() {
+        let inner = "POST / HTTP/1.1\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n";
+        let length = inner.len();
+        assert_eq!(
+            doubt(format!("POST / HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{inner}").as_bytes()),
+            None
+        );
+        let chunked = format!(
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{length:x}\r\n{inner}\r\n0\r\n\r\n"
+        );
+        assert_eq!(doubt(chunked.as_bytes()), None);
+        assert!(doubt(format!("{chunked}{inner}").as_bytes()).is_some());
+    }
+
+    /// A socket that takes nothing.
+    struct Stuck;
+
+    impl AsyncWrite for Stuck {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Pending
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// R-214: also where the system does not notice a client that takes nothing.
+    #[tokio::test]
+    async fn a_client_that_takes_nothing_is_gone() {
+        let mut checked = Checked::new(Stuck, Duration::from_secs(30), Duration::from_millis(1));
+        let write = |context: &mut Context<'_>| Pin::new(&mut checked).poll_write(context, b"x");
+        let failed = std::future::poll_fn(write).await.unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::TimedOut);
+    }
+}
