@@ -9,6 +9,7 @@ import { after, test } from 'node:test';
 import * as esm from 'mcp-resources';
 import * as esmTesting from 'mcp-resources/testing';
 import { ROOT } from './vectors.mjs';
+import { modern } from './web.mjs';
 
 const require = createRequire(import.meta.url);
 const OURS = path.join(ROOT, 'bindings-node');
@@ -42,19 +43,23 @@ test('the published files are those and no others', () => {
 
 test('an installed package works, with the binary from the package of its platform', () => {
   const [{ filename }] = JSON.parse(npm('pack', '--json', '--pack-destination', folder));
-  const packages = path.join(folder, 'node_modules');
   const [, platform] = /\.([^.]+)\.node$/.exec(BINARY);
-  const binaries = path.join(packages, `mcp-resources-${platform}`);
-  mkdirSync(path.join(packages, 'mcp-resources'), { recursive: true });
+  const binaries = path.join(folder, 'binaries');
   mkdirSync(binaries);
-  const into = ['-C', path.join(packages, 'mcp-resources'), '--strip-components', '1'];
-  execFileSync('tar', ['-xf', path.join(folder, filename), ...into]);
   copyFileSync(path.join(OURS, BINARY), path.join(binaries, BINARY));
   const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
   writeFileSync(
     path.join(binaries, 'package.json'),
     JSON.stringify({ name: `mcp-resources-${platform}`, version, main: BINARY }),
   );
+  // As a user does, without anything of this repository within reach.
+  writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: 'clean', private: true }));
+  const quiet = ['--offline', '--no-audit', '--no-fund', '--install-links', '--ignore-scripts'];
+  execFileSync(process.env.NPM ?? 'npm', ['install', ...quiet, `./${filename}`, './binaries'], {
+    cwd: folder,
+    stdio: 'ignore',
+    env: { PATH: process.env.PATH, HOME: folder },
+  });
   const body = `
     const server = new ResourceServer({ name: 'x', version: '1' });
     server.resource('a://{x}', ({ x }) => x);
@@ -69,6 +74,11 @@ test('an installed package works, with the binary from the package of its platfo
     writeFileSync(path.join(folder, name), head + body);
     assert.equal(execFileSync(process.execPath, [path.join(folder, name)], { encoding: 'utf8' }), 'b\n');
   }
+  const served = `${imports} const server = new ResourceServer({ name: 'x' }); server.resource('a://{x}', ({ x }) => x); server.run();`;
+  writeFileSync(path.join(folder, 'stdio.mjs'), served);
+  const input = `${JSON.stringify(JSON.parse(modern(1, 'resources/read', { uri: 'a://b' }).body))}\n`;
+  const answer = execFileSync(process.execPath, [path.join(folder, 'stdio.mjs')], { input, encoding: 'utf8' });
+  assert.equal(JSON.parse(answer).result.contents[0].text, 'b');
 });
 
 test('both module systems have the same exports, and one copy of each', () => {
