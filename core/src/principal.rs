@@ -1,6 +1,6 @@
 //! Who asks, and what a verified token lets them do.
 
-use crate::now::Millis;
+use crate::now::{Millis, Now};
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
@@ -86,6 +86,11 @@ impl Principal {
     #[must_use]
     pub fn with_expiry(&self, expires: Option<Millis>) -> Arc<Self> {
         Arc::new(Self { expires, ..self.clone() })
+    }
+
+    /// The same on the clock of [`Now::tick`], for timers.
+    pub(crate) fn expires_at(&self, now: Now) -> Option<Millis> {
+        self.expires.map(|expires| now.tick.saturating_add(expires.saturating_sub(now.unix)))
     }
 
     /// When its token expires: milliseconds since 1970-01-01T00:00:00Z. Default `None`: never.

@@ -63,7 +63,7 @@ impl Amounts {
         let Some(subject) = subject(normal) else { return self.most.iter().copied().min() };
         let mut least = None;
         // Never broken off: the least counts.
-        let _ = self.sizes.each(&subject, &mut |at| {
+        let _ = self.sizes.narrows(&subject, &mut |at| {
             let own = self.most[at];
             least = Some(least.map_or(own, |least: u64| least.min(own)));
             ControlFlow::Continue(())

@@ -4,7 +4,7 @@ use super::glob::Glob;
 use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy};
 use super::reach::{Effort, Question};
 use super::set::GlobSet;
-use super::subject::subject;
+use super::subject::{Subject, subject};
 use crate::principal::Principal;
 use crate::template::{Outline, UriTemplate};
 use std::collections::HashMap;
@@ -132,8 +132,9 @@ impl Guard {
             return Decision::Allow;
         }
         let own = self.principals.get(principal.id());
-        let may_see =
-            |subject: &str| self.rules.admit(subject) && own.is_none_or(|own| own.rules.admit(subject));
+        let may_see = |subject: &Subject<'_>| {
+            self.rules.admit(subject) && own.is_none_or(|own| own.rules.admit(subject))
+        };
         let Some(subject) = subject(normal).filter(|subject| may_see(subject)) else {
             return self.refusal();
         };
@@ -210,8 +211,9 @@ impl Rules {
         self.allow.is_none() && self.deny.is_empty()
     }
 
-    fn admit(&self, subject: &str) -> bool {
-        self.allow.as_ref().is_none_or(|allow| allow.any(subject)) && !self.deny.any(subject)
+    fn admit(&self, subject: &Subject<'_>) -> bool {
+        self.allow.as_ref().is_none_or(|allow| allow.allows(subject))
+            && self.deny.narrows(subject, &mut |_| ControlFlow::Break(())).is_continue()
     }
 }
 
@@ -230,10 +232,10 @@ impl ScopeRules {
         Ok(Self { globs: GlobSet::new(globs), needed })
     }
 
-    fn missing(&self, principal: &Principal, own: Option<&Narrowed>, subject: &str) -> Vec<&str> {
+    fn missing(&self, principal: &Principal, own: Option<&Narrowed>, subject: &Subject<'_>) -> Vec<&str> {
         let mut missing: Vec<&str> = Vec::new();
         // Never broken off: all scopes are told at once.
-        let _ = self.globs.each(subject, &mut |at| {
+        let _ = self.globs.narrows(subject, &mut |at| {
             for scope in &self.needed[at] {
                 if !holds(principal, own, scope) && !missing.contains(&scope.as_str()) {
                     missing.push(scope);

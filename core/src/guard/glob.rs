@@ -6,7 +6,10 @@
 use crate::uri;
 use std::fmt;
 
-/// A glob over the whole text of a canonical URI.
+/// A glob over the text of a canonical URI.
+///
+/// A glob that names neither `?` (written `\?`) nor `#` decides about a URI whatever its query and fragment; one that names
+/// no `#`, whatever its fragment.
 ///
 /// `*` is any run without `/`, `?` one character that is not `/`, `**` any run, and `/**/` also matches a single `/`;
 /// `\` takes the character behind it as it is. Case matters. `*` alone matches everything. The rest is compared with the
@@ -19,6 +22,18 @@ pub struct Glob {
     pub(super) tail: Tail,
     /// What follows the prefix.
     pub(super) tokens: Box<[Token]>,
+    pub(super) reach: Reach,
+}
+
+/// How much of a URI a glob names, and so decides about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// Neither a query nor a fragment.
+    Path,
+    /// A query, but no fragment.
+    Query,
+    /// A fragment.
+    Fragment,
 }
 
 /// What follows the prefix, by what it takes to match it.
@@ -73,12 +88,18 @@ impl Glob {
         let mut tokens = if text == "*" { vec![Token::Deep] } else { tokens(text)? };
         fold_case(&mut tokens);
         check_dots(&tokens)?;
+        let names = |byte: u8| tokens.contains(&Token::Byte(byte));
+        let reach = match (names(b'?'), names(b'#')) {
+            (_, true) => Reach::Fragment,
+            (true, false) => Reach::Query,
+            (false, false) => Reach::Path,
+        };
         let literal = tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count();
         let rest: Box<[Token]> = tokens.split_off(literal).into();
         if rest.len() > Program::MOST {
             return Err(InvalidGlob { reason: "there is too much behind its first wildcard", offset: 0 });
         }
-        Ok(Self { text: text.into(), prefix: bytes(&tokens), tail: Tail::new(&rest), tokens: rest })
+        Ok(Self { text: text.into(), prefix: bytes(&tokens), tail: Tail::new(&rest), tokens: rest, reach })
     }
 
     /// The glob as given.
@@ -86,7 +107,7 @@ impl Glob {
         &self.text
     }
 
-    /// Whether `uri` matches; it is compared as it stands.
+    /// Whether `uri` matches; the whole of it is compared as it stands.
     pub fn matches(&self, uri: &str) -> bool {
         uri.as_bytes().strip_prefix(&*self.prefix).is_some_and(|rest| self.tail.matches(rest))
     }

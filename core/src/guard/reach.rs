@@ -2,9 +2,10 @@
 //!
 //! Law: template and globs are walked side by side, with all positions that the globs can be at; a URI that ends where
 //! an allowing glob ends and no denying one does is one that may be seen. Exact but for what an [`Outline`] says of
-//! variables. A question that costs too much is answered with no: what cannot be shown to be visible is hidden.
+//! variables, and that for what denies each `?` counts as the beginning of a query. A question that costs too much is
+//! answered with no: what cannot be shown to be visible is hidden.
 
-use super::glob::{Glob, Token};
+use super::glob::{Glob, Reach, Token};
 use crate::template::{On, Outline};
 use std::collections::BTreeSet;
 
@@ -117,7 +118,8 @@ impl<'g> Question<'g> {
 
     fn add(&mut self, glob: &'g Glob, side: Side) {
         self.globs.push((self.next, glob, side));
-        let length = glob.prefix.len() + glob.tokens.len() + 1;
+        // The end, and the place behind it of what has matched before a query or fragment.
+        let length = end(glob) + 2;
         self.next = self.next.saturating_add(u32::try_from(length).unwrap_or(u32::MAX));
     }
 
@@ -143,8 +145,15 @@ impl<'g> Question<'g> {
     fn step(&self, places: &[u32], byte: u8) -> Places {
         let mut next = Vec::with_capacity(places.len());
         for &place in places {
-            let Some((first, glob, _, at)) = self.of(place) else { continue };
+            let Some((first, glob, side, at)) = self.of(place) else { continue };
+            let is_cut = is_cut(glob.reach, byte);
+            if at > end(glob) || at == end(glob) && is_cut {
+                next.push(if at > end(glob) { place } else { place + 1 });
+            }
             let Some(token) = token(glob, at) else { continue };
+            if is_cut && side != Side::Deny {
+                continue;
+            }
             let (stays, moves) = match token {
                 Token::Byte(own) => (false, own == byte),
                 Token::One => (false, byte != b'/'),
@@ -163,9 +172,10 @@ impl<'g> Question<'g> {
         settle(next)
     }
 
-    /// A byte for each way in which bytes differ to these places: those that they name, the slash, and one other.
+    /// A byte for each way in which bytes differ to these places: those that they name, those that end a segment or a
+    /// path, and one other.
     fn telling(&self, places: &[u32]) -> Vec<u8> {
-        let mut bytes: Vec<u8> = vec![b'/'];
+        let mut bytes: Vec<u8> = vec![b'/', b'?', b'#'];
         for &place in places {
             if let Some((_, glob, _, at)) = self.of(place)
                 && let Some(Token::Byte(byte)) = token(glob, at)
@@ -218,6 +228,20 @@ fn settle(mut places: Vec<u32>) -> Places {
     places.sort_unstable();
     places.dedup();
     places.into()
+}
+
+/// The position where a glob has matched.
+fn end(glob: &Glob) -> usize {
+    glob.prefix.len() + glob.tokens.len()
+}
+
+/// Whether a glob with this reach decides at this byte, whatever follows.
+fn is_cut(reach: Reach, byte: u8) -> bool {
+    match byte {
+        b'?' => reach == Reach::Path,
+        b'#' => reach != Reach::Fragment,
+        _ => false,
+    }
 }
 
 fn token(glob: &Glob, at: usize) -> Option<Token> {

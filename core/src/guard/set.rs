@@ -3,7 +3,8 @@
 //! Law: the answer depends on the globs alone, not on their order. A lookup costs two binary searches and the globs
 //! that are left, which for the usual ones (`a://b/**`, `a://b/*.c`, `**/.c`) are those that match.
 
-use super::glob::{Glob, Tail};
+use super::glob::{Glob, Reach, Tail};
+use super::subject::Subject;
 use std::ops::ControlFlow;
 
 /// A set of globs, each with a number: its place in what the set was built from.
@@ -43,12 +44,41 @@ impl GlobSet {
         &self.globs
     }
 
-    /// Whether any glob matches.
-    pub(super) fn any(&self, subject: &str) -> bool {
-        self.each(subject, &mut |_| ControlFlow::Break(())).is_break()
+    /// Whether a glob matches the part of a URI that it decides about. For what allows: a query cannot widen it.
+    pub(super) fn allows(&self, subject: &Subject<'_>) -> bool {
+        if subject.is_bare() {
+            return self.each(subject.whole(), &mut |_| ControlFlow::Break(())).is_break();
+        }
+        [Reach::Path, Reach::Query, Reach::Fragment].into_iter().any(|reach| {
+            self.each(subject.part(reach), &mut |number| match self.globs[number].reach == reach {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            })
+            .is_break()
+        })
     }
 
-    /// Calls `found` with the number of each glob that matches, until it breaks.
+    /// Calls `found` with the number of each glob that matches the whole URI or the part that it decides about, until it
+    /// breaks. For what narrows: a query takes no URI out of it. A number may come twice.
+    pub(super) fn narrows(
+        &self,
+        subject: &Subject<'_>,
+        found: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.each(subject.whole(), found)?;
+        if subject.is_bare() {
+            return ControlFlow::Continue(());
+        }
+        for reach in [Reach::Path, Reach::Query] {
+            self.each(subject.part(reach), &mut |number| match self.globs[number].reach <= reach {
+                true => found(number),
+                false => ControlFlow::Continue(()),
+            })?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Calls `found` with the number of each glob that matches this very text, until it breaks.
     pub(super) fn each(
         &self,
         subject: &str,

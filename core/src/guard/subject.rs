@@ -3,29 +3,62 @@
 //! Law: what could reach another resource than it seems to is refused, however it is spelled; a refusal hides. The
 //! checks look at the path: queries and fragments are the template's, whose policies judge their values.
 
+use super::glob::Reach;
 use crate::uri;
 use std::borrow::Cow;
 
+/// What globs are compared with: a canonical URI without dot segments.
+#[derive(Clone, Debug)]
+pub(super) struct Subject<'u> {
+    text: Cow<'u, str>,
+    /// The bytes of query and fragment, with the `?` or `#` before them.
+    rest: usize,
+}
+
+impl Subject<'_> {
+    /// The whole text.
+    pub(super) fn whole(&self) -> &str {
+        &self.text
+    }
+
+    /// The part that a glob decides about which names no more than `reach`.
+    pub(super) fn part(&self, reach: Reach) -> &str {
+        let (path, rest) = self.text.split_at(self.text.len() - self.rest);
+        match reach {
+            Reach::Path => path,
+            Reach::Query => &self.text[..path.len() + rest.find('#').unwrap_or(rest.len())],
+            Reach::Fragment => &self.text,
+        }
+    }
+
+    /// Whether it is a path alone: then all its parts are the same.
+    pub(super) fn is_bare(&self) -> bool {
+        self.rest == 0
+    }
+}
+
 /// The canonical URI `normal` without dot segments; `None` if nothing may match it: its path escapes its root, is not
 /// UTF-8, or holds an encoded separator, a control, a drive or a look-alike of a dot segment.
-pub(super) fn subject(normal: &str) -> Option<Cow<'_, str>> {
+pub(super) fn subject(normal: &str) -> Option<Subject<'_>> {
     let layout = Layout::of(normal);
     let path = &normal[layout.start..layout.end];
     if has_nul(&normal[layout.end..]) {
         return None;
     }
+    let rest = normal.len() - layout.end;
     if is_plain(path.as_bytes()) {
-        return Some(Cow::Borrowed(normal));
+        return Some(Subject { text: Cow::Borrowed(normal), rest });
     }
     // What a dot segment takes back has to be harmless too.
     let named: Vec<&str> = path.split('/').filter(|segment| !is_dot_segment(segment)).collect();
     if !is_harmless(&named.join("/"), layout) {
         return None;
     }
-    Some(match without_dots(path)? {
+    let text = match without_dots(path)? {
         Cow::Borrowed(_) => Cow::Borrowed(normal),
         Cow::Owned(path) => Cow::Owned([&normal[..layout.start], &path, &normal[layout.end..]].concat()),
-    })
+    };
+    Some(Subject { text, rest })
 }
 
 /// Where the part of a URI is that is looked at: authority and path, as one.

@@ -171,10 +171,14 @@ impl Writer<'_, '_> {
         for (at, spec) in expression.variables.iter().enumerate() {
             let before = if at == 0 { operator.prefix() } else { operator.separator() };
             let begun = self.outline.push(node, before);
-            let after = self.value(operator, spec, begun);
+            let mut after = self.value(operator, spec, begun);
             let is_required = at == 0 && !operator.is_optional() || (self.value)(&spec.name).is_some();
             if !is_required {
-                self.outline.link(node, On::Nothing, after);
+                // Not the end of the value itself: a value may go on there, and one that is left out may not.
+                let end = self.outline.add();
+                self.outline.link(after, On::Nothing, end);
+                self.outline.link(node, On::Nothing, end);
+                after = end;
             }
             node = after;
         }
