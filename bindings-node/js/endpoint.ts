@@ -73,8 +73,9 @@ export class Endpoint extends WebDriver {
     this.#started.catch(() => {}); // the requests that wait are told
   }
 
-  /** Ends every session and every response: what is in flight is cancelled. */
+  /** Ends every listen with its result, and every session and response: what is in flight is cancelled. */
   close(): void {
+    this.#native.shutdown();
     this.#native.close();
     for (const outgoing of [...this.#open]) outgoing.finish();
   }

@@ -315,6 +315,14 @@ export class ResourceServer {
   }
 
   /**
+   * Ends the listens and the streams of notifications of a subject whose tokens are no longer valid. Its further requests
+   * are for the verifier of `Auth` to refuse.
+   */
+  revoke(subject: string): void {
+    translated(() => this.#native.revoke(subject));
+  }
+
+  /**
    * What was counted, in the text format of Prometheus, for a page of your own; `undefined` unless the option `metrics`
    * is on, or an HTTP endpoint shows metrics.
    */

@@ -22,11 +22,11 @@ export async function serve(
   let mayLinger = true;
   const interrupt = (): void => {
     mayLinger = false;
-    driver.interrupt();
+    driver.stop();
   };
   const stop = (): void => driver.stop();
+  const leave = ending(stop);
   const release = signals ? onSignals(interrupt) : undefined;
-  const leave = ending(() => driver.interrupt());
   if (signal?.aborted) stop();
   signal?.addEventListener('abort', stop);
   try {
@@ -44,7 +44,6 @@ export async function serve(
 class Stdio extends PipeDriver {
   /** Resolved when no further input is wanted. */
   readonly stopping: Promise<void>;
-  readonly #server: Server;
   readonly #idle: Promise<void>;
   readonly #input: Input;
   #writer: Writable | undefined;
@@ -54,7 +53,6 @@ class Stdio extends PipeDriver {
   constructor(server: Server, peers: Peers) {
     const buffer = Buffer.allocUnsafeSlow(CHUNK);
     super(server, peers, { stdio: true, buffer });
-    this.#server = server;
     this.stopping = new Promise((resolve) => {
       this.#stop = resolve;
     });
@@ -69,14 +67,9 @@ class Stdio extends PipeDriver {
     this.#stop();
   }
 
-  /** A signal: open listens end with their results. */
-  interrupt(): void {
-    this.#server.shutdown();
-    this.#stop();
-  }
 
   /**
-   * Lets what is in flight finish within the grace, cancels the rest, and writes what the client still takes. Returns
+   * Ends open listens with their results, lets what is in flight finish within the grace, cancels the rest, and writes what the client still takes. Returns
    * whether every handler has come to its end.
    */
   async close(grace: number): Promise<boolean> {

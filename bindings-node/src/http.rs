@@ -127,6 +127,12 @@ impl Endpoint {
         self.0.work()
     }
 
+    /// Ends the listens and streams of notifications of this endpoint.
+    #[napi(catch_unwind)]
+    pub fn shutdown(&self) -> Result<()> {
+        self.0.shutdown()
+    }
+
     /// Ends every session: what is in flight is cancelled.
     #[napi(catch_unwind)]
     pub fn close(&self) -> Result<()> {

@@ -107,9 +107,11 @@ impl Link {
         self.settle()
     }
 
-    /// No further input is wanted.
+    /// No further input is wanted: open listens end with their results.
     pub(crate) fn stop(self: &Rc<Self>) -> Result<()> {
         self.has_ended.set(true);
+        self.pipe.shutdown();
+        self.pipe.deliver();
         self.settle()
     }
 

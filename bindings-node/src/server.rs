@@ -107,11 +107,21 @@ impl Server {
         self.host.tell(&woken)
     }
 
-    /// Ends every listen with its result.
+    /// Ends every listen that is open now with its result.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) -> Result<()> {
+        self.host.webs().iter().try_for_each(|web| web.shutdown())?;
+        self.host.links().iter().try_for_each(|link| {
+            link.pipe.shutdown();
+            link.deliver()
+        })
+    }
+
+    /// The tokens of a subject are no longer valid: ends its listens and streams.
+    #[napi(catch_unwind)]
+    pub fn revoke(&self, subject: String) -> Result<()> {
         let mut woken = Vec::new();
-        self.host.engine()?.shutdown(&mut woken);
+        let _ = self.host.engine()?.revoke(&subject, &mut woken);
         self.host.tell(&woken)
     }
 
@@ -276,13 +286,19 @@ impl Host {
     /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
     pub(crate) fn tell(&self, woken: &[ConnectionId]) -> Result<()> {
         self.tell_pipes(woken)?;
-        let webs: Vec<_> = self.webs.borrow().iter().filter_map(Weak::upgrade).collect();
-        webs.iter().try_for_each(|web| web.tell(woken))?;
+        self.webs().iter().try_for_each(|web| web.tell(woken))?;
         if self.deadline().is_some() {
-            let links: Vec<_> = self.links.borrow().values().filter_map(Weak::upgrade).collect();
-            links.iter().try_for_each(|link| link.rearm())?;
+            self.links().iter().try_for_each(|link| link.rearm())?;
         }
         Ok(())
+    }
+
+    fn webs(&self) -> Vec<Rc<Web>> {
+        self.webs.borrow().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn links(&self) -> Vec<Rc<Link>> {
+        self.links.borrow().values().filter_map(Weak::upgrade).collect()
     }
 
     /// Delivers to those at the end of a pipe.

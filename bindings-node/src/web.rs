@@ -133,6 +133,12 @@ impl Web {
         self.last.get()
     }
 
+    /// Ends its listens and streams of notifications.
+    pub(crate) fn shutdown(&self) -> Result<()> {
+        self.endpoint()?.shutdown();
+        self.rest()
+    }
+
     /// The hub has something for these connections.
     pub(crate) fn tell(&self, woken: &[ConnectionId]) -> Result<()> {
         match self.way.get() {

@@ -143,9 +143,11 @@ impl Channel {
         self.0.end(py)
     }
 
-    /// No further input is wanted.
+    /// No further input is wanted: open listens end with their results.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         self.0.ended.store(true, Ordering::Release);
+        self.0.pipe.shutdown();
+        self.0.pipe.deliver();
         self.0.settle(py)
     }
 

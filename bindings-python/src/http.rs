@@ -139,6 +139,11 @@ impl Endpoint {
         self.0.work(py)
     }
 
+    /// Ends the listens and streams of notifications of this endpoint.
+    fn shutdown(&self) -> PyResult<()> {
+        self.0.shutdown()
+    }
+
     /// Ends every session: what is in flight is cancelled.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let turns = self.0.endpoint()?.close(self.0.runtime.host.clock.now());

@@ -119,10 +119,19 @@ impl Server {
         self.host.tell(py, &woken)
     }
 
-    /// Ends every listen with its result.
+    /// Ends every listen that is open now with its result.
     fn shutdown(&self, py: Python<'_>) -> PyResult<()> {
+        self.host.webs().iter().try_for_each(|web| web.shutdown())?;
+        self.host.links().iter().try_for_each(|link| {
+            link.pipe.shutdown();
+            link.deliver(py)
+        })
+    }
+
+    /// The tokens of a subject are no longer valid: ends its listens and streams.
+    fn revoke(&self, py: Python<'_>, subject: &str) -> PyResult<()> {
         let mut woken = Vec::new();
-        self.host.engine()?.shutdown(&mut woken);
+        let _ = self.host.engine()?.revoke(subject, &mut woken);
         self.host.tell(py, &woken)
     }
 
@@ -245,13 +254,19 @@ impl Host {
     /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
     pub(crate) fn tell(&self, py: Python<'_>, woken: &[ConnectionId]) -> PyResult<()> {
         self.tell_pipes(py, woken)?;
-        let webs: Vec<_> = lock(&self.webs).iter().filter_map(Weak::upgrade).collect();
-        webs.iter().try_for_each(|web| web.tell(py, woken))?;
+        self.webs().iter().try_for_each(|web| web.tell(py, woken))?;
         if self.deadline().is_some() {
-            let links: Vec<_> = lock(&self.links).values().filter_map(Weak::upgrade).collect();
-            links.iter().try_for_each(|link| link.rearm(py))?;
+            self.links().iter().try_for_each(|link| link.rearm(py))?;
         }
         Ok(())
+    }
+
+    fn webs(&self) -> Vec<Arc<Web>> {
+        lock(&self.webs).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn links(&self) -> Vec<Arc<Link>> {
+        lock(&self.links).values().filter_map(Weak::upgrade).collect()
     }
 
     /// Delivers to those at the end of a pipe.

@@ -83,6 +83,12 @@ impl Web {
         }
     }
 
+    /// Ends its listens and streams of notifications.
+    pub(crate) fn shutdown(&self) -> PyResult<()> {
+        self.endpoint()?.shutdown();
+        Ok(())
+    }
+
     /// The hub has something for these connections.
     pub(crate) fn tell(&self, py: Python<'_>, woken: &[ConnectionId]) -> PyResult<()> {
         match self.way.get() {

@@ -103,6 +103,17 @@ test('a signal ends listens with their results (R-096, R-097)', () =>
     assert.equal(await server.exit, 0);
   }));
 
+test('the end of input ends listens with their results (R-096, R-097)', () =>
+  running(async (server) => {
+    const filter = { notifications: { resourceSubscriptions: ['s://watched'] } };
+    server.write(request(1, 'subscriptions/listen', filter));
+    assert.match((await server.messages(1))[0].method, /acknowledged$/);
+    const { status, rest } = await server.end();
+    const [result, cancelled] = rest;
+    assert.deepEqual([status, result.id, result.result.resultType], [0, 1, 'complete']);
+    assert.equal(cancelled.params.requestId, 1);
+  }));
+
 for (const signal of ['SIGTERM', 'SIGINT']) {
   test(`a signal while idle: ${signal}`, () =>
     running(async (server) => {

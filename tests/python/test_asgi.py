@@ -96,6 +96,44 @@ async def test_both_eras_on_one_endpoint(server: ResourceServer) -> None:
     assert answer["result"]["contents"][0]["text"] == "note 8"
 
 
+async def test_an_application_may_live_twice(server: ResourceServer) -> None:
+    """R-096: the end of one life, as of a test client, ends its listens and no later one."""
+    server.resource("note://a")(lambda: "x")
+    app = server.asgi()
+    filter = {"resourceSubscriptions": ["note://a"]}
+    for _ in range(2):
+        async with living(app):
+            listen = modern(app, "l", "subscriptions/listen", notifications=filter)
+            await listen.until(lambda call=listen: len(call.messages()) == 1)
+            server.notify_updated("note://a")
+            await listen.until(lambda call=listen: len(call.messages()) == 2)
+            assert not listen.done
+        await listen.until(lambda call=listen: call.done)
+        assert listen.messages()[-1]["result"]["resultType"] == "complete"
+
+
+async def test_revocation_ends_the_listens_of_one_subject(server: ResourceServer) -> None:
+    """R-096, R-202."""
+
+    async def verify(token: str) -> Verified:
+        return Verified(subject=token)
+
+    server.resource("note://a")(lambda: "x")
+    app = server.asgi(auth=Auth("http://localhost/mcp", ["https://issuer.example"], verify))
+    filter = {"resourceSubscriptions": ["note://a"]}
+    headers = {"mcp_protocol_version": MODERN, "mcp_method": "subscriptions/listen"}
+    message = request("l", "subscriptions/listen", notifications=filter, _meta=MODERN_META)
+    eve, bob = (post(app, message, authorization=f"Bearer {name}", **headers) for name in ("eve", "bob"))
+    for listen in (eve, bob):
+        await listen.until(lambda call=listen: len(call.messages()) == 1)
+    server.revoke("eve")
+    await eve.until(lambda: eve.done)
+    assert eve.messages()[-1]["result"]["resultType"] == "complete"
+    server.notify_updated("note://a")
+    await bob.until(lambda: len(bob.messages()) == 2)
+    assert not bob.done
+
+
 async def test_one_update_reaches_both_eras(server: ResourceServer) -> None:
     """R-083, R-092, R-173: one call, from another thread."""
     server.resource("note://a")(lambda: "x")

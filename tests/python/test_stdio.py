@@ -1,5 +1,6 @@
 """A real process over pipes: dispatch, back-pressure, the end, and what a handler may do to the descriptors."""
 
+import json
 import os
 import pty
 import re
@@ -118,6 +119,16 @@ def test_a_signal_ends_listens_with_their_results(process: Process) -> None:
     assert (result["id"], result["result"]["resultType"]) == (1, "complete")
     assert cancelled["params"]["requestId"] == 1
     assert process.process.wait(60) == 0
+
+
+def test_the_end_of_input_ends_listens_with_their_results(process: Process) -> None:
+    """R-096, R-097."""
+    process.write(request(1, "subscriptions/listen", {"notifications": {"resourceSubscriptions": ["s://watched"]}}))
+    assert process.messages(1)[0]["method"].endswith("acknowledged")
+    status, rest = process.end()
+    result, cancelled = [json.loads(line) for line in rest.splitlines()]
+    assert (status, result["id"], result["result"]["resultType"]) == (0, 1, "complete")
+    assert cancelled["params"]["requestId"] == 1
 
 
 def test_a_signal_while_idle(process: Process) -> None:

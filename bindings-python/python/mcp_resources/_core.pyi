@@ -356,7 +356,9 @@ class Server:
     def notify_updated(self, uri: str) -> None: ...
     def notify_list_changed(self, lists: str) -> None: ...
     def shutdown(self) -> None:
-        """Ends every listen with its result."""
+        """Ends every listen that is open now with its result."""
+    def revoke(self, subject: str) -> None:
+        """The tokens of a subject are no longer valid: ends its listens and streams."""
     def metrics_text(self) -> str | None: ...
     def flush_audit(self) -> None: ...
     def end_audit(self) -> None: ...
@@ -438,6 +440,8 @@ class Endpoint:
         """It is time."""
     def wake(self) -> None:
         """Another thread has something for the loop."""
+    def shutdown(self) -> None:
+        """Ends the listens and streams of notifications of this endpoint."""
     def close(self) -> None:
         """Ends every session: what is in flight is cancelled."""
 

@@ -72,8 +72,9 @@ class App:
                 return
 
     def stop(self) -> None:
-        """Ends what would wait for ever: streams of notifications."""
-        self._server.shutdown()
+        """Ends what would wait for ever: listens and streams of notifications of this application."""
+        if self._web is not None:
+            self._web.endpoint.shutdown()
 
     def _endpoint(self) -> "_Web":
         loop = asyncio.get_running_loop()

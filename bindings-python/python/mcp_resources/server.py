@@ -174,6 +174,13 @@ class ResourceServer:
         """Tells clients that what `.list` callbacks give has changed. From any thread."""
         self._core.notify_list_changed(lists)
 
+    def revoke(self, subject: str) -> None:
+        """Ends the listens and the streams of notifications of a subject whose tokens are no longer valid.
+
+        Its further requests are for the verifier of `Auth` to refuse. From any thread.
+        """
+        self._core.revoke(subject)
+
     def metrics_text(self) -> str | None:
         """What was counted, in the text format of Prometheus, for a page of your own.
 

@@ -66,12 +66,14 @@ class _Stdio(Driver):
         self._idle.set()
 
     def interrupt(self) -> None:
-        """A signal: open listens end with their results."""
-        self._server.shutdown()
+        """A signal: no further input is wanted."""
         self.stopping.set()
 
     async def close(self) -> None:
-        """Lets what is in flight finish within the grace, cancels the rest, and writes what the client still takes."""
+        """Ends open listens with their results, lets what is in flight finish within the grace, and cancels the rest.
+
+        What the client still takes is written.
+        """
         self._channel.stop()
         grace = self._server.grace / 1000
         try:

@@ -3,7 +3,7 @@
 use super::event::Event;
 use super::request::Request;
 use super::words;
-use super::{Connection, Outcome, Status};
+use super::{Connection, Events, Outcome, Status};
 use crate::catalog::Route;
 use crate::guard::{Action, RateClass};
 use crate::hub::{Filter, ListKinds, ListenError};
@@ -43,6 +43,9 @@ impl Connection {
         match self.engine.hub().listen(self.id, request.id, request.principal.clone(), filter) {
             Ok(first) => {
                 self.listens.insert(OwnedId::from(request.id));
+                if self.closing {
+                    self.engine.hub().shutdown(self.id, &mut Vec::new());
+                }
                 self.acknowledge(request, &honoured, out);
                 Outcome::new(Status::Pending).with(first.into_iter().map(|uri| Event::Watched { uri }))
             }
@@ -102,6 +105,29 @@ impl Connection {
         let meta = format!("\"{}\":{}", words::SUBSCRIPTION_ID, request.id.raw());
         self.wording(request).result(out, "complete", &meta, |_| ());
         Outcome::answered()
+    }
+}
+
+/// How the server ends what a connection listens to.
+impl Connection {
+    /// Ends the listens of this connection with their results, after what they must still be told. It is
+    /// told of no later change, and a later listen ends at once; other connections go on. Deliver next:
+    /// [`Connection::deliver`] returns [`Delivered::Ended`](crate::hub::Delivered::Ended) once all is said.
+    pub fn shutdown(&mut self) {
+        self.closing = true;
+        self.engine.hub().shutdown(self.id, &mut Vec::new());
+    }
+
+    /// Ends the listens of this connection with their results and nothing else: the token that they were opened with has
+    /// expired. Deliver next.
+    pub fn end_listens(&mut self) -> Events<'static> {
+        let left = self.engine.hub().end_listens(self.id, &mut Vec::new());
+        left.into_iter().map(|uri| Event::Unwatched { uri }).collect()
+    }
+
+    /// The client was let in again after [`Engine::revoke`](crate::engine::Engine::revoke): its next stream goes on.
+    pub fn readmit(&self) {
+        self.engine.hub().readmit(self.id);
     }
 }
 

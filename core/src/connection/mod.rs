@@ -174,6 +174,8 @@ pub struct Connection {
     _open: Option<Open>,
     /// Who sent the latest message, where that makes a difference: a session outlives its tokens.
     principal: Option<Arc<Principal>>,
+    /// Set by [`Connection::shutdown`].
+    closing: bool,
 }
 
 impl Connection {
@@ -197,6 +199,7 @@ impl Connection {
             opening,
             _open: open,
             principal,
+            closing: false,
         }
     }
 
@@ -301,7 +304,10 @@ impl Connection {
         let (engine, latest) = (&self.engine, self.principal.as_deref());
         let mut may_see =
             |principal: &Principal, uri: &str| engine.sees(latest.unwrap_or(principal), Action::Notify, uri);
-        engine.hub().deliver(self.id, delivery, out, &mut may_see)
+        match engine.hub().deliver(self.id, delivery, out, &mut may_see) {
+            Delivered::Idle if self.closing => Delivered::Ended,
+            delivered => delivered,
+        }
     }
 
     /// What it is to its transport.

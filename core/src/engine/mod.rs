@@ -18,7 +18,7 @@ pub(crate) use sight::Suggested;
 pub(crate) use cache::{Flight, Landed, Landing, Lead};
 
 use crate::catalog::{Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, Source};
-use crate::connection::{Connection, Listed, Peer};
+use crate::connection::{Connection, Event, Events, Listed, Peer};
 use crate::guard::{Amounts, Guard};
 use crate::hub::{ConnectionId, Counts, Hub, ListKinds};
 use crate::jsonrpc::ObjectWriter;
@@ -202,9 +202,12 @@ impl Engine {
         self.hub.tick(now.tick, woken);
     }
 
-    /// Ends every listen with its result. Deliver to the woken connections, then close them.
-    pub fn shutdown(&self, woken: &mut Vec<ConnectionId>) {
-        self.hub.shutdown(woken);
+    /// The tokens of the principal with this identity are no longer valid: its listens end with their results, and
+    /// the streams of notifications of its sessions end. Nothing happens for the empty identity of the local process.
+    /// Deliver to the woken connections, and do what the events ask. Requests are refused by the host's verifier.
+    pub fn revoke(&self, principal: &str, woken: &mut Vec<ConnectionId>) -> Events<'static> {
+        let left = self.hub.revoke(principal, woken);
+        left.into_iter().map(|uri| Event::Unwatched { uri }).collect()
     }
 
     /// Who may see what.

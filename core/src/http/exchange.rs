@@ -91,7 +91,8 @@ impl Exchange {
     /// The writer waits: `waker` is woken when there is something to deliver, once. Call it before
     /// [`Exchange::deliver`], so that nothing comes unseen between the two.
     pub fn register(&self, waker: &Waker) {
-        self.channel.with(|state| state.register(self.seat, waker));
+        let before = self.channel.with(|state| state.register(self.seat, waker));
+        drop(before);
     }
 
     /// Appends what the client has not been sent, up to about `room` bytes (an answer in one piece is not cut): for the

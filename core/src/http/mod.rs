@@ -57,7 +57,7 @@ use sessions::Sessions;
 use state::{State, Taken};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 #[cfg(test)]
@@ -82,6 +82,8 @@ pub struct Endpoint {
     refusals: Logged,
     /// When [`Endpoint::tick`] is due; `u64::MAX` is never.
     due: AtomicU64,
+    /// Set by [`Endpoint::shutdown`].
+    closing: AtomicBool,
 }
 
 /// The first turn of a response, and the rest of it.
@@ -120,6 +122,7 @@ impl Endpoint {
             channels: Mutex::default(),
             refusals: Logged::default(),
             due: AtomicU64::new(u64::MAX),
+            closing: AtomicBool::new(false),
         }))
     }
 
@@ -194,10 +197,22 @@ impl Endpoint {
         found.iter().for_each(|channel| channel.wake());
     }
 
-    /// Wakes every writer of sessions and listens: the engine ends, and not all of them are known to its hub.
-    pub fn wake_all(&self) {
+    /// Ends what this endpoint tells its clients: listens with their results, streams of notifications after what
+    /// they must still carry; later ones end at once. Requests go on until [`Endpoint::close`]. Other endpoints and pipes
+    /// of the same engine are not affected.
+    pub fn shutdown(&self) {
+        self.closing.store(true, Ordering::SeqCst);
         let found: Vec<_> = self.channels().values().filter_map(Weak::upgrade).collect();
-        found.iter().for_each(|channel| channel.wake());
+        found.iter().for_each(|channel| channel.with(State::shutdown));
+    }
+
+    /// A channel that the hub may have something for.
+    fn know(&self, channel: &Arc<Channel>) {
+        self.channels().insert(channel.id(), Arc::downgrade(channel));
+        // Looked at after it can be found: a shutdown between the two is not missed.
+        if self.closing.load(Ordering::SeqCst) {
+            channel.with(State::shutdown);
+        }
     }
 
     /// When [`Endpoint::tick`] must be called at the latest, on the clock of [`Now::tick`].
@@ -241,7 +256,7 @@ impl Endpoint {
                 let hears = state.hears();
                 let channel = Arc::new(Channel::new(state, &request.principal));
                 if hears {
-                    self.channels().insert(channel.id(), Arc::downgrade(&channel));
+                    self.know(&channel);
                     // What was told before it could be found.
                     channel.wake();
                 }

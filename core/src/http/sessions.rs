@@ -119,7 +119,7 @@ impl Endpoint {
         turns
     }
 
-    /// Ends every session, at the end of a shutdown: after [`shutdown`](crate::engine::Engine::shutdown) and whatever
+    /// Ends every session, at the end of a shutdown: after [`Endpoint::shutdown`] and whatever
     /// time was given to what was in flight. Modern requests that are left are ended by
     /// [`closed`](super::Exchange::closed).
     pub fn close(&self, now: Now) -> Vec<Turn<'static>> {
@@ -152,7 +152,7 @@ impl Endpoint {
                 return refuse(turn.connection, refused, request, out);
             }
         };
-        self.channels().insert(channel.id(), Arc::downgrade(&channel));
+        self.know(&channel);
         self.note_session(&channel);
         Turn { head: turn.head.map(|head| head.with("mcp-session-id", id)), ..turn }
     }
@@ -177,13 +177,13 @@ impl Endpoint {
                 return Err(session_unknown());
             }
             let last = call.last_event_id.as_deref();
-            if let Some(seat) = last.and_then(EventId::parse).and_then(|id| state.resume(id, call, now)) {
+            if let Some(seat) = last.and_then(EventId::parse).and_then(|id| state.resume(id, request, now)) {
                 return Ok(seat);
             }
             if last.is_some() {
                 state.connection.mark_all();
             }
-            let seat = state.open_notices(call, self.rules(), now);
+            let seat = state.open_notices(request, self.rules(), now);
             seat.ok_or_else(|| Response::error(503, INTERNAL_ERROR, "Too many streams"))
         });
         let seat = match seat {

@@ -29,7 +29,7 @@ impl Endpoint {
         out: &mut Vec<u8>,
     ) -> Opened<'m> {
         let mut state = State::new(self.engine.connect(Peer::Session), false, now);
-        let seat = state.open_everything(&request.call, self.rules(), now);
+        let seat = state.open_everything(request, self.rules(), now);
         let channel = Arc::new(Channel::new(state, &request.principal));
         let random = (self.session_ids)();
         let id = self.older().insert(random, &channel, self.engine.limits());
@@ -38,7 +38,7 @@ impl Endpoint {
             (Ok(_), None) => return Opened::whole(Turn::ended(channel.id())),
             (Err(refused), _) => return Opened::whole(refuse(channel.id(), refused, request, out)),
         };
-        self.channels().insert(channel.id(), Arc::downgrade(&channel));
+        self.know(&channel);
         let turn = channel.with(|state| state.deliver(seat, 0, now, out)).shorten();
         sse::endpoint(&format!("{}?session_id={id}", paths.messages), out);
         let exchange = Exchange::new(self, channel, seat, false);

@@ -9,7 +9,7 @@ use super::sse::EventId;
 use super::stream::{Policy, Purpose, Stream};
 use super::turn::Turn;
 use crate::connection::{
-    Arrival, Connection, Event, Mirror, Outcome, Peer, Refusal, RequestToken, Standing, Status,
+    Arrival, Connection, Event, Events, Mirror, Outcome, Peer, Refusal, RequestToken, Standing, Status,
 };
 use crate::hub::{ConnectionId, Delivered};
 use crate::limits::Limits;
@@ -119,7 +119,8 @@ impl State {
             }
         };
         let is_over = outcome.status == Status::Answered;
-        let seat = self.open_stream(policy, &whose.call, now);
+        let until = whose.principal.expires_at(now).filter(|_| policy.purpose != Purpose::Answer);
+        let seat = self.open_stream(policy, &whose.call, until, now);
         self.fill(seat.stream, lines, is_over);
         for token in waiting(&outcome.events) {
             self.routes.insert(token, seat.stream);
@@ -154,16 +155,18 @@ impl State {
         self.hears
     }
 
-    /// Opens the stream of a `GET`. `None` if there are too many.
-    pub(super) fn open_notices(&mut self, call: &Call, rules: &Rules, now: Now) -> Option<Seat> {
+    /// Opens the stream of a `GET`, which ends with its token. `None` if there are too many.
+    pub(super) fn open_notices(&mut self, request: &Identified, rules: &Rules, now: Now) -> Option<Seat> {
+        let call = &request.call;
         self.touched = now.tick;
+        self.connection.readmit();
         let most = self.connection.engine().limits().streams;
         self.shed(most.saturating_sub(1));
         if self.kept() >= most {
             return None;
         }
         let policy = Policy { events: true, ..self.policy(Purpose::Notices, call, rules) };
-        let seat = self.open_stream(policy, call, now);
+        let seat = self.open_stream(policy, call, request.principal.expires_at(now), now);
         if let Some(stream) = self.streams.get_mut(&seat.stream) {
             stream.begin_events();
         }
@@ -171,14 +174,16 @@ impl State {
     }
 
     /// Gives an earlier stream a new reader. `None` if it is not kept: then what was lost on it is marked.
-    pub(super) fn resume(&mut self, id: EventId, call: &Call, now: Now) -> Option<Seat> {
+    pub(super) fn resume(&mut self, id: EventId, request: &Identified, now: Now) -> Option<Seat> {
         self.touched = now.tick;
+        self.connection.readmit();
         self.next_reader += 1;
         let seat = Seat { stream: id.stream, reader: self.next_reader };
         let stream =
             self.streams.get_mut(&id.stream).filter(|stream| !stream.is_open() && stream.takes_events())?;
         let is_whole = stream.resume(id.number);
-        self.wakers.extend(stream.attach(seat.reader, call.origin.clone(), now));
+        let reader = (request.call.origin.clone(), request.principal.expires_at(now));
+        self.wakers.extend(stream.attach(seat.reader, reader, now));
         if !is_whole {
             self.connection.mark_all();
         }
@@ -186,9 +191,10 @@ impl State {
     }
 
     /// Opens the stream of a whole session of 2024-11-05.
-    pub(super) fn open_everything(&mut self, call: &Call, rules: &Rules, now: Now) -> Seat {
+    pub(super) fn open_everything(&mut self, request: &Identified, rules: &Rules, now: Now) -> Seat {
+        let call = &request.call;
         let policy = Policy { events: true, ..self.policy(Purpose::Everything, call, rules) };
-        let seat = self.open_stream(policy, call, now);
+        let seat = self.open_stream(policy, call, request.principal.expires_at(now), now);
         if let Some(stream) = self.streams.get_mut(&seat.stream) {
             stream.begin_events();
         }
@@ -263,13 +269,13 @@ impl State {
         }
     }
 
-    fn open_stream(&mut self, policy: Policy, call: &Call, now: Now) -> Seat {
+    fn open_stream(&mut self, policy: Policy, call: &Call, until: Option<Millis>, now: Now) -> Seat {
         self.next_reader += 1;
         self.next_stream += 1;
         let seat = Seat { stream: policy.number, reader: self.next_reader };
         self.hears |= policy.purpose != Purpose::Answer;
         let mut stream = Stream::new(policy, now);
-        stream.attach(seat.reader, call.origin.clone(), now);
+        stream.attach(seat.reader, (call.origin.clone(), until), now);
         self.streams.insert(seat.stream, Box::new(stream));
         seat
     }
@@ -277,22 +283,16 @@ impl State {
     /// Writes what a reader has not seen, up to about `room` bytes; first takes what the hub has for it.
     pub(super) fn deliver(&mut self, seat: Seat, room: usize, now: Now, out: &mut Vec<u8>) -> Turn<'static> {
         let id = self.connection.id();
-        let is_newest = self.newest_notices() == Some(seat.stream);
-        let Some(stream) = self.streams.get_mut(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))
+        let Some(stream) = self.streams.get(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))
         else {
             return Turn::ended(id);
         };
         let mut turn = Turn::of(id);
-        if is_newest && !stream.is_over() {
-            let room = room.saturating_sub(stream.backlog());
-            let mut lines = Vec::new();
-            let delivered = self.connection.deliver(room, now, &mut lines);
-            each(&lines).for_each(|line| stream.push(line.to_vec()));
-            turn.more = delivered == Delivered::More;
-            if delivered == Delivered::Ended {
-                stream.end();
-            }
+        if stream.has_expired(now) {
+            turn.events = self.expire(seat.stream);
         }
+        turn.more = self.hear(seat.stream, room, now);
+        let Some(stream) = self.streams.get_mut(&seat.stream) else { return Turn::ended(id) };
         let written = stream.write(room, now, out);
         turn.head = written.head;
         turn.more |= written.more;
@@ -301,6 +301,44 @@ impl State {
             self.detach(seat.stream, now);
         }
         turn
+    }
+
+    /// The token that a stream was opened with has expired: listens are answered, and the stream ends.
+    fn expire(&mut self, number: u64) -> Events<'static> {
+        let is_listen = self.connection.peer() == Peer::Request;
+        match self.streams.get_mut(&number) {
+            Some(stream) if !is_listen => {
+                stream.end();
+                Events::new()
+            }
+            _ => self.connection.end_listens(),
+        }
+    }
+
+    /// Takes what the hub has for a stream; whether there is more.
+    fn hear(&mut self, number: u64, room: usize, now: Now) -> bool {
+        let is_newest = self.newest_notices() == Some(number);
+        let Some(stream) = self.streams.get_mut(&number).filter(|stream| is_newest && !stream.is_over())
+        else {
+            return false;
+        };
+        let room = room.saturating_sub(stream.backlog());
+        let mut lines = Vec::new();
+        let delivered = self.connection.deliver(room, now, &mut lines);
+        each(&lines).for_each(|line| stream.push(line.to_vec()));
+        if delivered == Delivered::Ended {
+            for stream in self.streams.values_mut().filter(|stream| stream.tells()) {
+                stream.end();
+                self.wakers.extend(stream.waker());
+            }
+        }
+        delivered == Delivered::More
+    }
+
+    /// Ends what it tells: listens with their results, then the streams of notifications.
+    pub(super) fn shutdown(&mut self) {
+        self.connection.shutdown();
+        self.wake_notices();
     }
 
     /// The stream that the hub's notifications go to: of those that are read, the one that was read last (R-085, DEC-24).
@@ -322,12 +360,10 @@ impl State {
         }
     }
 
-    pub(super) fn register(&mut self, seat: Seat, waker: &Waker) {
-        if let Some(stream) =
-            self.streams.get_mut(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))
-        {
-            stream.register(waker);
-        }
+    /// Returns the waker that was registered before, to be dropped without the lock: dropping it may run a host's code.
+    pub(super) fn register(&mut self, seat: Seat, waker: &Waker) -> Option<Waker> {
+        let stream = self.streams.get_mut(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))?;
+        stream.register(waker)
     }
 
     /// A reader has left.

@@ -105,6 +105,8 @@ struct Reader {
     number: u64,
     waker: Option<Waker>,
     origin: Option<String>,
+    /// When its token expires, and the stream with it.
+    until: Option<Millis>,
 }
 
 /// What was written.
@@ -140,11 +142,25 @@ impl Stream {
     }
 
     /// A reader begins, or takes the place of the one before.
-    pub(super) fn attach(&mut self, number: u64, origin: Option<String>, now: Now) -> Option<Waker> {
+    pub(super) fn attach(
+        &mut self,
+        number: u64,
+        (origin, until): (Option<String>, Option<Millis>),
+        now: Now,
+    ) -> Option<Waker> {
         self.opened = now.tick;
         self.written = now.tick;
-        let before = self.reader.replace(Reader { number, waker: None, origin });
+        let before = self.reader.replace(Reader { number, waker: None, origin, until });
         before.and_then(|reader| reader.waker)
+    }
+
+    /// Whether the token of its reader has expired.
+    pub(super) fn has_expired(&self, now: Now) -> bool {
+        self.until().is_some_and(|until| until <= now.tick)
+    }
+
+    fn until(&self) -> Option<Millis> {
+        self.reader.as_ref()?.until
     }
 
     pub(super) fn is_read_by(&self, reader: u64) -> bool {
@@ -171,10 +187,9 @@ impl Stream {
         self.reader.as_mut()?.waker.take()
     }
 
-    pub(super) fn register(&mut self, waker: &Waker) {
-        if let Some(reader) = &mut self.reader {
-            reader.waker = Some(waker.clone());
-        }
+    /// Returns the waker that was registered before.
+    pub(super) fn register(&mut self, waker: &Waker) -> Option<Waker> {
+        self.reader.as_mut()?.waker.replace(waker.clone())
     }
 
     /// Whether something can be told before the answer.
@@ -259,14 +274,15 @@ impl Stream {
     /// When something is to be written at the latest, though nothing happens.
     pub(super) fn deadline(&self) -> Option<Millis> {
         self.reader.as_ref()?;
-        match self.form {
+        let own = match self.form {
             Form::Open => self.policy.events.then(|| self.opened.saturating_add(self.policy.sse_after)),
             Form::Whole(_) => None,
             Form::Events => {
                 let comment = self.written.saturating_add(self.policy.keep_alive);
                 Some(self.breaks_off().map_or(comment, |at| at.min(comment)))
             }
-        }
+        };
+        [own, self.until()].into_iter().flatten().min()
     }
 
     /// When the stream is broken off.

@@ -56,10 +56,19 @@ pub(super) fn send(
     body: &str,
     now: Now,
 ) -> Got {
+    send_as(Verified::anyone(), endpoint, (verb, headers, body), now)
+}
+
+fn send_as(
+    who: Verified,
+    endpoint: &Arc<Endpoint>,
+    (verb, headers, body): (&str, &[(&str, &str)], &str),
+    now: Now,
+) -> Got {
     let mut all: Vec<(&str, &[u8])> = vec![("host", b"localhost"), ("content-type", b"application/json")];
     all.extend(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
     let admitted = endpoint.admit(&Head { verb, target: "/mcp", headers: &all, ..Head::default() }, now);
-    let identified = admitted.and_then(|admitted| admitted.identify(Ok(Verified::anyone()), now));
+    let identified = admitted.and_then(|admitted| admitted.identify(Ok(who), now));
     let written = |head: ResponseHead| {
         (head.status, head.headers.into_iter().map(|(name, value)| (name, value.into_owned())).collect())
     };
@@ -132,11 +141,7 @@ fn read(endpoint: &Arc<Endpoint>, accept: &str) -> Got {
 }
 
 fn listen(endpoint: &Arc<Endpoint>) -> Got {
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"resourceSubscriptions":["test://one"]}},{META}}}}}"#
-    );
-    let headers = [MODERN[0], ("mcp-method", "subscriptions/listen")];
-    send(endpoint, "POST", &headers, &body, Now::default())
+    send(endpoint, "POST", &LISTEN, &listen_body(), Now::default())
 }
 
 fn session(endpoint: &Arc<Endpoint>) -> String {
@@ -246,6 +251,111 @@ fn finished_streams_are_let_go() {
     // A stream that is kept is over at once; in the place of another a new one begins.
     assert!(again(&ids[3]) && again(&ids[2]));
     assert!(!again(&ids[0]));
+}
+
+/// A token of `eve`'s that expires at this time.
+fn until(unix: Millis) -> Verified {
+    let principal = crate::principal::Principal::new("eve").with_expiry(Some(unix));
+    Verified { principal, ..Verified::anyone() }
+}
+
+fn at(tick: Millis) -> Now {
+    Now { tick, unix: 1_000_000 + tick }
+}
+
+const LISTEN: [(&str, &str); 2] = [MODERN[0], ("mcp-method", "subscriptions/listen")];
+
+fn listen_body() -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"resourceSubscriptions":["test://one"]}},{META}}}}}"#
+    )
+}
+
+/// A session of `eve`'s, with a stream of notifications that ends with its token.
+fn session_until(endpoint: &Arc<Endpoint>, unix: Millis) -> (String, Exchange) {
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    let got = send_as(until(unix), endpoint, ("POST", &[], hello), at(0));
+    let id = got.header("mcp-session-id").unwrap().to_owned();
+    let got = send_as(until(unix), endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(0));
+    (id, got.exchange.unwrap())
+}
+
+/// What is written at this time, and whether the response has ended.
+fn written(exchange: &Exchange, now: Now) -> (String, bool, usize) {
+    let mut out = Vec::new();
+    let turn = exchange.deliver(usize::MAX, now, &mut out);
+    (String::from_utf8(out).unwrap(), turn.end, turn.events.len())
+}
+
+/// R-096, R-202: a listen is answered when the token that opened it expires, and says nothing after that.
+#[test]
+fn a_listen_ends_with_its_token() {
+    let endpoint = endpoint(Limits { keep_alive: 60_000, ..Limits::default() }, Rules::default());
+    let got = send_as(until(1_000_500), &endpoint, ("POST", &LISTEN, &listen_body()), at(0));
+    let exchange = got.exchange.unwrap();
+    assert_eq!(exchange.deadline(), Some(500));
+    assert_eq!(written(&exchange, at(499)), (String::new(), false, 0));
+    let mut woken = Vec::new();
+    endpoint.engine().updated("test://one", at(500), &mut woken).unwrap();
+    let (text, is_over, events) = written(&exchange, at(500));
+    assert!(text.contains(r#""resultType":"complete""#) && !text.contains("updated"), "{text}");
+    assert!(is_over && events == 1, "{events} events: the URI is watched no longer");
+    assert_eq!(endpoint.engine().subscriptions().uris, 0);
+}
+
+/// R-173, R-202: so does the stream of a session; the session goes on with another token.
+#[test]
+fn a_stream_of_a_session_ends_with_its_token() {
+    let endpoint = endpoint(Limits { keep_alive: 60_000, ..Limits::default() }, Rules::default());
+    let (id, stream) = session_until(&endpoint, 1_000_500);
+    assert_eq!(stream.deadline(), Some(500));
+    assert!(!written(&stream, at(499)).1);
+    assert!(written(&stream, at(500)).1);
+    let again = send_as(until(1_009_000), &endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(600))
+        .exchange
+        .unwrap();
+    assert!(!written(&again, at(600)).1);
+}
+
+/// R-096, R-202: a principal whose tokens are no longer valid hears of nothing more; others do.
+#[test]
+fn revocation_ends_what_is_open() {
+    let endpoint = endpoint(Limits::default(), Rules::default());
+    let theirs =
+        send_as(until(u64::MAX), &endpoint, ("POST", &LISTEN, &listen_body()), at(0)).exchange.unwrap();
+    let other = listen(&endpoint).exchange.unwrap();
+    let (id, stream) = session_until(&endpoint, u64::MAX);
+    let count = Arc::new(Count::default());
+    [&theirs, &stream].into_iter().for_each(|open| open.register(&Waker::from(Arc::clone(&count))));
+    let mut woken = Vec::new();
+    assert!(endpoint.engine().revoke("eve", &mut woken).is_empty(), "another one watches it");
+    endpoint.wake(&woken);
+    assert_eq!(count.0.load(Ordering::SeqCst), 2);
+    let (text, is_over, _) = written(&theirs, at(1));
+    assert!(is_over && text.contains(r#""resultType":"complete""#), "{text}");
+    assert!(written(&stream, at(1)).1 && !written(&other, at(1)).1);
+    let again = send_as(until(u64::MAX), &endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(2));
+    assert!(!written(&again.exchange.unwrap(), at(2)).1, "the verifier has let it in again");
+}
+
+/// R-096: an endpoint that stops ends its own listens and streams, those that come late too; another one goes on.
+#[test]
+fn the_end_of_an_endpoint_is_its_own() {
+    let one = endpoint(Limits::default(), Rules::default());
+    let other = Endpoint::new(Arc::clone(one.engine()), Rules::default(), Box::new(|| None)).unwrap();
+    let (ended, going_on) = (listen(&one).exchange.unwrap(), listen(&other).exchange.unwrap());
+    let (_, stream) = session_until(&one, u64::MAX);
+    one.shutdown();
+    for open in [&ended, &stream] {
+        assert!(written(open, at(1)).1);
+    }
+    let late = listen(&one).exchange.unwrap();
+    assert!(written(&late, at(1)).1);
+    assert!(!written(&going_on, at(1)).1);
+    let mut woken = Vec::new();
+    one.engine().updated("test://one", at(2), &mut woken).unwrap();
+    assert!(written(&going_on, at(2)).0.contains("resources/updated"));
+    assert!(!written(&listen(&other).exchange.unwrap(), at(2)).1);
 }
 
 /// A name that is not of this endpoint is another transport's.

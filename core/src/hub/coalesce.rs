@@ -80,7 +80,7 @@ impl Table {
     /// A topic changed: its watchers are marked, now or when its interval has passed.
     pub(super) fn changed(&mut self, topic: usize, now: Millis, woken: &mut Vec<ConnectionId>) {
         let Topic { watchers, gate, is_unheard, .. } = &mut self.topics[topic];
-        if !self.closing && !*is_unheard && !watchers.is_empty() && self.schedule.changed(topic, gate, now) {
+        if !*is_unheard && !watchers.is_empty() && self.schedule.changed(topic, gate, now) {
             self.mark(topic, woken);
         }
     }
@@ -94,9 +94,16 @@ impl Table {
         }
     }
 
-    /// Marks the watchers of all that is pending, before its time.
-    pub(super) fn mark_pending(&mut self, woken: &mut Vec<ConnectionId>) {
-        self.tick(Millis::MAX, woken);
+    /// Marks what is pending for one subscriber, before its time.
+    pub(super) fn mark_pending(&mut self, key: usize, woken: &mut Vec<ConnectionId>) {
+        let subscriber = &mut self.subscribers[key];
+        for (topic, watch) in subscriber.watches.iter_mut().filter(|(_, watch)| !watch.dirty) {
+            if matches!(self.topics[*topic].gate, Gate::Pending(_)) {
+                watch.dirty = true;
+                subscriber.dirty.push_back(*topic);
+            }
+        }
+        subscriber.enqueue(key, &mut self.connections, woken);
     }
 
     /// Marks everything that a legacy connection asked for.
@@ -114,7 +121,8 @@ impl Table {
         self.topics[topic].is_unheard = true;
         for key in &self.topics[topic].watchers {
             let subscriber = &mut self.subscribers[*key];
-            let Some(watch) = subscriber.watches.get_mut(&topic) else { continue };
+            let is_closing = self.connections[subscriber.connection].closing;
+            let Some(watch) = subscriber.watches.get_mut(&topic).filter(|_| !is_closing) else { continue };
             if !watch.dirty {
                 watch.dirty = true;
                 subscriber.dirty.push_back(topic);

@@ -93,7 +93,7 @@ impl Hub {
 
     /// `subscriptions/listen`. Its id is repeated byte for byte in whatever it is told. The caller writes the
     /// acknowledgement before the next [`Hub::deliver`] on this connection. Returns the URIs that nobody
-    /// watched before. After [`Hub::shutdown`] the next deliver ends it.
+    /// watched before. After [`Hub::shutdown`] of the connection the next deliver ends it.
     ///
     /// # Errors
     /// [`ListenError`]; nothing is registered then.
@@ -196,16 +196,29 @@ impl Hub {
         self.lock().tick(now, woken);
     }
 
-    /// Ends the listens of the principal with this identity: each is answered, and hears of nothing more.
-    /// Returns the URIs that nobody watches any longer. Legacy subscriptions stay: the guard refuses their
-    /// notifications.
+    /// Ends the listens of the principal with this identity: each is answered, and hears of nothing more. For its
+    /// legacy connections the next [`Hub::deliver`] appends nothing and returns [`Delivered::Ended`]; their subscriptions
+    /// stay, for a stream that the client opens with another token. Returns the URIs that nobody watches any longer. The
+    /// local process has no token: nothing happens for an empty identity.
     pub fn revoke(&self, principal: &str, woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
-        self.lock().revoke(principal, woken)
+        if principal.is_empty() { Vec::new() } else { self.lock().revoke(principal, woken) }
     }
 
-    /// Ends every listen after what it must still be told. Later changes are ignored.
-    pub fn shutdown(&self, woken: &mut Vec<ConnectionId>) {
-        self.lock().shutdown(woken);
+    /// The client of a legacy connection was let in after [`Hub::revoke`]: its stream is not ended.
+    pub fn readmit(&self, id: ConnectionId) {
+        self.lock().readmit(id);
+    }
+
+    /// Ends the listens of one connection, which hear of nothing more: its token has expired. Returns the URIs that nobody
+    /// watches any longer.
+    pub fn end_listens(&self, id: ConnectionId, woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
+        self.lock().end_listens(id, woken)
+    }
+
+    /// Ends the listens of one connection after what they must still be told. It is told of no later change,
+    /// and a later listen on it ends at once. Other connections go on.
+    pub fn shutdown(&self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
+        self.lock().shutdown(id, woken);
     }
 
     /// Whether anybody watches `canonical`.

@@ -15,11 +15,11 @@ const URIS: [[&str; 2]; 4] = [
     ["note://c/1", "note://c/%31"],
 ];
 const IDS: [&str; 3] = ["1", r#""1""#, r#""a""#];
-const PRINCIPALS: [&str; 2] = ["", "eve"];
+const PRINCIPALS: [&str; 2] = ["ada", "eve"];
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 fn may_see(principal: &Principal, uri: &str) -> bool {
-    principal.id().is_empty() || uri != "note://b"
+    principal.id() == PRINCIPALS[0] || uri != "note://b"
 }
 
 #[derive(Clone, Debug)]
@@ -178,6 +178,8 @@ impl World {
             }
             Op::Revoke(principal) => {
                 left = self.hub.revoke(PRINCIPALS[principal], woken);
+                // Its sessions come back at once.
+                self.ids.into_iter().for_each(|on| self.hub.readmit(on));
                 let is_theirs = |(key, subscriber): &(&Key, &Subscriber)| {
                     key.1.is_some() && subscriber.principal == principal
                 };
@@ -352,7 +354,7 @@ proptest! {
         world.assert_settled();
 
         let mut woken = Vec::new();
-        world.hub.shutdown(&mut woken);
+        world.ids.into_iter().for_each(|on| world.hub.shutdown(on, &mut woken));
         world.awake.extend(woken);
         let open: Vec<Key> = world.subscribers.keys().filter(|(_, request)| request.is_some()).copied().collect();
         world.ending.extend(open);

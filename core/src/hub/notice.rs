@@ -43,10 +43,12 @@ impl Table {
     /// Takes notices whose wording begins within `room` bytes, one from each subscriber in turn.
     pub(super) fn take(&mut self, id: ConnectionId, room: usize) -> Batch {
         let mut batch = Batch { notices: Vec::new(), several: false, left: Delivered::Idle };
-        let Some(key) = self.connection(id) else {
-            batch.left = if self.closing { Delivered::Ended } else { Delivered::Idle };
+        let Some(key) = self.connection(id) else { return batch };
+        // What it has not been told waits for a stream that it is let have.
+        if std::mem::take(&mut self.connections[key].revoked) {
+            batch.left = Delivered::Ended;
             return batch;
-        };
+        }
         let mut used = 0;
         while used < room && batch.notices.len() < BATCH {
             let Some(subscriber) = self.connections[key].queue.pop_front() else { break };
@@ -107,7 +109,7 @@ impl Table {
     fn is_over(&self, connection: &Connection) -> bool {
         let ended = connection.ended && connection.legacy.is_none();
         let mut listens = connection.listens.values();
-        (self.closing || ended) && listens.all(|key| self.subscribers[*key].state == State::Ended)
+        (connection.closing || ended) && listens.all(|key| self.subscribers[*key].state == State::Ended)
     }
 }
 

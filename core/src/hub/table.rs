@@ -20,8 +20,6 @@ pub(super) struct Table {
     /// The lists come first, in the order of [`ListKinds::EACH`].
     pub(super) topics: Slab<Topic>,
     pub(super) schedule: Schedule,
-    /// Set by [`Table::shutdown`].
-    pub(super) closing: bool,
     by_id: HashMap<ConnectionId, usize>,
     by_uri: HashMap<Arc<str>, usize>,
     max_subscriptions: usize,
@@ -39,6 +37,10 @@ pub(super) struct Connection {
     pub(super) queue: VecDeque<usize>,
     /// Whether the server ended a listen, and none was opened since.
     pub(super) ended: bool,
+    /// Set by [`Table::shutdown`]: it is told of no later change.
+    pub(super) closing: bool,
+    /// Set by [`Table::revoke`] for a legacy connection, until its stream has ended.
+    pub(super) revoked: bool,
 }
 
 /// A legacy connection or one listen.
@@ -58,7 +60,7 @@ pub(super) struct Subscriber {
 
 /// ```text
 /// legacy:  Held ──ready──▶ Open
-/// listen:                  Open ──revoke, shutdown──▶ Ending ──its end is worded──▶ Ended
+/// listen:                  Open ──revoke, end, shutdown──▶ Ending ──its end is worded──▶ Ended
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -109,7 +111,6 @@ impl Table {
             subscribers: Slab::new(),
             topics: lists.enumerate().collect(),
             schedule: Schedule::new(limits.coalesce),
-            closing: false,
             by_id: HashMap::new(),
             by_uri: HashMap::new(),
             max_subscriptions: limits.subscriptions,
@@ -192,7 +193,7 @@ impl Table {
         self.watch_lists(key, lists);
         let watch = |(canonical, spelling)| self.watch_uri(key, canonical, spelling);
         let new = uris.into_iter().filter_map(watch).collect();
-        if self.closing {
+        if self.connections[connection].closing {
             self.end(key, &mut Vec::new());
         }
         Ok(new)
@@ -225,36 +226,63 @@ impl Table {
         left
     }
 
-    /// Ends the open listens of a principal. They hear of nothing more, so what they watched is released at once.
+    /// Ends the open listens of a principal, and has the streams of its legacy connections ended.
     pub(super) fn revoke(&mut self, principal: &str, woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
-        let is_theirs = |subscriber: &Subscriber| {
-            subscriber.request_id.is_some() && subscriber.principal.id() == principal
-        };
-        let theirs = self.subscribers.iter().filter(|(_, subscriber)| is_theirs(subscriber));
+        let theirs = self.subscribers.iter().filter(|(_, subscriber)| subscriber.principal.id() == principal);
         let theirs: Vec<usize> = theirs.map(|(key, _)| key).collect();
+        for key in &theirs {
+            let subscriber = &self.subscribers[*key];
+            if subscriber.request_id.is_none() {
+                let connection = &mut self.connections[subscriber.connection];
+                connection.revoked = true;
+                woken.push(connection.id);
+            }
+        }
+        self.end_silently(&theirs, woken)
+    }
+
+    /// Ends the listens of a connection, which hear of nothing more.
+    pub(super) fn end_listens(&mut self, id: ConnectionId, woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
+        let Some(key) = self.connection(id) else { return Vec::new() };
+        let subscribers: Vec<usize> = self.connections[key].subscribers().collect();
+        self.end_silently(&subscribers, woken)
+    }
+
+    /// A legacy connection was let in again after [`Table::revoke`].
+    pub(super) fn readmit(&mut self, id: ConnectionId) {
+        if let Some(key) = self.connection(id) {
+            self.connections[key].revoked = false;
+        }
+    }
+
+    /// Ends those of `subscribers` that are open listens. They hear of nothing more, so what they watched is released at
+    /// once. Returns what nobody watches any longer.
+    fn end_silently(&mut self, subscribers: &[usize], woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
         let mut left = Vec::new();
-        for key in theirs {
-            let subscriber = &mut self.subscribers[key];
+        for key in subscribers {
+            let subscriber = &mut self.subscribers[*key];
+            if subscriber.request_id.is_none() || subscriber.state == State::Ended {
+                continue;
+            }
             subscriber.dirty.clear();
             let watches = std::mem::take(&mut subscriber.watches);
             left.append(&mut self.release_all(watches));
-            self.end(key, woken);
+            self.end(*key, woken);
         }
         left
     }
 
-    /// Ends every listen, and wakes the other connections too, so that their hosts learn of the end.
-    pub(super) fn shutdown(&mut self, woken: &mut Vec<ConnectionId>) {
-        if self.closing {
+    /// Ends the listens of a connection after what they must still be told. Other connections go on.
+    pub(super) fn shutdown(&mut self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
+        let Some(key) = self.connection(id) else { return };
+        if std::mem::replace(&mut self.connections[key].closing, true) {
             return;
         }
-        self.mark_pending(woken);
-        self.closing = true;
-        let listens = self.subscribers.iter().filter(|(_, subscriber)| subscriber.request_id.is_some());
-        let listens: Vec<usize> = listens.map(|(key, _)| key).collect();
-        listens.into_iter().for_each(|key| self.end(key, woken));
-        let idle = self.connections.iter().filter(|(_, connection)| connection.queue.is_empty());
-        woken.extend(idle.map(|(_, connection)| connection.id));
+        let subscribers: Vec<usize> = self.connections[key].subscribers().collect();
+        for subscriber in subscribers {
+            self.mark_pending(subscriber, woken);
+            self.end(subscriber, woken);
+        }
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -360,7 +388,8 @@ impl Table {
 
 impl Connection {
     fn new(id: ConnectionId) -> Self {
-        Self { id, legacy: None, listens: BTreeMap::new(), queue: VecDeque::new(), ended: false }
+        let (listens, queue) = (BTreeMap::new(), VecDeque::new());
+        Self { id, legacy: None, listens, queue, ended: false, closing: false, revoked: false }
     }
 
     fn subscribers(&self) -> impl Iterator<Item = usize> {

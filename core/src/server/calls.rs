@@ -134,9 +134,10 @@ fn start(link: &Arc<Link>, call: impl FnOnce() -> Option<Work>) -> Outcome<'stat
 
 /// Lets a function go on as a task.
 fn spawn(link: &Arc<Link>, work: Work) {
+    let peer = link.peer();
+    // First of all: a cancellation that comes right after the reply was taken out has to find it.
+    peer.shared().tasks().insert((peer.connection(), link.token()), Arc::downgrade(link));
     if link.detach() {
-        let peer = link.peer();
-        peer.shared().tasks().insert((peer.connection(), link.token()), Arc::downgrade(link));
         peer.pends();
         peer.spawn(Box::pin(run(link.clone(), work)));
     }

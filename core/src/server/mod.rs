@@ -118,7 +118,14 @@ impl ResourceServer {
         self.shared.list_changed(lists);
     }
 
-    /// Stops every peer: listens end with their results, what is in flight has
+    /// The tokens of `subject` are no longer valid: its listens end with their results, and the streams of its
+    /// sessions end. Its further requests are the verifier's to refuse. `subject` is the identity that the verifier gives; the
+    /// empty one, of the local process, is ignored.
+    pub fn revoke(&self, subject: &str) {
+        self.shared.revoke(subject);
+    }
+
+    /// Stops what serves now: listens end with their results, what is in flight has
     /// [`Limits::grace`](crate::limits::Limits::grace) to finish.
     pub fn shutdown(&self) {
         self.shared.shutdown();

@@ -133,6 +133,8 @@ impl Keeper {
     /// Waits for what is in flight and for the output, but not for ever.
     fn drain(&self) -> io::Result<()> {
         self.host.drains();
+        self.host.pipe().shutdown();
+        self.host.pipe().deliver();
         let until = self.now() + self.host.shared().engine.limits().grace;
         loop {
             let turn = self.turn();

@@ -7,7 +7,7 @@ use super::handlers::Handlers;
 use super::link::Link;
 use super::pipe::word;
 use crate::catalog::{Catalog, HandlerId, Source};
-use crate::connection::{Answer, Contents, ReadResult, RequestToken};
+use crate::connection::{Answer, Contents, Event, ReadResult, RequestToken};
 use crate::engine::Engine;
 use crate::hub::{ConnectionId, ListKinds};
 use crate::now::{Millis, Now};
@@ -205,11 +205,20 @@ impl Shared {
         deadline
     }
 
-    /// Ends every listen, and every peer after it.
-    pub(super) fn shutdown(&self) {
+    /// Ends the streams of a principal whose tokens are no longer valid.
+    pub(super) fn revoke(&self, principal: &str) {
         let mut woken = Vec::new();
-        self.engine.shutdown(&mut woken);
+        let events = self.engine.revoke(principal, &mut woken);
         self.woken(&woken);
+        for event in &events {
+            if let Event::Unwatched { uri } = event {
+                self.watched(uri, false);
+            }
+        }
+    }
+
+    /// Ends what serves now: each peer ends its listens, and then itself.
+    pub(super) fn shutdown(&self) {
         for wake in self.peers().values() {
             wake.say(word::STOP);
         }

@@ -206,6 +206,12 @@ impl Pipe {
         connection.deliver(room, now, out)
     }
 
+    /// Ends the open listens, at the end of input or of the server: [`Pipe::deliver`] appends their results.
+    /// What is in flight goes on.
+    pub fn shutdown(&self) {
+        self.lock().connection.shutdown();
+    }
+
     /// Lets time pass.
     pub fn tick(&self) -> Outcome<'static> {
         let now = self.clock.now();

@@ -110,16 +110,13 @@ impl HttpServer {
         self.keeper.look(self);
     }
 
-    /// Stops: no new connection, no new request (503), listens end with their results, and streams of notifications; what is
+    /// Stops this endpoint: no new connection, no new request (503), listens end with their results, and streams of notifications; what is
     /// in flight has
     /// [`Limits::grace`](crate::limits::Limits::grace), then every connection is closed. [`HttpServer::serve`] returns
     /// after that.
     pub fn shutdown(&self) {
         if self.phases.drain() {
-            let mut woken = Vec::new();
-            self.endpoint.engine().shutdown(&mut woken);
-            self.host.woken(&woken);
-            self.endpoint.wake_all();
+            self.endpoint.shutdown();
         }
     }
 

@@ -229,7 +229,7 @@ impl<'c> Host<'c> {
                 let edits = catalog::edits(given, &self.engine, &mut self.handlers);
                 self.engine.publish(edits, self.now, &mut woken).map_err(|error| error.to_string())?;
             }
-            "shutdown" => self.engine.shutdown(&mut woken),
+            "shutdown" => self.endpoint.shutdown(),
             "close" => {
                 for turn in self.endpoint.close(self.now) {
                     self.happen(turn.connection, None, turn.events);

@@ -144,7 +144,7 @@ impl Served {
             let edits = catalog::edits(given, &self.engine, &mut lock(&self.author.handlers));
             self.engine.publish(edits, START, &mut woken).map_err(io::Error::other)?;
         } else if step.get("shutdown").is_some() {
-            self.engine.shutdown(&mut woken);
+            self.server.endpoint().shutdown();
         } else {
             return Err(io::Error::other(format!("{step}: no such step")));
         }

@@ -152,9 +152,10 @@ impl<'c> Host<'c> {
             "connect" => self.connect(given.as_str().ok_or("connect is a name")?, step)?,
             "close" => self.close(given.as_str().ok_or("close is a name")?)?,
             _ => {
-                let mut woken = Vec::new();
-                self.engine.shutdown(&mut woken);
-                self.woken.extend(woken);
+                for wire in self.connections.values_mut() {
+                    wire.connection.shutdown();
+                    self.woken.insert(wire.connection.id());
+                }
             }
         }
         Ok(())
