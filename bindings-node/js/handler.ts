@@ -151,7 +151,7 @@ export class ResourceHandler<T extends string = string> {
 
   /**
    * Lists the concrete resources of the template with a function. It pages itself if it declares a parameter, or if
-   * `pages` says so.
+   * `pages` says so. It is called for each page of a walk, unless `Limits.listTtl` keeps what it gives.
    * @throws {RegistrationError} this is no template.
    */
   list(call: Lister<T>, { pages }: { readonly pages?: boolean } = {}): this {

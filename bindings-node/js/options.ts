@@ -67,10 +67,12 @@ export interface Limits {
   readonly listScan?: number;
   /** Items that a lister without paging may return. Default 100,000. */
   readonly listSource?: number;
-  /** How long its answer is kept. Default 60,000. */
+  /** How long its answer is kept, so that a walk over its pages asks it once. Default 0: it is asked for each page. */
   readonly listTtl?: number;
   /** How many such answers are kept. Default 256. */
   readonly listCache?: number;
+  /** Bytes that they take. Default 16 MiB. */
+  readonly listCacheBytes?: number;
   /** Results that the read cache keeps. Default 10,000. */
   readonly cacheEntries?: number;
   /** Bytes that they take, encoded. Default 64 MiB. */

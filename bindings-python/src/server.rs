@@ -100,7 +100,9 @@ impl Server {
     fn publish(&self, py: Python<'_>, edits: Vec<PyRef<'_, Edit>>) -> PyResult<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
         let mut woken = Vec::new();
-        let published = self.host.registry.publish(&changes, self.host.clock.now(), &mut woken);
+        let (registry, now) = (&self.host.registry, self.host.clock.now());
+        // An edit of templates builds their index anew: other threads go on meanwhile.
+        let published = py.detach(|| registry.publish(&changes, now, &mut woken));
         let warnings = published.map_err(|error| error::registration(py, &error))?;
         self.host.tell(py, &woken)?;
         Ok(warnings)

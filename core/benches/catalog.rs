@@ -81,8 +81,9 @@ fn pages(criterion: &mut Criterion) {
 
 fn cursors(criterion: &mut Criterion) {
     let seal = Seal::new(&Cursor::derived_key("bench"), &[]);
-    let scope = CursorScope { server: "bench", principal: None };
-    let cursor = Cursor { list: ListKind::Resources, position: Position::Catalog, after: uri(7) };
+    let scope = CursorScope { server: "bench", principal: "" };
+    let cursor =
+        Cursor { list: ListKind::Resources, position: Position::Catalog, after: uri(7), shared: false };
     let text = cursor.seal(&seal, scope).unwrap_or_default();
     criterion.bench_function("catalog/cursor/seal", |bencher| {
         bencher.iter(|| black_box(cursor.seal(&seal, scope)));

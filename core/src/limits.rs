@@ -37,10 +37,14 @@ pub struct Limits {
     pub list_scan: usize,
     /// Items that a `.list` callback without paging may return. Default 100,000.
     pub list_source: usize,
-    /// How long the answer of a `.list` callback without paging is kept; 0 calls it again for each page. Default 60,000 ms.
+    /// How long the answer of a `.list` callback without paging is kept, so that a walk over its pages asks it once.
+    /// Default 0: it is asked for each page. What is kept is dropped when the catalogue or the list is told to have changed;
+    /// a change that is not told is seen this much later.
     pub list_ttl: Millis,
     /// Kept answers of `.list` callbacks, over all principals. Default 256.
     pub list_cache: usize,
+    /// Bytes that they take. Default 16 MiB.
+    pub list_cache_bytes: usize,
     /// Results that the read cache keeps, over all principals. Default 10,000.
     pub cache_entries: usize,
     /// Bytes that they take, encoded. Default 64 MiB.
@@ -74,7 +78,7 @@ pub struct Limits {
     pub progress_interval: Millis,
     /// Log messages of one request. Default 1,000.
     pub log_messages: usize,
-    /// Longest `requestState` that is opened, and longest cursor. Default 64 KiB.
+    /// Longest `requestState` that is opened, and longest sealed cursor of a `.list` callback's own. Default 64 KiB.
     pub state: usize,
     /// How long a sealed `requestState` is accepted. Default 600,000 ms.
     pub state_ttl: Millis,
@@ -149,8 +153,9 @@ impl Default for Limits {
             page: 100,
             list_scan: 10_000,
             list_source: 100_000,
-            list_ttl: 60_000,
+            list_ttl: 0,
             list_cache: 256,
+            list_cache_bytes: 16 << 20,
             cache_entries: 10_000,
             cache_bytes: 64 << 20,
             principals: 10_000,

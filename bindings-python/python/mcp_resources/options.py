@@ -42,9 +42,11 @@ class Limits(TypedDict, total=False):
     list_source: int
     """Items that a `.list` callback without paging may return. Default 100,000."""
     list_ttl: int
-    """How long its answer is kept. Default 60,000."""
+    """How long its answer is kept, so that a walk over its pages asks it once. Default 0: it is asked for each page."""
     list_cache: int
     """How many such answers are kept. Default 256."""
+    list_cache_bytes: int
+    """Bytes that they take. Default 16 MiB."""
     cache_entries: int
     """Results that the read cache keeps. Default 10,000."""
     cache_bytes: int

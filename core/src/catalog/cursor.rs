@@ -15,6 +15,8 @@ pub struct Cursor {
     /// The key of the last item that was examined in that part: a canonical URI, or the text of a template. Empty at
     /// its beginning.
     pub after: String,
+    /// Whether anybody may keep the pages of this walk: then all of them show only what everybody may see.
+    pub shared: bool,
 }
 
 /// A list that has pages.
@@ -45,8 +47,8 @@ pub enum Position {
 pub struct CursorScope<'a> {
     /// The name of the server.
     pub server: &'a str,
-    /// The identity of the principal, where lists differ between principals.
-    pub principal: Option<&'a str>,
+    /// The identity of the principal.
+    pub principal: &'a str,
 }
 
 impl Cursor {
@@ -56,7 +58,10 @@ impl Cursor {
     const PURPOSE: &str = "cursor";
     const VERSION: u8 = 1;
 
-    /// The key for the cursors of a server that has none configured: it keeps them whole, and hides nothing.
+    /// In the byte that says which part of the list follows: the walk is shared.
+    const SHARED: u8 = 0x10;
+
+    /// A key for cursors where the host has neither a key nor randomness: it keeps them whole, and hides and proves nothing.
     pub fn derived_key(server: &str) -> SealKey {
         SealKey::derived(&format!("cursor {server}"))
     }
@@ -77,14 +82,15 @@ impl Cursor {
 
     fn encode(&self) -> Vec<u8> {
         let mut plain = vec![Self::VERSION];
+        let shared = if self.shared { Self::SHARED } else { 0 };
         match &self.position {
-            Position::Catalog => plain.push(0),
+            Position::Catalog => plain.push(shared),
             Position::Source { template, cursor: None } => {
-                plain.push(1);
+                plain.push(1 | shared);
                 put(template, &mut plain);
             }
             Position::Source { template, cursor: Some(cursor) } => {
-                plain.push(2);
+                plain.push(2 | shared);
                 put(template, &mut plain);
                 put(cursor, &mut plain);
             }
@@ -96,13 +102,14 @@ impl Cursor {
     fn decode(list: ListKind, plain: &[u8]) -> Option<Self> {
         let [Self::VERSION, position, rest @ ..] = plain else { return None };
         let mut rest = rest;
-        let position = match position {
+        let shared = position & Self::SHARED != 0;
+        let position = match position & !Self::SHARED {
             0 => Position::Catalog,
             1 => Position::Source { template: take(&mut rest)?, cursor: None },
             2 => Position::Source { template: take(&mut rest)?, cursor: Some(take(&mut rest)?) },
             _ => return None,
         };
-        Some(Self { list, position, after: text(rest)? })
+        Some(Self { list, position, after: text(rest)?, shared })
     }
 }
 
@@ -113,10 +120,7 @@ impl CursorScope<'_> {
             ListKind::Resources => b"resources",
             ListKind::Templates => b"templates",
         };
-        match self.principal {
-            Some(principal) => with(&[list, self.server.as_bytes(), principal.as_bytes()]),
-            None => with(&[list, self.server.as_bytes()]),
-        }
+        with(&[list, self.server.as_bytes(), self.principal.as_bytes()])
     }
 }
 
@@ -143,10 +147,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SCOPE: CursorScope<'_> = CursorScope { server: "docs", principal: None };
+    const SCOPE: CursorScope<'_> = CursorScope { server: "docs", principal: "" };
 
     fn seal() -> Seal {
         Seal::new(&Cursor::derived_key("docs"), &[])
+    }
+
+    fn beginning(after: String) -> Cursor {
+        Cursor { list: ListKind::Resources, position: Position::Catalog, after, shared: false }
     }
 
     fn sealed(cursor: &Cursor) -> String {
@@ -160,11 +168,16 @@ mod tests {
             Just(Position::Catalog),
             source.prop_map(|(template, cursor)| Position::Source { template, cursor }),
         ];
-        (list, position, "\\PC*").prop_map(|(list, position, after)| Cursor { list, position, after })
+        (list, position, "\\PC*", any::<bool>()).prop_map(|(list, position, after, shared)| Cursor {
+            list,
+            position,
+            after,
+            shared,
+        })
     }
 
     proptest! {
-        /// what is sealed opens after a restart, which leaves nothing but the server's name.
+        /// what is sealed opens after a restart with the same key.
         #[test]
         fn sealed_cursors_open(cursor in any_cursor()) {
             let text = sealed(&cursor);
@@ -183,7 +196,7 @@ mod tests {
     /// truncated, altered, empty, of another list.
     #[test]
     fn foreign_texts_do_not_open() {
-        let cursor = Cursor { list: ListKind::Resources, position: Position::Catalog, after: "a:b".into() };
+        let cursor = beginning("a:b".into());
         let text = sealed(&cursor);
         assert_eq!(Cursor::open(&text, ListKind::Templates, &seal(), SCOPE), None);
         for end in 0..text.len() {
@@ -197,12 +210,12 @@ mod tests {
     /// the cursor of one principal does not open for another, nor on another server.
     #[test]
     fn a_cursor_is_bound_to_principal_and_server() {
-        let cursor = Cursor { list: ListKind::Resources, position: Position::Catalog, after: "a:b".into() };
-        let alice = CursorScope { principal: Some("alice"), ..SCOPE };
+        let cursor = beginning("a:b".into());
+        let alice = CursorScope { principal: "alice", ..SCOPE };
         let text = cursor.seal(&seal(), alice).unwrap();
         assert_eq!(Cursor::open(&text, ListKind::Resources, &seal(), alice), Some(cursor));
         for other in
-            [CursorScope { principal: Some("bob"), ..SCOPE }, SCOPE, CursorScope { server: "other", ..alice }]
+            [CursorScope { principal: "bob", ..SCOPE }, SCOPE, CursorScope { server: "other", ..alice }]
         {
             assert_eq!(Cursor::open(&text, ListKind::Resources, &seal(), other), None);
         }
@@ -214,7 +227,7 @@ mod tests {
     fn the_longest_key_can_be_sealed() {
         let template = "x".repeat(8 << 10);
         let position = Position::Source { template, cursor: None };
-        let cursor = Cursor { list: ListKind::Resources, position, after: "y".repeat(Cursor::MAX_KEY) };
+        let cursor = Cursor { position, ..beginning("y".repeat(Cursor::MAX_KEY)) };
         assert_eq!(Cursor::open(&sealed(&cursor), ListKind::Resources, &seal(), SCOPE), Some(cursor));
     }
 }

@@ -48,6 +48,8 @@ pub struct Applied {
     pub templates_changed: bool,
     /// The canonical URIs of the resources that were removed, replaced ones included: they count as updated.
     pub removed: Vec<Arc<str>>,
+    /// The functions of what was removed, once for each removal: of a resource or template that the same edits added too.
+    pub freed: Vec<HandlerId>,
     /// What the author should know: one sentence each.
     pub warnings: Vec<String>,
 }
@@ -115,6 +117,9 @@ impl Draft {
             self.catalog.in_order.remove(&*normal);
             self.catalog.parents -= usize::from(entry.resource.children);
             self.catalog.scoped -= usize::from(!entry.resource.details.scopes.is_empty());
+            if let Source::Handler(handler) = entry.source {
+                self.applied.freed.push(handler);
+            }
             self.applied.removed.push(entry.canonical.clone());
             self.applied.resources_changed = true;
         }
@@ -144,7 +149,8 @@ impl Draft {
     fn remove_template(&mut self, text: &str) {
         let templates = self.templates();
         if let Ok(at) = position(templates, text) {
-            templates.remove(at);
+            let removed = templates.remove(at);
+            self.applied.freed.push(removed.handler);
             self.edited += 1;
             self.applied.templates_changed = true;
         }

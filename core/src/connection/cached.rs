@@ -41,12 +41,12 @@ impl Connection {
         &mut self,
         token: RequestToken,
         (request, normal): (&Request<'_, '_>, &str),
-        out: &mut Vec<u8>,
+        epoch: u64,
     ) -> Option<Outcome<'m>> {
         let cache = self.engine.cache()?;
         let Task::Read(task) = &mut self.inflight.get(token)?.task else { return None };
         let is_open = task.served.cache().ttl_ms > 0;
-        let flight = match cache.fly(normal, &request.principal.authority(), is_open) {
+        let flight = match cache.fly(normal, &request.principal.authority(), is_open, (self.id, epoch)) {
             Ok(lead) => {
                 let flight = lead.flight().clone();
                 task.lead = Some(lead);
@@ -56,18 +56,8 @@ impl Connection {
             }
             Err(flight) => flight,
         };
-        if flight.join(self.id) {
-            self.waiting.push((token, flight));
-            return Some(Outcome::with_one(Status::Pending, Event::Shared(token)));
-        }
-        let reply = self.inflight.take(token)?;
-        if let Some(landing) = flight.landing() {
-            let before = out.len();
-            let worded = reply.landed(landing, out);
-            self.record_token(token, (worded.verdict, out.len() - before), request.now);
-        }
-        self.inflight.settle(token);
-        Some(Outcome::answered())
+        self.waiting.push((token, flight));
+        Some(Outcome::with_one(Status::Pending, Event::Shared(token)))
     }
 
     /// Answers the reads that waited for another one, as far as that has its answer. `write` takes each line with the

@@ -23,7 +23,10 @@ impl Connection {
             return refused;
         }
         let rest = match cursor {
-            None => Cursor { list: kind, position: Position::Catalog, after: String::new() },
+            None => {
+                let shared = self.engine.shares_lists();
+                Cursor { list: kind, position: Position::Catalog, after: String::new(), shared }
+            }
             Some(text) => match self.engine.open_cursor(kind, &text, request.principal) {
                 Some(cursor) => cursor,
                 None => {

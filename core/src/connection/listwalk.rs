@@ -7,13 +7,14 @@ use super::event::{ListRequest, RequestToken};
 use super::words::Wording;
 use crate::catalog::{Catalog, Cursor, ListKind, Page, Position, ResourceEntry, Route, TemplateEntry};
 use crate::catalog::{check_resource, encode_item};
-use crate::engine::Engine;
+use crate::engine::{Engine, Given};
 use crate::error::{ReadError, Shown};
 use crate::guard::Action;
 use crate::now::Now;
 use crate::principal::Principal;
-use crate::resource::Resource;
+use crate::resource::{CacheHint, CacheScope, Resource};
 use crate::version::FieldSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// See the module.
@@ -21,6 +22,10 @@ use std::sync::Arc;
 pub(super) struct ListWalk {
     fields: FieldSet,
     principal: Arc<Principal>,
+    /// Whose eyes decide what is listed: where anybody may keep the pages, those of one without scopes.
+    viewer: Arc<Principal>,
+    /// [`Engine::lists_generation`] before a callback was asked.
+    asked: u64,
     /// Where the rest begins.
     rest: Cursor,
     /// The items so far, encoded, with commas between them.
@@ -42,7 +47,8 @@ pub(crate) type Listed = Vec<(Arc<str>, Resource)>;
 
 impl ListWalk {
     pub(super) fn new(rest: Cursor, fields: FieldSet, principal: Arc<Principal>) -> Self {
-        Self { fields, principal, rest, items: Vec::new(), count: 0 }
+        let viewer = if rest.shared { Principal::local() } else { principal.clone() };
+        Self { fields, principal, viewer, asked: 0, rest, items: Vec::new(), count: 0 }
     }
 
     /// Goes on until the page is complete or a callback must be asked.
@@ -67,8 +73,11 @@ impl ListWalk {
             }
             let pages = entry.template.list.is_some_and(|list| list.pages);
             let kept = if pages { None } else { engine.kept_list(entry.handler, &self.principal, now) };
-            let Some(listed) = kept else { return ask(entry, cursor, room) };
-            if self.take_kept(&listed, room) {
+            let Some(listed) = kept else {
+                self.asked = engine.lists_generation();
+                return ask(entry, cursor, room);
+            };
+            if self.take_kept(&catalog, &listed, room) {
                 return self.done(engine, true);
             }
             let text = entry.parsed.as_str();
@@ -93,22 +102,26 @@ impl ListWalk {
         let Some((entry, _)) = self.source(&catalog, engine) else {
             return Ok((self.done(engine, false), None));
         };
-        let (listed, misuse) = served_by(&catalog, entry, page.items, (engine, &self.principal));
+        let (listed, misuse) = served_by(&catalog, entry, page.items, (engine, &self.viewer));
         let text = entry.parsed.as_str();
-        if entry.template.list.is_some_and(|list| list.pages) {
-            for (_, resource) in &listed {
-                self.push(resource);
-            }
-            if let Some(next) = page.next {
-                self.rest.position = Position::Source { template: text.to_owned(), cursor: Some(next) };
+        if !entry.template.list.is_some_and(|list| list.pages) {
+            let given = Given { listed: Arc::new(sorted(listed)), generation: self.asked };
+            engine.keep_list(entry.handler, &self.principal, &given, now);
+            // Taken from here, not from what is kept: that may be nothing.
+            if self.take_kept(&catalog, &given.listed, engine.limits().page.saturating_sub(self.count)) {
                 return Ok((self.done(engine, true), misuse));
             }
         } else {
-            // Used as it is, and not looked up again: it may be kept for no time at all, or dropped by now.
-            let listed = Arc::new(sorted(listed));
-            engine.keep_list(entry.handler, &self.principal, listed.clone(), now);
-            if self.take_kept(&listed, engine.limits().page.saturating_sub(self.count)) {
-                return Ok((self.done(engine, true), misuse));
+            let mut seen = HashSet::with_capacity(listed.len());
+            for (_, resource) in listed.iter().filter(|(uri, _)| seen.insert(uri)) {
+                self.push(resource);
+            }
+            if let Some(next) = page.next {
+                let length = next.len();
+                self.rest.position = Position::Source { template: text.to_owned(), cursor: Some(next) };
+                let step = self.done(engine, true);
+                let cut = matches!(step, Step::Done { next: None });
+                return Ok((step, misuse.or_else(|| cut.then(|| too_long(text, length, engine)))));
             }
         }
         let more = self.enter(self.next_source(&catalog, engine, Some(text)));
@@ -135,7 +148,9 @@ impl ListWalk {
             if let Some(next) = next {
                 result.str("nextCursor", next);
             }
-            contents::hint(result, wording, engine.shared(engine.options().list_cache));
+            let hint = engine.options().list_cache;
+            let scope = if self.rest.shared { hint.scope } else { CacheScope::Private };
+            contents::hint(result, wording, CacheHint { scope, ..hint });
         });
     }
 
@@ -143,15 +158,15 @@ impl ListWalk {
     fn take_catalog(&mut self, catalog: &Catalog, engine: &Engine) -> bool {
         let page = Page::new(engine.limits(), self.fields);
         let after = Some(self.rest.after.as_str()).filter(|after| !after.is_empty());
-        let (principal, all) = (&self.principal, !engine.restricts());
+        let (viewer, all) = (&self.viewer, !engine.restricts());
         let listed = match self.rest.list {
             ListKind::Resources => {
                 let mut visible =
-                    |entry: &ResourceEntry| all || engine.sees(principal, Action::List, &entry.canonical);
+                    |entry: &ResourceEntry| all || engine.sees(viewer, Action::List, &entry.canonical);
                 catalog.list_resources(after, page, &mut visible, &mut self.items)
             }
             ListKind::Templates => {
-                let mut visible = |entry: &TemplateEntry| all || engine.sees_template(principal, entry);
+                let mut visible = |entry: &TemplateEntry| all || engine.sees_template(viewer, entry);
                 catalog.list_templates(after, page, &mut visible, &mut self.items)
             }
         };
@@ -170,7 +185,7 @@ impl ListWalk {
     ) -> Option<(&'c Arc<TemplateEntry>, Option<String>)> {
         let Position::Source { template, cursor } = &self.rest.position else { return None };
         let lists = |entry: &&Arc<TemplateEntry>| {
-            entry.template.list.is_some() && engine.sees_template(&self.principal, entry)
+            entry.template.list.is_some() && engine.sees_template(&self.viewer, entry)
         };
         if let Some(entry) = catalog.template_by_text(template).filter(lists) {
             return Some((entry, cursor.clone()));
@@ -188,7 +203,7 @@ impl ListWalk {
         engine: &Engine,
         after: Option<&str>,
     ) -> Option<&'c Arc<TemplateEntry>> {
-        catalog.list_sources_after(after).find(|entry| engine.sees_template(&self.principal, entry))
+        catalog.list_sources_after(after).find(|entry| engine.sees_template(&self.viewer, entry))
     }
 
     /// The rest begins with this callback; `false` if there is none.
@@ -199,18 +214,23 @@ impl ListWalk {
         true
     }
 
-    /// Takes from what a callback gave earlier; `true` if more of it is left.
-    fn take_kept(&mut self, listed: &Listed, room: usize) -> bool {
+    /// Takes from what a callback gave; `true` if more of it is left. What has been registered since is in the catalogue's
+    /// part of the list.
+    fn take_kept(&mut self, catalog: &Catalog, listed: &Listed, room: usize) -> bool {
         let from = listed.partition_point(|(uri, _)| **uri <= *self.rest.after);
         let rest = listed.get(from..).unwrap_or_default();
-        for (_, resource) in rest.iter().take(room) {
+        let mut last: Option<&Arc<str>> = None;
+        for (at, (uri, resource)) in
+            rest.iter().filter(|(uri, _)| catalog.resource(uri).is_none()).enumerate()
+        {
+            if at == room {
+                self.rest.after = last.map_or_else(String::new, |last| last.to_string());
+                return true;
+            }
             self.push(resource);
+            last = Some(uri);
         }
-        let more = rest.len() > room;
-        if let Some((last, _)) = rest.get(room.wrapping_sub(1)).filter(|_| more) {
-            self.rest.after = last.to_string();
-        }
-        more
+        false
     }
 
     fn push(&mut self, resource: &Resource) {
@@ -230,6 +250,16 @@ fn ask(entry: &TemplateEntry, cursor: Option<String>, limit: usize) -> Step {
     // The reply puts its own token in.
     let token = RequestToken { index: u32::MAX, generation: 0 };
     Step::Ask(ListRequest { token, handler: entry.handler, cursor, limit, caller: None })
+}
+
+/// What the author is told of a cursor that cannot be sent.
+fn too_long(template: &str, length: usize, engine: &Engine) -> String {
+    let most = engine.limits().state;
+    format!(
+        "the list of {} ends early: its cursor of {length} bytes, sealed, is longer than the limit `state` of {most} bytes; \
+         return a shorter cursor or raise the limit",
+        Shown(template)
+    )
 }
 
 /// How many of the items that are left out are named in the log.

@@ -38,6 +38,8 @@ struct Asked<'m> {
     uri: Cow<'m, str>,
     normal: Cow<'m, str>,
     retry: Retry<'m>,
+    /// The read cache's before it was routed.
+    epoch: u64,
 }
 
 impl Connection {
@@ -55,6 +57,7 @@ impl Connection {
             Ok(retry) => retry,
             Err(message) => return self.refuse(request, (INVALID_PARAMS, &message), out),
         };
+        let epoch = self.engine.cache().map_or(0, |cache| cache.epoch());
         let (found, lacking) = self.find(request, &normal);
         if let Err(refused) = self.admit(request, Action::Read, (&normal, lacking)) {
             return self.turn_away(request, refused, &uri, out);
@@ -62,7 +65,7 @@ impl Connection {
         match found {
             Found::Constant(entry) => self.constant(request, &uri, (&entry, retry.retried), out),
             Found::Handler(found) => {
-                let asked = Asked { uri, normal, retry };
+                let asked = Asked { uri, normal, retry, epoch };
                 self.handled(request, asked, found, out)
             }
             Found::Failed(error) => self.fail(request, &error, Some(&uri), out),
@@ -85,7 +88,7 @@ impl Connection {
     fn handled<'m>(
         &mut self,
         request: &Request<'_, 'm>,
-        Asked { uri, normal, retry }: Asked<'m>,
+        Asked { uri, normal, retry, epoch }: Asked<'m>,
         Handled { served, handler, params }: Handled<'m>,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
@@ -106,7 +109,7 @@ impl Connection {
             Ok(entered) => entered,
             Err(refused) => return *refused,
         };
-        let shared = is_first.then(|| self.fly(token, (request, &normal), out)).flatten();
+        let shared = is_first.then(|| self.fly(token, (request, &normal), epoch)).flatten();
         if let Some(waits) = shared {
             return waits;
         }

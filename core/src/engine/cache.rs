@@ -29,6 +29,8 @@ pub(crate) struct ReadCache {
     hits: AtomicU64,
     misses: AtomicU64,
     shared: AtomicU64,
+    /// Changed with the table's lock held.
+    epoch: AtomicU64,
 }
 
 /// What the read cache has, and how it was used: for metrics.
@@ -50,8 +52,6 @@ pub struct CacheCounts {
 pub(crate) struct Flight {
     uri: Arc<str>,
     whose: Arc<str>,
-    /// Whether others may wait for it.
-    is_open: bool,
     landing: OnceLock<Landing>,
     state: Mutex<FlightState>,
 }
@@ -100,7 +100,10 @@ struct Table {
 struct Shelf {
     public: Option<Slot>,
     private: HashMap<Arc<str>, Slot>,
-    flights: Vec<Arc<Flight>>,
+    /// By address, which the flight keeps its own.
+    flights: HashMap<usize, Arc<Flight>>,
+    /// Those of them that others may wait for, by whose they are.
+    open: HashMap<Arc<str>, Arc<Flight>>,
 }
 
 struct Slot {
@@ -130,8 +133,8 @@ impl ReadCache {
             most_entries: limits.cache_entries,
             most_bytes: limits.cache_bytes,
         };
-        let (woken, wakes, hits, misses, shared) = Default::default();
-        Arc::new(Self { table: Mutex::new(table), woken, wakes, hits, misses, shared })
+        let (woken, wakes, hits, misses, shared, epoch) = Default::default();
+        Arc::new(Self { table: Mutex::new(table), woken, wakes, hits, misses, shared, epoch })
     }
 
     /// What is kept for `whose` at `uri`, with what is left of its time.
@@ -141,22 +144,42 @@ impl ReadCache {
         Some(found)
     }
 
-    /// The right to make the call.
+    /// How often something was purged: to be asked for before a read is routed.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The right to make the call, for a read by `connection` that was routed in this epoch.
     ///
     /// # Errors
-    /// The flight to wait for instead, if `is_open` and there is one.
-    pub(crate) fn fly(self: &Arc<Self>, uri: &str, whose: &str, is_open: bool) -> Result<Lead, Arc<Flight>> {
+    /// The flight to wait for instead, if `is_open` and there is one: `connection` is woken when it lands.
+    pub(crate) fn fly(
+        self: &Arc<Self>,
+        uri: &str,
+        whose: &str,
+        is_open: bool,
+        (connection, epoch): (ConnectionId, u64),
+    ) -> Result<Lead, Arc<Flight>> {
         let mut table = self.table();
-        let shelf = table.shelf(uri);
-        let same = |flight: &&Arc<Flight>| is_open && flight.is_open && *flight.whose == *whose;
-        if let Some(flight) = shelf.flights.iter().find(same) {
+        // Purged since: what the route leads to may be gone. It is read, but neither shared nor kept.
+        let is_stale = self.epoch.load(Ordering::Acquire) != epoch;
+        let open = if is_open && !is_stale { table.shelf(uri).open.get(whose) } else { None };
+        if let Some(flight) = open {
+            // In the same hold of the lock: nobody can end it between finding and joining.
+            let mut state = flight.state();
+            if !state.waiting.contains(&connection) {
+                state.waiting.push(connection);
+            }
             self.shared.fetch_add(1, Ordering::Relaxed);
             return Err(flight.clone());
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
-        let (landing, state) = Default::default();
-        let flight = Arc::new(Flight { uri: uri.into(), whose: whose.into(), is_open, landing, state });
-        shelf.flights.push(flight.clone());
+        let state = Mutex::new(FlightState { is_stale, waiting: Vec::new() });
+        let landing = OnceLock::new();
+        let flight = Arc::new(Flight { uri: uri.into(), whose: whose.into(), landing, state });
+        if !is_stale {
+            table.shelf(uri).enter(&flight, is_open);
+        }
         Ok(Lead { cache: self.clone(), flight })
     }
 
@@ -206,6 +229,7 @@ impl ReadCache {
     /// What was read at `uri`, in normal form, is no longer so.
     pub(crate) fn purge(&self, uri: &str) {
         let mut table = self.table();
+        self.epoch.fetch_add(1, Ordering::AcqRel);
         if let Some(shelf) = table.shelves.remove(uri) {
             table.forget(&shelf);
         }
@@ -214,6 +238,7 @@ impl ReadCache {
     /// Nothing is any longer as it was read.
     pub(crate) fn purge_all(&self) {
         let mut table = self.table();
+        self.epoch.fetch_add(1, Ordering::AcqRel);
         for shelf in std::mem::take(&mut table.shelves).values() {
             table.forget(shelf);
         }
@@ -236,16 +261,6 @@ impl ReadCache {
 }
 
 impl Flight {
-    /// `connection` is woken when it lands; `false` if it has landed already.
-    pub(crate) fn join(&self, connection: ConnectionId) -> bool {
-        let mut state = self.state();
-        let flies = self.landing.get().is_none();
-        if flies && !state.waiting.contains(&connection) {
-            state.waiting.push(connection);
-        }
-        flies
-    }
-
     /// What it came to, once it has.
     pub(crate) fn landing(&self) -> Option<&Landing> {
         self.landing.get()
@@ -359,7 +374,7 @@ impl Table {
     /// A flight is not to be joined any more.
     fn leave(&mut self, flight: &Arc<Flight>) {
         let Some(shelf) = self.shelves.get_mut(&flight.uri) else { return };
-        shelf.flights.retain(|other| !Arc::ptr_eq(other, flight));
+        shelf.leave(flight);
         if shelf.is_empty() {
             self.shelves.remove(&flight.uri);
         }
@@ -369,7 +384,7 @@ impl Table {
         for slot in shelf.private.values().chain(&shelf.public) {
             self.gone(slot);
         }
-        for flight in &shelf.flights {
+        for flight in shelf.flights.values() {
             flight.state().is_stale = true;
         }
     }
@@ -381,6 +396,20 @@ impl Table {
 }
 
 impl Shelf {
+    fn enter(&mut self, flight: &Arc<Flight>, is_open: bool) {
+        self.flights.insert(Arc::as_ptr(flight) as usize, flight.clone());
+        if is_open {
+            self.open.insert(flight.whose.clone(), flight.clone());
+        }
+    }
+
+    fn leave(&mut self, flight: &Arc<Flight>) {
+        self.flights.remove(&(Arc::as_ptr(flight) as usize));
+        if self.open.get(&flight.whose).is_some_and(|open| Arc::ptr_eq(open, flight)) {
+            self.open.remove(&flight.whose);
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.public.is_none() && self.private.is_empty() && self.flights.is_empty()
     }

@@ -1,55 +1,202 @@
-//! What `.list` callbacks without paging gave, kept for a while so that a walk over the pages sees one list.
+//! What `.list` callbacks without paging gave, kept for [`Limits::list_ttl`] so that a walk over the pages asks them once.
+//!
+//! Law: nothing is kept that was asked for before the latest change. Bounded in lists and in bytes.
 
-use crate::catalog::HandlerId;
+use crate::catalog::{HandlerId, encode_item};
 use crate::connection::Listed;
 use crate::limits::Limits;
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
+use crate::version::Revision;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bounded; kept for each callback and principal.
+/// See the module. By callback and principal.
 pub(super) struct KeptLists {
-    kept: Mutex<HashMap<(HandlerId, Principal), Kept>>,
+    table: Mutex<Table>,
     ttl: Millis,
     most: usize,
+    most_bytes: usize,
+}
+
+#[derive(Default)]
+struct Table {
+    kept: HashMap<(HandlerId, Box<str>), Kept>,
+    bytes: usize,
+    /// How often all was dropped.
+    generation: u64,
 }
 
 struct Kept {
     until: Millis,
+    size: usize,
     listed: Arc<Listed>,
+}
+
+/// What a callback gave, and when it was asked.
+pub(crate) struct Given {
+    pub(crate) listed: Arc<Listed>,
+    /// [`KeptLists::generation`] before it was asked.
+    pub(crate) generation: u64,
 }
 
 impl KeptLists {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { kept: Mutex::default(), ttl: limits.list_ttl, most: limits.list_cache.max(1) }
+        let (most, most_bytes) = (limits.list_cache, limits.list_cache_bytes);
+        Self { table: Mutex::default(), ttl: limits.list_ttl, most, most_bytes }
+    }
+
+    /// Says how often all was dropped: to be asked for before a callback is.
+    pub(super) fn generation(&self) -> u64 {
+        self.lock().generation
     }
 
     pub(super) fn get(&self, handler: HandlerId, principal: &Principal, now: Now) -> Option<Arc<Listed>> {
-        let kept = self.lock();
-        let found = kept.get(&(handler, principal.clone()))?;
+        if self.ttl == 0 {
+            return None;
+        }
+        let table = self.lock();
+        let found = table.kept.get(&(handler, principal.authority().into()))?;
         (now.tick < found.until).then(|| found.listed.clone())
     }
 
-    pub(super) fn put(&self, handler: HandlerId, principal: &Principal, listed: Arc<Listed>, now: Now) {
-        if self.ttl == 0 {
+    pub(super) fn put(&self, handler: HandlerId, principal: &Principal, given: &Given, now: Now) {
+        if self.ttl == 0 || self.most == 0 {
             return;
         }
-        let mut kept = self.lock();
-        if kept.len() >= self.most {
-            kept.retain(|_, kept| now.tick < kept.until);
+        let size = size(&given.listed);
+        let mut table = self.lock();
+        if size > self.most_bytes || table.generation != given.generation {
+            return;
         }
-        if kept.len() >= self.most {
-            kept.clear();
+        let key = (handler, principal.authority().into());
+        table.remove(&key);
+        if !self.has_room(&table, size) {
+            table.expire(now);
         }
-        kept.insert((handler, principal.clone()), Kept { until: now.tick.saturating_add(self.ttl), listed });
+        if !self.has_room(&table, size) {
+            table.drop_all();
+        }
+        table.bytes += size;
+        let until = now.tick.saturating_add(self.ttl);
+        table.kept.insert(key, Kept { until, size, listed: given.listed.clone() });
     }
 
+    /// What was given is no longer so, nor is what callbacks are about to give that were asked before.
     pub(super) fn clear(&self) {
-        self.lock().clear();
+        let mut table = self.lock();
+        table.drop_all();
+        table.generation += 1;
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(HandlerId, Principal), Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn has_room(&self, table: &Table, size: usize) -> bool {
+        table.kept.len() < self.most && table.bytes + size <= self.most_bytes
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn remove(&mut self, key: &(HandlerId, Box<str>)) {
+        if let Some(before) = self.kept.remove(key) {
+            self.bytes -= before.size;
+        }
+    }
+
+    fn expire(&mut self, now: Now) {
+        self.kept.retain(|_, kept| now.tick < kept.until);
+        self.bytes = self.kept.values().map(|kept| kept.size).sum();
+    }
+
+    fn drop_all(&mut self) {
+        self.kept.clear();
+        self.bytes = 0;
+    }
+}
+
+/// Roughly the bytes that a list takes.
+fn size(listed: &Listed) -> usize {
+    const RECORD: usize = 512;
+    let mut encoded = Vec::new();
+    let item = |(uri, resource): &(Arc<str>, crate::resource::Resource)| {
+        encoded.clear();
+        encode_item(resource, Revision::V2026_07_28.field_set(), &mut encoded);
+        RECORD + uri.len() + encoded.len()
+    };
+    listed.iter().map(item).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::Resource;
+
+    fn listed(uris: &[&str]) -> Arc<Listed> {
+        Arc::new(uris.iter().map(|uri| (Arc::from(*uri), Resource::new(*uri))).collect())
+    }
+
+    fn lists(limits: Limits) -> KeptLists {
+        KeptLists::new(&limits)
+    }
+
+    fn held(lists: &KeptLists) -> (usize, usize) {
+        let table = lists.lock();
+        (table.kept.len(), table.bytes)
+    }
+
+    fn at(tick: Millis) -> Now {
+        Now { tick, unix: 0 }
+    }
+
+    fn put(lists: &KeptLists, handler: HandlerId, who: &Principal) {
+        let given = Given { listed: listed(&["a://b"]), generation: lists.generation() };
+        lists.put(handler, who, &given, at(0));
+    }
+
+    #[test]
+    fn what_was_asked_before_a_change_is_not_kept() {
+        let lists = lists(Limits { list_ttl: 10, ..Limits::default() });
+        let who = Principal::local();
+        let late = Given { listed: listed(&["a://old"]), generation: lists.generation() };
+        lists.clear();
+        lists.put(1, &who, &late, at(0));
+        assert!(lists.get(1, &who, at(0)).is_none());
+        put(&lists, 1, &who);
+        assert!(lists.get(1, &who, at(9)).is_some() && lists.get(1, &who, at(10)).is_none());
+        assert!(lists.get(1, &Principal::new("bob"), at(0)).is_none());
+        assert!(
+            lists.get(1, &who.with_expiry(Some(7)), at(0)).is_some(),
+            "a new token of the same principal"
+        );
+    }
+
+    /// By default each walk asks.
+    #[test]
+    fn nothing_is_kept_by_default() {
+        let lists = lists(Limits::default());
+        put(&lists, 1, &Principal::local());
+        assert!(lists.get(1, &Principal::local(), at(0)).is_none());
+    }
+
+    /// The bounds `list_cache` and `list_cache_bytes`.
+    #[test]
+    fn the_bounds_hold() {
+        let one = size(&listed(&["a://b"]));
+        for (most, most_bytes) in [(2, usize::MAX), (usize::MAX, 2 * one)] {
+            let limits =
+                Limits { list_ttl: 10, list_cache: most, list_cache_bytes: most_bytes, ..Limits::default() };
+            let lists = lists(limits);
+            for handler in 0..9 {
+                put(&lists, handler, &Principal::local());
+                let (count, bytes) = held(&lists);
+                assert!(count <= 2 && bytes <= 2 * one, "{count} {bytes}");
+            }
+            assert!(lists.get(8, &Principal::local(), at(0)).is_some());
+        }
+        let lists = lists(Limits { list_ttl: 10, list_cache_bytes: one - 1, ..Limits::default() });
+        put(&lists, 1, &Principal::local());
+        assert_eq!(held(&lists), (0, 0));
     }
 }

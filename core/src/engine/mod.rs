@@ -11,13 +11,16 @@ mod sight;
 mod words;
 
 pub use cache::CacheCounts;
+pub(crate) use lists::Given;
 pub(crate) use metrics::Open;
 pub use options::{Extension, Options, ServerInfo};
 pub(crate) use sight::Suggested;
 
 pub(crate) use cache::{Flight, Landed, Landing, Lead};
 
-use crate::catalog::{Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, Source};
+use crate::catalog::{
+    Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, Position, Source,
+};
 use crate::connection::{Connection, Event, Events, Listed, Peer};
 use crate::guard::{Amounts, Guard};
 use crate::hub::{ConnectionId, Counts, Hub, ListKinds};
@@ -52,8 +55,6 @@ pub struct Engine {
     guard: Guard,
     state_seal: Option<Seal>,
     cursor_seal: Seal,
-    /// For cursors that may name what not everybody may see.
-    secret_seal: Option<Seal>,
     reached: Reached,
     handlers: AtomicU32,
     lists: KeptLists,
@@ -81,8 +82,7 @@ impl Engine {
             hub: Hub::new(limits),
             guard,
             state_seal: state_seal(&options),
-            cursor_seal: cursor_seal(&options, &words),
-            secret_seal: state_seal(&options),
+            cursor_seal: state_seal(&options).unwrap_or_else(|| guessable_seal(&words)),
             reached: Reached::default(),
             handlers: AtomicU32::new(0),
             lists: KeptLists::new(limits),
@@ -123,10 +123,23 @@ impl Engine {
     /// [`RegistrationError`], and nothing has changed.
     pub fn publish(
         &self,
-        mut edits: Vec<Edit>,
+        edits: Vec<Edit>,
         now: Now,
         woken: &mut Vec<ConnectionId>,
     ) -> Result<Vec<String>, RegistrationError> {
+        self.apply(edits, now, woken).map(|applied| applied.warnings)
+    }
+
+    /// The same; returns all that has changed, for a host that keeps the functions behind handlers.
+    ///
+    /// # Errors
+    /// As [`Engine::publish`].
+    pub fn apply(
+        &self,
+        mut edits: Vec<Edit>,
+        now: Now,
+        woken: &mut Vec<ConnectionId>,
+    ) -> Result<Applied, RegistrationError> {
         if let Some(redactor) = self.amounts.redactor() {
             edits.iter_mut().for_each(|edit| redact_constant(edit, redactor));
         }
@@ -138,8 +151,10 @@ impl Engine {
             self.catalog.store(Arc::new(catalog));
             applied
         };
-        if applied.templates_changed {
+        if applied.templates_changed || !applied.removed.is_empty() {
             self.lists.clear();
+        }
+        if applied.templates_changed {
             self.reached.clear();
         }
         if let Some(cache) = &self.cache {
@@ -155,7 +170,7 @@ impl Engine {
         if applied.resources_changed || applied.templates_changed {
             self.hub.list_changed(ListKinds::RESOURCES, now.tick, woken);
         }
-        Ok(applied.warnings)
+        Ok(applied)
     }
 
     /// The catalogue as it stands.
@@ -359,25 +374,20 @@ impl Engine {
 
     /// `None` if the cursor of an author's callback is too long: then the list ends here.
     pub(crate) fn seal_cursor(&self, cursor: &Cursor, principal: &Principal) -> Option<String> {
-        let (seal, scope) = self.cursor_terms(principal);
-        cursor.seal(seal, scope).ok()
+        let is_own = matches!(&cursor.position, Position::Source { cursor: Some(_), .. });
+        let text = cursor.seal(&self.cursor_seal, self.cursor_scope(principal)).ok()?;
+        Some(text).filter(|text| !is_own || text.len() <= self.limits().state)
     }
 
     pub(crate) fn open_cursor(&self, list: ListKind, text: &str, principal: &Principal) -> Option<Cursor> {
-        let text = Some(text).filter(|text| text.len() <= self.limits().state)?;
-        let (seal, scope) = self.cursor_terms(principal);
-        Cursor::open(text, list, seal, scope)
+        let cursor = Cursor::open(text, list, &self.cursor_seal, self.cursor_scope(principal))?;
+        Some(Cursor { shared: cursor.shared && self.may_share_lists(), ..cursor })
     }
 
-    /// Where not everybody sees everything, a cursor may hold what is hidden: it is bound to its principal, and
-    /// sealed with a key that nobody can guess.
-    fn cursor_terms<'a>(&'a self, principal: &'a Principal) -> (&'a Seal, CursorScope<'a>) {
-        let server = self.words.name();
-        if !self.restricts() {
-            return (&self.cursor_seal, CursorScope { server, principal: None });
-        }
-        let seal = self.secret_seal.as_ref().unwrap_or(&self.cursor_seal);
-        (seal, CursorScope { server, principal: Some(principal.id()) })
+    /// A cursor is its principal's, whatever is registered: a walk goes on when the catalogue begins to differ
+    /// between principals.
+    fn cursor_scope<'a>(&'a self, principal: &'a Principal) -> CursorScope<'a> {
+        CursorScope { server: self.words.name(), principal: principal.id() }
     }
 
     pub(crate) fn kept_list(
@@ -389,8 +399,13 @@ impl Engine {
         self.lists.get(handler, principal, now)
     }
 
-    pub(crate) fn keep_list(&self, handler: HandlerId, principal: &Principal, listed: Arc<Listed>, now: Now) {
-        self.lists.put(handler, principal, listed, now);
+    /// To be asked for before a callback is.
+    pub(crate) fn lists_generation(&self) -> u64 {
+        self.lists.generation()
+    }
+
+    pub(crate) fn keep_list(&self, handler: HandlerId, principal: &Principal, given: &Given, now: Now) {
+        self.lists.put(handler, principal, given, now);
     }
 
     /// Takes `bytes` of what all replies together may gather; `false` if there is not so much left.
@@ -443,10 +458,7 @@ fn state_seal(options: &Options) -> Option<Seal> {
     }
 }
 
-/// Cursors survive a restart even without a configured key: they hold nothing that is secret then.
-fn cursor_seal(options: &Options, words: &Words) -> Seal {
-    match options.keys.split_first() {
-        Some((first, older)) => Seal::new(first, older),
-        None => Seal::new(&Cursor::derived_key(words.name()), &[]),
-    }
+/// For an engine whose host has neither keys nor randomness. Hosts of this library have.
+fn guessable_seal(words: &Words) -> Seal {
+    Seal::new(&Cursor::derived_key(words.name()), &[])
 }

@@ -67,9 +67,9 @@ pub struct Options {
     pub discover_cache: CacheHint,
     /// Keys for cursors and request states, shared by all processes of a deployment. The first seals, all open.
     pub keys: Vec<SealKey>,
-    /// The key for request states, and for the cursors of a guarded server, when `keys` is empty: random, from the host.
-    /// The hash of the catalogue is keyed with it too.
-    /// Without either a read cannot ask for input, and whoever has the name of a guarded server can open its cursors.
+    /// The key for request states and cursors when `keys` is empty: random, from the host. Cursors then open until the
+    /// process ends, and in no other one. Without either a read cannot ask for input, and a client that knows the server's name
+    /// can open cursors and make its own. The hash of the catalogue is keyed with it too.
     pub process_key: Option<SealKey>,
     /// Foreign methods that the author answers.
     pub extensions: Vec<Extension>,

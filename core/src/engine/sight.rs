@@ -64,6 +64,16 @@ impl Engine {
                 || self.reached.ask(&self.guard, &self.guard.view(principal), &entry.parsed))
     }
 
+    /// Whether anybody may keep lists, as far as the configuration says.
+    pub(super) fn may_share_lists(&self) -> bool {
+        self.options.list_cache.scope == CacheScope::Public && !self.guard.differs()
+    }
+
+    /// Whether anybody may keep the pages of a walk that begins now.
+    pub(crate) fn shares_lists(&self) -> bool {
+        self.may_share_lists() && !self.catalog().has_scopes()
+    }
+
     /// The hint as it may be given where principals see different things.
     pub(crate) fn shared(&self, hint: CacheHint) -> CacheHint {
         let differs = self.guard.differs() || self.catalog().has_scopes();

@@ -90,7 +90,8 @@ impl Changes {
         self
     }
 
-    /// Lists all resources of the template added just before, for `resources/list`.
+    /// Lists all resources of the template added just before, for `resources/list`. It is called for each page of a walk,
+    /// unless [`Limits::list_ttl`](crate::limits::Limits::list_ttl) keeps what it gives.
     pub fn list<F, Fut>(mut self, handler: F) -> Self
     where
         F: Fn(ListRequest) -> Fut + Send + Sync + 'static,

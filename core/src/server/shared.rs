@@ -6,7 +6,6 @@ use super::changes::Changes;
 use super::handlers::Handlers;
 use super::link::Link;
 use super::pipe::word;
-use crate::catalog::{Catalog, HandlerId, Source};
 use crate::connection::{Answer, Contents, Event, ReadResult, RequestToken};
 use crate::engine::Engine;
 use crate::hub::{ConnectionId, ListKinds};
@@ -15,7 +14,6 @@ use crate::resource::RegistrationError;
 #[cfg(feature = "http")]
 use crate::transport::http::HttpServer;
 use crate::transport::{AuditLog, Clock, Wake};
-use crate::uri;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
@@ -163,13 +161,14 @@ impl Shared {
         let mut woken = Vec::new();
         let warnings = {
             let _editing = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
-            let removed = self.removed(&prepared.edits);
             // First the functions: a read may come as soon as the catalogue has changed.
             self.handlers.change(&prepared.entries, &[]);
-            let published = self.engine.publish(prepared.edits, self.clock.now(), &mut woken);
-            let added = || prepared.entries.iter().map(|(id, _)| *id).collect::<Vec<_>>();
-            self.handlers.change(&[], &if published.is_ok() { removed } else { added() });
-            published?
+            let (unused, warnings) = match self.engine.apply(prepared.edits, self.clock.now(), &mut woken) {
+                Ok(applied) => (applied.freed, Ok(applied.warnings)),
+                Err(error) => (prepared.entries.iter().map(|(id, _)| *id).collect(), Err(error)),
+            };
+            self.handlers.change(&[], &unused);
+            warnings?
         };
         self.wake(&woken);
         for warning in &warnings {
@@ -286,28 +285,7 @@ impl Shared {
         }
     }
 
-    /// The functions behind what `edits` remove from the catalogue as it stands.
-    fn removed(&self, edits: &[crate::catalog::Edit]) -> Vec<HandlerId> {
-        let catalog = self.engine.catalog();
-        edits.iter().filter_map(|edit| handler_of(&catalog, edit, self.engine.limits().uri)).collect()
-    }
-
     fn peers(&self) -> MutexGuard<'_, HashMap<ConnectionId, Arc<Wake>>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn handler_of(catalog: &Catalog, edit: &crate::catalog::Edit, longest: usize) -> Option<HandlerId> {
-    use crate::catalog::Edit;
-    match edit {
-        Edit::RemoveResource { uri } => {
-            let normal = uri::normalize(uri, longest).ok()?;
-            match catalog.resource(&normal)?.source {
-                Source::Handler(id) => Some(id),
-                Source::Text(_) | Source::Bytes(_) => None,
-            }
-        }
-        Edit::RemoveTemplate { uri_template } => Some(catalog.template_by_text(uri_template)?.handler),
-        Edit::AddResource { .. } | Edit::AddTemplate { .. } => None,
     }
 }

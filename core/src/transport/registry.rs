@@ -10,7 +10,6 @@ use crate::hub::{ConnectionId, ListKinds};
 use crate::now::Now;
 use crate::resource::{RegistrationError, Resource, Template};
 use crate::transport::{AuditLog, AuditSink};
-use crate::uri;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
@@ -169,44 +168,18 @@ impl<H> Registry<H> {
         woken: &mut Vec<ConnectionId>,
     ) -> Result<Vec<String>, RegistrationError> {
         let engine = self.engine()?;
-        let (mut edits, mut added, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut edits, mut added) = (Vec::new(), Vec::new());
         for change in changes {
             let (edit, number) = self.prepare(&engine, change);
-            match &edit {
-                Edit::RemoveResource { .. } | Edit::RemoveTemplate { .. } => removed.extend(number),
-                _ => added.extend(number),
-            }
+            added.extend(number);
             edits.push(edit);
         }
-        let published = engine.publish(edits, now, woken);
-        let unused = if published.is_ok() { removed } else { added };
-        unused.into_iter().for_each(|number| self.release(number));
-        published
-    }
-
-    /// Shows each registered handler to `visit`, once; nothing while another thread edits them.
-    pub fn visit(&self, mut visit: impl FnMut(&H)) {
-        if let Ok(handlers) = self.handlers.try_read() {
-            handlers.values().for_each(|(handler, _)| visit(handler));
-        }
-    }
-
-    /// What a refused registration collides with: the handler of the resource or template that is registered already.
-    pub fn collides_with(&self, error: &RegistrationError) -> Option<Arc<H>> {
-        let engine = self.made()?;
-        let catalog = engine.catalog();
-        let number = match error {
-            RegistrationError::DuplicateResource { uri } => {
-                let normal = uri::normalize(uri, engine.limits().uri).ok()?;
-                match catalog.resource(&normal)?.source {
-                    Source::Handler(number) => number,
-                    _ => return None,
-                }
-            }
-            RegistrationError::TemplateConflict { with, .. } => catalog.template_by_text(with)?.handler,
-            _ => return None,
+        let (unused, warnings) = match engine.apply(edits, now, woken) {
+            Ok(applied) => (applied.freed, Ok(applied.warnings)),
+            Err(error) => (added, Err(error)),
         };
-        self.get(number)
+        unused.into_iter().for_each(|number| self.release(number));
+        warnings
     }
 
     /// The functions behind a number, unless they were removed in the meantime.
@@ -225,7 +198,7 @@ impl<H> Registry<H> {
         self.len() == 0
     }
 
-    /// The engine's edit, and the number of the functions that it adds or removes.
+    /// The engine's edit, and the number of the functions that it adds.
     fn prepare(&self, engine: &Engine, change: &Change<H>) -> (Edit, Option<HandlerId>) {
         match change {
             Change::AddConstant(resource, source) => {
@@ -237,24 +210,13 @@ impl<H> Registry<H> {
                 let source = Source::Handler(number);
                 (Edit::AddResource { resource: resource.clone(), source }, Some(number))
             }
-            Change::RemoveResource(given) => {
-                let normal = uri::normalize(given, engine.limits().uri).ok();
-                let entry = normal.and_then(|normal| engine.catalog().resource(&normal).cloned());
-                let number = entry.and_then(|entry| match entry.source {
-                    Source::Handler(number) => Some(number),
-                    _ => None,
-                });
-                (Edit::RemoveResource { uri: given.clone() }, number)
-            }
+            Change::RemoveResource(given) => (Edit::RemoveResource { uri: given.clone() }, None),
             Change::AddTemplate(template, handler) => {
                 let number = engine.new_handler();
                 self.insert(number, handler.clone());
                 (Edit::AddTemplate { template: template.clone(), handler: number }, Some(number))
             }
-            Change::RemoveTemplate(text) => {
-                let number = engine.catalog().template_by_text(text).map(|entry| entry.handler);
-                (Edit::RemoveTemplate { uri_template: text.clone() }, number)
-            }
+            Change::RemoveTemplate(text) => (Edit::RemoveTemplate { uri_template: text.clone() }, None),
         }
     }
 
@@ -333,6 +295,34 @@ mod tests {
         publish(&registry, &[Change::RemoveResource("a://2".into())]).unwrap();
         assert!(registry.is_empty());
         assert_eq!(Arc::strong_count(&reader), 1);
+    }
+
+    /// A number counts its uses: a resource that is removed twice, or in the batch that added it, ends one.
+    #[test]
+    fn a_batch_ends_each_use_once() {
+        let registry = registry();
+        let (reader, number) = (Arc::new("reader"), Arc::new(Number::default()));
+        let add = |uri: &str| Change::AddResource(Resource::new(uri), reader.clone(), number.clone());
+        let remove = |uri: &str| Change::RemoveResource(uri.into());
+        publish(&registry, &[add("a://1"), add("a://2")]).unwrap();
+        publish(&registry, &[remove("a://1"), remove("A://1"), remove("a://1")]).unwrap();
+        assert_eq!(registry.len(), 1, "the other resource still has it");
+        publish(&registry, &[add("a://3"), remove("a://3")]).unwrap();
+        assert_eq!(registry.len(), 1);
+        publish(&registry, &[remove("a://2")]).unwrap();
+        assert!(registry.is_empty());
+    }
+
+    /// A template that gets a completer is registered anew: in one batch, too, the first functions are dropped.
+    #[test]
+    fn a_template_that_is_replaced_in_its_batch_leaves_no_function_behind() {
+        let registry = registry();
+        let template = || Change::AddTemplate(Template::new("a://{x}"), Arc::new("reader"));
+        let remove = || Change::RemoveTemplate("a://{x}".into());
+        publish(&registry, &[template(), remove(), template(), remove(), template()]).unwrap();
+        assert_eq!(registry.len(), 1);
+        publish(&registry, &[remove(), template(), remove()]).unwrap();
+        assert!(registry.is_empty());
     }
 
     #[test]

@@ -10,8 +10,8 @@ const FIELDS: FieldSet = FieldSet::Full;
 /// A position as it travels: out through a sealed cursor and back.
 fn travel(list: ListKind, after: &str) -> String {
     let seal = Seal::new(&Cursor::derived_key("test"), &[]);
-    let scope = CursorScope { server: "test", principal: None };
-    let cursor = Cursor { list, position: Position::Catalog, after: after.into() };
+    let scope = CursorScope { server: "test", principal: "" };
+    let cursor = Cursor { list, position: Position::Catalog, after: after.into(), shared: false };
     Cursor::open(&cursor.seal(&seal, scope).unwrap(), list, &seal, scope).unwrap().after
 }
 

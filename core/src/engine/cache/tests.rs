@@ -37,6 +37,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn connection() -> ConnectionId {
+    crate::hub::Hub::new(&Limits::default()).connect()
+}
+
+/// A read that is routed and joined in one go.
+fn fly(cache: &Arc<ReadCache>, uri: &str, whose: &str) -> Result<Lead, Arc<Flight>> {
+    cache.fly(uri, whose, true, (connection(), cache.epoch()))
+}
+
 fn name(what: &str, number: usize) -> String {
     format!("{what}:{number}")
 }
@@ -88,7 +97,7 @@ impl Model {
                     return Ok(());
                 }
                 prop_assert!(found.is_none());
-                match (cache.fly(&uri_name, &whose, true), self.open(uri, who)) {
+                match (fly(cache, &uri_name, &whose), self.open(uri, who)) {
                     (Ok(lead), None) => {
                         let purges = self.purges[uri];
                         self.flying.push(Flying { lead, uri, who, purges });
@@ -150,7 +159,7 @@ proptest! {
 }
 
 fn put(cache: &Arc<ReadCache>, uri: &str) {
-    let lead = cache.fly(uri, "", true).unwrap();
+    let lead = fly(cache, uri, "").unwrap();
     lead.land(Landed::Contents(kept(1_000, false)), Now::default());
 }
 
@@ -185,14 +194,54 @@ fn those_who_wait_are_woken_once() {
     .unwrap();
     let ids = [(); 2].map(|()| engine.connect(crate::connection::Peer::Stdio).id());
     let cache = ReadCache::new(&Limits::default());
-    let lead = cache.fly("a", "", true).unwrap();
-    let flight = cache.fly("a", "", true).err().unwrap();
-    assert!(flight.join(ids[0]) && flight.join(ids[0]) && flight.join(ids[1]));
+    let lead = fly(&cache, "a", "").unwrap();
+    let join = |id: ConnectionId| cache.fly("a", "", true, (id, cache.epoch())).err().unwrap();
+    let [flight, ..] = [ids[0], ids[0], ids[1]].map(join);
     assert!(cache.take_woken().is_empty());
     assert!(cache.goes_on(&flight, Some(ids[0])));
     lead.land(Landed::Failed(ReadError::NotFound), Now::default());
     assert_eq!(cache.take_woken(), ids);
     assert!(cache.take_woken().is_empty());
-    assert!(!flight.join(ids[0]));
     assert!(!cache.goes_on(&flight, None));
+    assert!(fly(&cache, "a", "").is_ok());
+}
+
+/// a read that was routed before a purge, and begins after it, is neither kept nor waited for.
+#[test]
+fn a_purge_between_routing_and_joining_is_not_missed() {
+    let cache = ReadCache::new(&Limits::default());
+    let epoch = cache.epoch();
+    cache.purge("a");
+    let old = cache.fly("a", "", true, (connection(), epoch)).unwrap();
+    let new = fly(&cache, "a", "").unwrap();
+    old.land(Landed::Contents(kept(1_000, false)), Now::default());
+    assert!(cache.look("a", "", Now::default()).is_none());
+    let fresh = kept(1_000, false);
+    new.land(Landed::Contents(fresh.clone()), Now::default());
+    assert!(Arc::ptr_eq(&cache.look("a", "", Now::default()).unwrap().0, &fresh));
+}
+
+/// whoever has found a call to wait for is counted at once, so its leader's cancellation does not end it.
+#[test]
+fn a_leader_that_leaves_after_it_was_found_goes_on() {
+    let cache = ReadCache::new(&Limits::default());
+    let hub = crate::hub::Hub::new(&Limits::default());
+    let (leader, reader) = (hub.connect(), hub.connect());
+    let lead = cache.fly("a", "", true, (leader, cache.epoch())).unwrap();
+    let flight = cache.fly("a", "", true, (reader, cache.epoch())).err().unwrap();
+    assert!(cache.goes_on(lead.flight(), Some(leader)));
+    lead.land(Landed::Contents(kept(1_000, false)), Now::default());
+    assert!(matches!(flight.landing().unwrap().landed, Landed::Contents(_)));
+}
+
+/// Reads that are not shared cost as little as others, however many of one URI are under way.
+#[test]
+fn calls_of_one_uri_that_nobody_may_wait_for_stand_apart() {
+    let cache = ReadCache::new(&Limits::default());
+    let leads: Vec<Lead> =
+        (0..1_000).map(|_| cache.fly("a", "", false, (connection(), cache.epoch())).unwrap()).collect();
+    assert_eq!(cache.table().shelves["a"].flights.len(), 1_000);
+    assert!(cache.table().shelves["a"].open.is_empty());
+    drop(leads);
+    assert!(cache.table().shelves.is_empty());
 }
