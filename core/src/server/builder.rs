@@ -176,7 +176,7 @@ impl Builder {
     }
 
     /// Adds a key for cursors and request states. All processes of one deployment share their keys; the first seals,
-    /// all open. Default: none; request states then open in this process only.
+    /// all open. Default: none; cursors and request states then open in this process only.
     pub fn key(mut self, key: SealKey) -> Self {
         self.options.keys.push(key);
         self
