@@ -67,7 +67,6 @@ class Stdio extends PipeDriver {
     this.#stop();
   }
 
-
   /**
    * Ends open listens with their results, lets what is in flight finish within the grace, cancels the rest, and writes what the client still takes. Returns
    * whether every handler has come to its end.

@@ -72,8 +72,8 @@ class ResourceHandler(Generic[P, R]):
     def list(self, function: F) -> F:
         """Lists the concrete resources of the template with the decorated function, which returns `Resource`s.
 
-        It is called for each page of a walk, unless `Limits.list_ttl` keeps what it gives. If it takes an argument, that is
-        a cursor, `None` at first, and it returns a `ListPage`.
+        It is called for each page of a walk, unless `Limits.list_ttl` keeps what it gives. If it takes an argument,
+        that is a cursor, `None` at first, and it returns a `ListPage`.
 
         Raises:
             RegistrationError: this is no template.

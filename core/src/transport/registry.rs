@@ -10,6 +10,7 @@ use crate::hub::{ConnectionId, ListKinds};
 use crate::now::Now;
 use crate::resource::{RegistrationError, Resource, Template};
 use crate::transport::{AuditLog, AuditSink};
+use crate::uri;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
@@ -180,6 +181,31 @@ impl<H> Registry<H> {
         };
         unused.into_iter().for_each(|number| self.release(number));
         warnings
+    }
+
+    /// Shows each registered handler to `visit`, once; nothing while another thread edits them.
+    pub fn visit(&self, mut visit: impl FnMut(&H)) {
+        if let Ok(handlers) = self.handlers.try_read() {
+            handlers.values().for_each(|(handler, _)| visit(handler));
+        }
+    }
+
+    /// What a refused registration collides with: the handler of the resource or template that is registered already.
+    pub fn collides_with(&self, error: &RegistrationError) -> Option<Arc<H>> {
+        let engine = self.made()?;
+        let catalog = engine.catalog();
+        let number = match error {
+            RegistrationError::DuplicateResource { uri } => {
+                let normal = uri::normalize(uri, engine.limits().uri).ok()?;
+                match catalog.resource(&normal)?.source {
+                    Source::Handler(number) => number,
+                    _ => return None,
+                }
+            }
+            RegistrationError::TemplateConflict { with, .. } => catalog.template_by_text(with)?.handler,
+            _ => return None,
+        };
+        self.get(number)
     }
 
     /// The functions behind a number, unless they were removed in the meantime.
