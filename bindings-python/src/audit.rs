@@ -1,51 +1,190 @@
 //! Where records of requests go: to a file, or to a function of the author's.
 //!
-//! Law: the function is called on the log's own thread, which waits for the interpreter; nobody who serves waits for it.
+//! Law: writing the log never blocks a request. The function runs on a thread of Python's, with no frame of Rust below
+//! it: when the interpreter ends, a thread inside the function dies where it stands.
 
-use crate::error::Import;
+use crate::server::Host;
 use mcp_resources::guard::AuditEntry;
-use mcp_resources::transport::{AuditFile, AuditSink};
+use mcp_resources::transport::AuditFile;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use std::io;
+use pyo3::types::PyBytes;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Wake, Waker};
+use std::time::Duration;
 
-static LOADS: Import = Import::new("json", "loads");
-static UNRECORDED: Import = Import::new("mcp_resources.log", "unrecorded");
+/// How long a flush, or the end, waits at most for a function that is slow.
+const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What an author gave for the log: a path, or what can be called.
-pub(crate) fn sink(given: &Bound<'_, PyAny>) -> PyResult<Box<dyn AuditSink>> {
-    if given.is_callable() {
-        return Ok(Box::new(Calls(given.clone().unbind())));
-    }
-    match given.extract::<PathBuf>() {
-        Ok(path) => Ok(Box::new(AuditFile::open(path)?)),
-        Err(_) => Err(PyTypeError::new_err("audit is neither a path nor a function")),
-    }
+/// What an author gave for the log.
+pub(crate) enum Audit {
+    File(AuditFile),
+    /// Starts a thread that takes what is recorded.
+    Function(Py<PyAny>),
 }
 
-/// A function that takes each entry as a `dict`.
-struct Calls(Py<PyAny>);
+/// The function's side of the log: starts its thread when the server begins to serve, in each process anew.
+pub(crate) struct Recorder {
+    start: Py<PyAny>,
+    bell: Arc<Bell>,
+    /// The process whose thread runs; 0 is none.
+    process: AtomicU32,
+}
 
-impl AuditSink for Calls {
-    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
-        Python::attach(|py| {
-            for entry in entries {
-                if let Err(error) = self.call(py, entry) {
-                    // The log of the author is gone too: the interpreter ends.
-                    let _ = UNRECORDED.get(py).and_then(|log| log.call1((error.into_value(py),)));
-                }
+/// What was recorded, for the thread that takes it.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct Records {
+    host: Weak<Host>,
+    bell: Arc<Bell>,
+}
+
+/// What the thread waits for.
+#[derive(Default)]
+struct Bell {
+    state: Mutex<State>,
+    change: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    rung: bool,
+    closed: bool,
+    gone: bool,
+    /// How often a flush was asked for, and how many are done.
+    asked: u64,
+    done: u64,
+}
+
+impl Audit {
+    /// A path, or a function that starts the thread.
+    pub(crate) fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if given.is_callable() {
+            return Ok(Self::Function(given.clone().unbind()));
+        }
+        match given.extract::<PathBuf>() {
+            Ok(path) => Ok(Self::File(AuditFile::open(path)?)),
+            Err(_) => {
+                let given = given.repr()?;
+                Err(PyTypeError::new_err(format!("audit is {given}, expected a path or a function")))
             }
-        });
-        Ok(())
+        }
     }
 }
 
-impl Calls {
-    fn call(&self, py: Python<'_>, entry: &AuditEntry) -> PyResult<()> {
-        let mut line = Vec::new();
-        entry.write_line(&mut line);
-        let entry = LOADS.get(py)?.call1((line.as_slice(),))?;
-        self.0.call1(py, (entry,)).map(drop)
+impl Recorder {
+    pub(crate) fn new(start: Py<PyAny>) -> Self {
+        Self { start, bell: Arc::default(), process: AtomicU32::new(0) }
     }
+
+    pub(crate) fn start_function(&self) -> &Py<PyAny> {
+        &self.start
+    }
+
+    /// What wakes the thread.
+    pub(crate) fn waker(&self) -> Waker {
+        self.bell.clone().into()
+    }
+
+    /// The server begins to serve: there must be a thread in this process.
+    pub(crate) fn begin(&self, py: Python<'_>, host: &Arc<Host>) -> PyResult<()> {
+        let process = std::process::id();
+        if self.process.swap(process, Ordering::AcqRel) == process {
+            return Ok(());
+        }
+        let records = Records { host: Arc::downgrade(host), bell: self.bell.clone() };
+        let started = self.start.call1(py, (records,));
+        if started.is_err() {
+            self.process.store(0, Ordering::Release);
+        }
+        started.map(drop)
+    }
+
+    fn is_running(&self) -> bool {
+        self.process.load(Ordering::Acquire) == std::process::id()
+    }
+
+    /// Waits until the function has taken all that is recorded now; a second at most. Without the interpreter.
+    pub(crate) fn flush(&self) {
+        if !self.is_running() {
+            return;
+        }
+        let mut state = self.bell.lock();
+        state.asked += 1;
+        let asked = state.asked;
+        self.bell.change.notify_all();
+        let waits = |state: &mut State| state.done < asked && !state.gone;
+        drop(self.bell.change.wait_timeout_while(state, PATIENCE, waits));
+    }
+
+    /// Ends the thread, after all that is recorded now; waits for it, a second at most. Without the interpreter.
+    pub(crate) fn end(&self) {
+        self.flush();
+        self.close();
+        if self.is_running() {
+            let waits = |state: &mut State| !state.gone;
+            drop(self.bell.change.wait_timeout_while(self.bell.lock(), PATIENCE, waits));
+        }
+    }
+
+    /// Ends the thread when it is idle.
+    pub(crate) fn close(&self) {
+        self.bell.lock().closed = true;
+        self.bell.change.notify_all();
+    }
+}
+
+#[pymethods]
+impl Records {
+    /// The next lines of JSON, oldest first. Waits for some; `None` ends the thread.
+    fn next<'py>(&self, py: Python<'py>) -> Option<Vec<Bound<'py, PyBytes>>> {
+        loop {
+            let mut entries = Vec::new();
+            if let Some(host) = self.host.upgrade() {
+                host.take_records(&mut entries);
+            }
+            if !entries.is_empty() {
+                return Some(entries.iter().map(|entry| line(py, entry)).collect());
+            }
+            if !py.detach(|| self.bell.wait()) {
+                return None;
+            }
+        }
+    }
+}
+
+impl Bell {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All is taken: waits for more. `false` at the end.
+    fn wait(&self) -> bool {
+        let mut state = self.lock();
+        state.done = state.asked;
+        self.change.notify_all();
+        let waits = |state: &mut State| !state.rung && !state.closed && state.asked == state.done;
+        let mut state = self.change.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+        if state.closed && !state.rung {
+            state.gone = true;
+            self.change.notify_all();
+            return false;
+        }
+        state.rung = false;
+        true
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.lock().rung = true;
+        self.change.notify_all();
+    }
+}
+
+fn line<'py>(py: Python<'py>, entry: &AuditEntry) -> Bound<'py, PyBytes> {
+    let mut line = Vec::new();
+    entry.write_line(&mut line);
+    PyBytes::new(py, &line)
 }

@@ -134,10 +134,12 @@ impl Call<'_> {
                 self.answer(py, result, slot)
             }
             Err(BindError::Raised(error)) => self.answer(py, Err(error), slot),
-            Err(BindError::Parameter { name, expected }) => {
-                let refused = error::raise(py, "InvalidParameter", (name, expected));
-                self.answer(py, Err(refused), slot)
-            }
+            Err(BindError::Refused(error)) => match slot {
+                Some(slot) => {
+                    self.pending(py, slot).give(py, Given::Failed(error), false).map(|()| Events::new())
+                }
+                None => Ok(self.peer.respond(self.token, Answer::Failed(error)).events),
+            },
         }
     }
 

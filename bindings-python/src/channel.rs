@@ -86,6 +86,7 @@ impl Channel {
             alarm: AtomicU64::new(u64::MAX),
         });
         host.join(&link);
+        host.begin(driver.py())?;
         Ok(Self(link))
     }
 
@@ -259,7 +260,7 @@ impl Link {
             reader.lines.finish();
             self.pump(py, reader)?;
         }
-        self.runtime.driver.call_method0(py, "ended")?;
+        self.runtime.drive(py, "ended", ())?;
         self.settle(py)
     }
 
@@ -283,10 +284,10 @@ impl Link {
     fn settle(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
         if self.stdio.is_none() {
             if self.pipe.pending() > 0 {
-                self.runtime.driver.call_method0(py, "output")?;
+                self.runtime.drive(py, "output", ())?;
             }
         } else if self.write_out() == Flushed::Broken && !self.ended.swap(true, Ordering::AcqRel) {
-            self.runtime.driver.call_method0(py, "ended")?;
+            self.runtime.drive(py, "ended", ())?;
         }
         self.poll(py)?;
         self.rearm(py)?;
@@ -295,7 +296,7 @@ impl Link {
             && !self.lines_left.load(Ordering::Acquire);
         let done = self.ended.load(Ordering::Acquire) && idle;
         if done && !self.idle_told.swap(true, Ordering::AcqRel) {
-            self.runtime.driver.call_method0(py, "idle")?;
+            self.runtime.drive(py, "idle", ())?;
         }
         Ok(())
     }
@@ -306,7 +307,7 @@ impl Link {
         let write = self.stdio.is_some() && left;
         let wanted = if read { READ } else { 0 } | if write { WRITE } else { 0 };
         if self.polled.swap(wanted, Ordering::AcqRel) != wanted {
-            self.runtime.driver.call_method1(py, "change", (read, write))?;
+            self.runtime.drive(py, "change", (read, write))?;
         }
         Ok(())
     }
@@ -330,7 +331,7 @@ impl Link {
         self.alarm.store(deadline, Ordering::Release);
         let delay = deadline.saturating_sub(self.runtime.host.clock.now().tick);
         #[expect(clippy::cast_precision_loss, reason = "a delay is short")]
-        self.runtime.driver.call_method1(py, "alarm", (delay as f64 / 1000.0,)).map(drop)
+        self.runtime.drive(py, "alarm", (delay as f64 / 1000.0,))
     }
 
     /// The hub has something for this client.
@@ -401,7 +402,7 @@ impl Peer for Link {
             return self.settle(py);
         }
         if !self.flush_is_due.swap(true, Ordering::AcqRel) {
-            self.runtime.driver.call_method0(py, "soon")?;
+            self.runtime.drive(py, "soon", ())?;
         }
         Ok(())
     }
@@ -412,7 +413,7 @@ impl Peer for Link {
 
     fn wake_loop(&self, py: Python<'_>) -> PyResult<()> {
         if !self.wake_is_due.swap(true, Ordering::AcqRel) {
-            self.runtime.driver.call_method0(py, "wake")?;
+            self.runtime.drive(py, "wake", ())?;
         }
         Ok(())
     }

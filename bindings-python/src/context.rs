@@ -167,6 +167,12 @@ impl Context {
         self.report(py, self.slot.report(|reply| reply.progress(progress, total, message, now)))
     }
 
+    /// What the server's lifespan gave; `None` without one.
+    #[getter]
+    fn lifespan(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.peer.runtime().host.lifespan(py)
+    }
+
     /// Logs to the client: `ctx.log("info", …)` or `ctx.log.info(…)`.
     #[getter]
     fn log<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

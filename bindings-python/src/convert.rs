@@ -82,10 +82,10 @@ impl Given {
         py: Python<'_>,
     ) -> Self {
         let given = result.and_then(|value| match sort {
-            Sort::Read => read(&value, function.json_type.as_deref()),
+            Sort::Read => read(&value, function.json_type.as_deref(), &function.shape),
             Sort::Complete => completion(&value),
-            Sort::List => page(&value),
-            Sort::Call => method(&value),
+            Sort::List => page(&value, &function.shape),
+            Sort::Call => method(&value, &function.shape),
         });
         given.unwrap_or_else(|error| Self::raised(function, what, error, py))
     }
@@ -99,7 +99,12 @@ impl Given {
             Ok(error::read_error(value)?.map(Self::Failed))
         };
         match known(&error) {
-            Ok(Some(given)) => given,
+            Ok(Some(given)) => {
+                if matches!(given, Self::Failed(ReadError::NotFound)) {
+                    error::log_absent(py, &function.name, what, &error);
+                }
+                given
+            }
             Ok(None) => {
                 if !error.is_instance_of::<CancelledError>(py) {
                     error::log_failure(py, &function.name, what, error);
@@ -218,7 +223,7 @@ impl Ask {
     }
 }
 
-fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>) -> PyResult<Given> {
+fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>, encoder: &Py<PyAny>) -> PyResult<Given> {
     let py = value.py();
     if let Ok(gather) = value.cast::<Gather>() {
         return gather.get().finish();
@@ -229,7 +234,7 @@ fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>) -> PyResult<Given> {
     if value.is_instance(&INPUT_REQUIRED.get(py)?)? {
         return input(value);
     }
-    let (entries, cache) = parts(value, json_type)?;
+    let (entries, cache) = parts(value, json_type, Some(encoder))?;
     Ok(Given::Contents { entries, cache })
 }
 
@@ -237,9 +242,10 @@ fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>) -> PyResult<Given> {
 pub(crate) fn parts(
     value: &Bound<'_, PyAny>,
     json_type: Option<&str>,
+    encoder: Option<&Py<PyAny>>,
 ) -> PyResult<(Vec<Entry>, Option<CacheHint>)> {
     let (parts, hint): (Vec<EntryParts<'_>>, Option<HintParts>) =
-        READ.get(value.py())?.call1((value, json_type))?.extract()?;
+        READ.get(value.py())?.call1((value, json_type, encoder))?.extract()?;
     let entry = |(uri, mime_type, body, meta): EntryParts<'_>| {
         let data = Data::read(&body)?
             .ok_or_else(|| PyTypeError::new_err("the body of Contents is not text or bytes"))?;
@@ -269,17 +275,18 @@ fn completion(value: &Bound<'_, PyAny>) -> PyResult<Given> {
     Ok(Given::Completion { values, total, has_more })
 }
 
-fn page(value: &Bound<'_, PyAny>) -> PyResult<Given> {
-    let (items, next): (Vec<PyRef<'_, Resource>>, _) = PAGE.get(value.py())?.call1((value,))?.extract()?;
+fn page(value: &Bound<'_, PyAny>, template: &Py<PyAny>) -> PyResult<Given> {
+    let (items, next): (Vec<PyRef<'_, Resource>>, _) =
+        PAGE.get(value.py())?.call1((value, template))?.extract()?;
     let items = items.iter().map(|item| item.resource.clone()).collect();
     Ok(Given::Page(core::ListPage { items, next }))
 }
 
-fn method(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+fn method(value: &Bound<'_, PyAny>, encoder: &Py<PyAny>) -> PyResult<Given> {
     if value.is_instance(&INPUT_REQUIRED.get(value.py())?)? {
         return input(value);
     }
-    let (members, result_type, meta) = METHOD.get(value.py())?.call1((value,))?.extract()?;
+    let (members, result_type, meta) = METHOD.get(value.py())?.call1((value, encoder))?.extract()?;
     Ok(Given::Method { members, result_type, meta })
 }
 

@@ -2,8 +2,9 @@
 
 use mcp_resources::error::ReadError;
 use mcp_resources::resource::RegistrationError;
+use mcp_resources::suggest;
 use mcp_resources::template::InvalidTemplate;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
@@ -30,6 +31,7 @@ impl Import {
 static BASE: Import = Import::new("mcp_resources.errors", "McpError");
 static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
 static FAILED: Import = Import::new("mcp_resources.log", "failed");
+static ABSENT: Import = Import::new("mcp_resources.log", "absent");
 static HELD: Import = Import::new("mcp_resources.log", "held");
 static REFUSED: Import = Import::new("mcp_resources.log", "refused");
 static MISUSED: Import = Import::new("mcp_resources.log", "misused");
@@ -47,9 +49,12 @@ pub(crate) fn raise<'py>(
     make().map_or_else(|error| error, PyErr::from_value)
 }
 
-/// What a registration was refused for.
-pub(crate) fn registration(py: Python<'_>, error: &RegistrationError) -> PyErr {
-    let message = error.to_string();
+/// What a registration was refused for; `first` is the function that it collides with.
+pub(crate) fn registration(py: Python<'_>, error: &RegistrationError, first: Option<&str>) -> PyErr {
+    let mut message = error.to_string();
+    if let Some(first) = first {
+        message = format!("{message}, for {first}; remove that one first, or pass replace=True");
+    }
     match error {
         RegistrationError::InvalidUri { .. } => raise(py, "InvalidUri", (message,)),
         RegistrationError::InvalidTemplate { template, offset, .. } => {
@@ -92,13 +97,68 @@ pub(crate) fn read_error(error: &Bound<'_, PyAny>) -> PyResult<Option<ReadError>
         Some("rate_limited") => {
             ReadError::RateLimited { retry_after: attribute("retry_after_ms")?.extract()? }
         }
-        _ if error.hasattr("code")? => ReadError::Custom {
+        _ if error.hasattr("code")? && error.hasattr("data")? => ReadError::Custom {
             code: attribute("code")?.extract()?,
             message: attribute("message")?.extract()?,
             data: optional_json(&attribute("data")?)?,
         },
         _ => return Ok(None),
     }))
+}
+
+/// The name that `given` probably stands for.
+#[pyfunction]
+pub(crate) fn closest(given: &str, known: Vec<String>) -> Option<String> {
+    suggest::closest(given, known.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// The message about an unknown name, with the one that was probably meant.
+#[pyfunction(name = "unexpected")]
+pub(crate) fn unexpected_name(what: &str, given: &str, known: Vec<String>) -> String {
+    suggest::unexpected(what, given, &known.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// An option that does not exist, with the one that was probably meant.
+pub(crate) fn unexpected(what: &str, given: &str, known: &[&str]) -> PyErr {
+    PyTypeError::new_err(suggest::unexpected(what, given, known))
+}
+
+/// An option whose value is of the wrong type: the conversion's own error names neither.
+pub(crate) fn in_field(field: &str, value: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    let py = value.py();
+    let text = error.value(py).to_string();
+    let is_conversion =
+        error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyOverflowError>(py);
+    if !is_conversion || text.contains(field) || text.starts_with("unexpected") {
+        return error;
+    }
+    let given = shown(value);
+    let wanted = [
+        ("'bool'", "True or False"),
+        ("'str'", "a text"),
+        ("real number", "a number"),
+        ("integer", "a whole number"),
+    ];
+    // The text names the type that was given behind the one that was wanted, or before.
+    let wanted = wanted.iter().find(|(name, _)| {
+        text.contains(&format!("instance of {name}"))
+            || text.contains(&format!("must be {name}"))
+            || text.ends_with(&format!("as an {name}"))
+    });
+    match wanted {
+        Some((_, wanted)) => PyTypeError::new_err(format!("{field} is {given}, expected {wanted}")),
+        None => PyTypeError::new_err(format!("{field} is {given}: {text}")),
+    }
+}
+
+/// A value in an error message: its `repr`, shortened.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
+    const LONGEST: usize = 120;
+    let text = value.repr().map_or_else(|_| String::new(), |text| text.to_string_lossy().into_owned());
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
 }
 
 /// JSON text of a value.
@@ -113,6 +173,11 @@ pub(crate) fn optional_json(value: &Bound<'_, PyAny>) -> PyResult<Option<String>
 /// Logs an exception of the author's, with its traceback.
 pub(crate) fn log_failure(py: Python<'_>, name: &str, what: &str, error: PyErr) {
     log(py, FAILED.get(py).and_then(|log| log.call1((name, what, error.value(py)))));
+}
+
+/// Logs why a handler says that there is no such resource; nothing if it gave no reason.
+pub(crate) fn log_absent(py: Python<'_>, name: &str, what: &str, error: &PyErr) {
+    log(py, ABSENT.get(py).and_then(|log| log.call1((name, what, error.value(py)))));
 }
 
 /// Logs what the author did wrong without raising anything.

@@ -2,9 +2,11 @@
 
 use crate::context::Context;
 use crate::convert::Gather;
+use mcp_resources::error::ReadError;
 use mcp_resources::template::Value;
 use mcp_resources::transport::Number;
 use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use std::sync::Arc;
@@ -28,6 +30,8 @@ pub struct Function {
     pub(crate) mode: Mode,
     /// The media type of JSON that it returns, if the resource has none of its own.
     pub(crate) json_type: Option<String>,
+    /// What helps to read its results: the encoder of a reader's JSON, the template of a lister.
+    pub(crate) shape: Py<PyAny>,
     /// The keyword arguments of its tasks: their name.
     pub(crate) task: Py<PyDict>,
     positional: Vec<Slot>,
@@ -63,7 +67,7 @@ type SlotParts = (String, Option<Py<PyString>>, String, Option<Py<PyAny>>, bool,
 /// Why a function cannot be called.
 pub(crate) enum BindError {
     /// A value of the client's does not fit.
-    Parameter { name: String, expected: String },
+    Refused(ReadError),
     /// Anything else.
     Raised(PyErr),
 }
@@ -84,16 +88,16 @@ pub(crate) struct Arguments<'py> {
 
 #[pymethods]
 impl Function {
-    /// `how`: on which thread, and the media type of JSON.
+    /// `how`: on which thread, the media type of JSON, and what helps to read its results.
     #[new]
     fn new(
         py: Python<'_>,
         name: String,
         call: Py<PyAny>,
-        how: (String, Option<String>),
+        how: (String, Option<String>, Py<PyAny>),
         slots: Vec<SlotParts>,
     ) -> PyResult<Self> {
-        let (mode, json_type) = how;
+        let (mode, json_type, shape) = how;
         let mode = match &*mode {
             "async" => Mode::Async,
             "inline" => Mode::Inline,
@@ -121,11 +125,39 @@ impl Function {
         let (takes_context, gathers) = (has(Fill::Context), has(Fill::Gather));
         let task = task.unbind();
         let number = Arc::default();
-        Ok(Self { name, call, mode, json_type, task, number, positional, keywords, takes_context, gathers })
+        Ok(Self {
+            name,
+            call,
+            mode,
+            json_type,
+            shape,
+            task,
+            number,
+            positional,
+            keywords,
+            takes_context,
+            gathers,
+        })
     }
 
     fn __repr__(&self) -> String {
         format!("<Function {}>", self.name)
+    }
+
+    /// The name, for messages.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.call)?;
+        visit.call(&self.shape)?;
+        for slot in self.positional.iter().chain(self.keywords.iter().map(|(_, slot)| slot)) {
+            visit.call(&slot.convert)?;
+            visit.call(&slot.default)?;
+        }
+        Ok(())
     }
 }
 
@@ -192,7 +224,7 @@ impl Slot {
         let py = value.py();
         let convert = convert.bind(py);
         let converted = if self.whole {
-            convert.call1((value,))
+            convert.call1((&value,))
         } else if let Ok(items) = value.cast::<PyList>() {
             items
                 .iter()
@@ -204,17 +236,20 @@ impl Slot {
             let set = |(key, value): (Bound<'py, _>, _)| converted.set_item(key, convert.call1((value,))?);
             pairs.iter().try_for_each(set).map(|()| converted.into_any())
         } else {
-            convert.call1((value,))
+            convert.call1((&value,))
         };
-        converted.map_err(|error| self.refusal(py, error))
+        converted.map_err(|error| self.refusal(&value, error))
     }
 
     /// A `ValueError` is the client's fault. Its text is told, so only those with a text of ours may carry one.
-    fn refusal(&self, py: Python<'_>, error: PyErr) -> BindError {
+    fn refusal(&self, value: &Bound<'_, PyAny>, error: PyErr) -> BindError {
+        let py = value.py();
         if !(error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyKeyError>(py)) {
             return BindError::Raised(error);
         }
-        BindError::Parameter { name: self.name.clone(), expected: error.value(py).to_string() }
+        let (parameter, reason) = (self.name.clone(), error.value(py).to_string());
+        let value = value.str().map_or_else(|_| String::new(), |text| text.to_string_lossy().into_owned());
+        BindError::Refused(ReadError::RefusedParameter { parameter, value, reason })
     }
 }
 

@@ -22,7 +22,7 @@ impl Guard {
     fn new(policy: &Bound<'_, PyAny>, explicit_denials: bool) -> PyResult<Self> {
         let py = policy.py();
         let guard = Core::new(&read(policy)?, explicit_denials);
-        guard.map(Self).map_err(|error| registration(py, &error.into()))
+        guard.map(Self).map_err(|error| registration(py, &error.into(), None))
     }
 
     /// What is said of a URI, in any spelling, and the scopes that are missing where nothing else is.
@@ -60,7 +60,7 @@ pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<Policy> {
     let is_path = value.is_instance_of::<PyString>() || value.hasattr("__fspath__")?;
     let policy =
         if is_path { load_policy(value.extract::<PathBuf>()?) } else { read_policy(&to_json(value)?) };
-    policy.map_err(|error| registration(value.py(), &error.into()))
+    policy.map_err(|error| registration(value.py(), &error.into(), None))
 }
 
 fn canonical<'u>(py: Python<'_>, uri: &'u str) -> PyResult<Cow<'u, str>> {

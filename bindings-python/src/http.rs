@@ -67,6 +67,7 @@ impl Endpoint {
         let web = Web::new(Runtime::new(host.clone(), driver, true)?, Arc::new(ring));
         web.settle(Way::Asgi(endpoint));
         host.serve(&web);
+        host.begin(driver.py())?;
         Ok(Self(web))
     }
 
@@ -147,6 +148,7 @@ impl Endpoint {
     /// Ends every session: what is in flight is cancelled.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let turns = self.0.endpoint()?.close(self.0.runtime.host.clock.now());
+        self.0.inbox.close();
         self.0.turns(py, turns)
     }
 }

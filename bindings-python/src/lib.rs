@@ -28,6 +28,8 @@ mod web;
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
+    use super::audit::Records;
+    #[pymodule_export]
     use super::auth::{TokenCheck, TokenVerifier};
     #[pymodule_export]
     use super::channel::Channel;
@@ -35,6 +37,8 @@ mod _core {
     use super::context::Context;
     #[pymodule_export]
     use super::convert::Gather;
+    #[pymodule_export]
+    use super::error::{closest, unexpected_name};
     #[pymodule_export]
     use super::function::Function;
     #[pymodule_export]

@@ -5,6 +5,8 @@ use mcp_resources::connection::{Answer, AskError, AskId, Encoded, Event, Events,
 use mcp_resources::http::Turn;
 use mcp_resources::hub::ConnectionId;
 use mcp_resources::transport::{Cancelled, Detached};
+use pyo3::call::PyCallArgs;
+use pyo3::exceptions::PyReferenceError;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +54,8 @@ pub(crate) struct Effects {
 /// What the clients of one event loop share.
 pub(crate) struct Runtime {
     pub(crate) host: Arc<Host>,
-    pub(crate) driver: Py<PyAny>,
+    /// A weak proxy: the driver holds what holds this.
+    driver: Py<PyAny>,
     /// Starts a coroutine as a task.
     pub(crate) start: Py<PyAny>,
     pub(crate) eager: bool,
@@ -83,6 +86,14 @@ impl Runtime {
         })
     }
 
+    /// Calls a method of the driver, unless that is gone, and the loop with it.
+    pub(crate) fn drive<'py>(&self, py: Python<'py>, name: &str, args: impl PyCallArgs<'py>) -> PyResult<()> {
+        match self.driver.call_method1(py, name, args) {
+            Err(error) if error.is_instance_of::<PyReferenceError>(py) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
     pub(crate) fn on_loop(&self) -> bool {
         std::thread::current().id() == self.thread
     }
@@ -99,7 +110,7 @@ impl Runtime {
         let before = tasks.insert(of, task);
         drop(tasks);
         drop(before);
-        if first { self.driver.call_method0(py, "suspended").map(drop) } else { Ok(()) }
+        if first { self.drive(py, "suspended", ()) } else { Ok(()) }
     }
 
     /// The task of a request, if it has one, which is over or is to be.

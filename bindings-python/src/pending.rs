@@ -78,6 +78,11 @@ impl Pending {
         let given = Given::new(self.sort, function, &self.what, result, py);
         let redact = self.peer.runtime().host.redact.as_ref();
         let given = given.redacted(redact, (function, &self.what), py);
+        self.give(py, given, by_worker)
+    }
+
+    /// Encodes an answer and appends it.
+    pub(crate) fn give(&self, py: Python<'_>, given: Given, by_worker: bool) -> PyResult<()> {
         let now = self.peer.runtime().host.clock.now();
         if let Some(reply) = self.slot.take() {
             let is_large = given.size() > LARGE;
@@ -85,7 +90,7 @@ impl Pending {
             let mut encoded: Encoded = if is_large { py.detach(word) } else { word() };
             // Before the client can have the answer.
             if let Some(misuse) = encoded.misuse.take() {
-                error::log_misuse(py, &function.name, &misuse);
+                error::log_misuse(py, &self.function.get().name, &misuse);
             }
             let effects = self.peer.finish(self.token, encoded);
             self.peer.clone().hand_over(py, effects.events)?;

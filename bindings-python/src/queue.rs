@@ -32,6 +32,8 @@ type JobParts = (Py<PyAny>, Py<PyTuple>, Option<Py<PyDict>>, Py<Pending>);
 
 /// How long the end of the interpreter waits for threads to leave.
 const LEAVING: Duration = Duration::from_secs(1);
+/// How often a forked process tries to take the lock of its parent's queue.
+const FORK_TRIES: usize = 10_000;
 
 /// See the module.
 #[pyclass(frozen, module = "mcp_resources._core")]
@@ -46,6 +48,8 @@ pub struct Queue {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
+    /// Those whose client does not read: they start when it does, and hold back nobody else's.
+    stalled: VecDeque<Job>,
     threads: usize,
     idle: usize,
     /// How many idle threads are called and have not woken yet.
@@ -104,22 +108,42 @@ impl Queue {
         }
     }
 
-    /// The interpreter is about to end: lets every thread leave that is not inside a handler.
-    fn stop(&self, py: Python<'_>) {
-        py.detach(|| {
+    /// The thread that was to start cannot. Returns whether there is any other: the jobs wait for it.
+    fn failed(&self) -> bool {
+        let mut state = self.lock();
+        state.threads -= 1;
+        state.arriving -= 1;
+        state.threads > 0
+    }
+
+    /// The next job for a thread that does not belong to the queue, because it has none: the same as `next`, without
+    /// waiting.
+    fn next_here(&self, py: Python<'_>) -> PyResult<Option<JobParts>> {
+        loop {
             let mut state = self.lock();
-            state.stopped = true;
-            self.bell.notify_all();
-            let inside = |state: &mut State| state.threads > state.handling;
-            let waited = self.gone.wait_timeout_while(state, LEAVING, inside);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
-        });
+            let job = if state.is_ready() { state.jobs.pop_front() } else { None };
+            let unwritten = std::mem::take(&mut state.unwritten);
+            let Some(job) = job else {
+                drop(state);
+                write(py, unwritten)?;
+                return Ok(None);
+            };
+            let is_wanted = !job.pending.get().is_cancelled();
+            state.handling += usize::from(is_wanted);
+            drop(state);
+            write(py, unwritten)?;
+            if is_wanted {
+                return Ok(Some((job.run, job.args, job.kwargs, job.pending)));
+            }
+            job.pending.get().abandon(py)?;
+        }
     }
 
     /// How many jobs wait.
     #[getter]
     fn waiting(&self) -> usize {
-        self.lock().jobs.len()
+        let state = self.lock();
+        state.jobs.len() + state.stalled.len()
     }
 
     /// How many threads there are.
@@ -130,13 +154,46 @@ impl Queue {
 }
 
 impl Queue {
+    /// The interpreter is about to end: lets every thread leave that is not inside a handler. Without the interpreter.
+    pub(crate) fn stop(&self) {
+        self.retire();
+        let inside = |state: &mut State| state.threads > state.handling;
+        let waited = self.gone.wait_timeout_while(self.lock(), LEAVING, inside);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The server is gone: lets every thread leave.
+    pub(crate) fn retire(&self) {
+        self.lock().stopped = true;
+        self.bell.notify_all();
+    }
+
+    /// This process was forked: the threads stayed behind, and so did the clients of what waits.
+    pub(crate) fn forked(&self) {
+        // A thread that stayed behind may hold the lock for ever; it does so for no more than a moment.
+        for _ in 0..FORK_TRIES {
+            if let Ok(mut state) = self.state.try_lock() {
+                let before = std::mem::take(&mut *state);
+                drop(state);
+                // Dropping the jobs would speak to the parent's clients.
+                std::mem::forget(before);
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
     pub(crate) fn push(&self, job: Job) {
         self.lock().jobs.push_back(job);
     }
 
     /// Sees to it that waiting jobs are taken. On the loop's thread, after the jobs of one read are pushed.
     pub(crate) fn kick(slf: &Bound<'_, Self>, host: &Host) -> PyResult<()> {
-        let need = slf.get().call_someone(&mut slf.get().lock());
+        let need = {
+            let mut state = slf.get().lock();
+            state.resume();
+            slf.get().call_someone(&mut state)
+        };
         match need {
             Need::Nothing => Ok(()),
             Need::Thread => Self::start_thread(slf, host),
@@ -182,7 +239,7 @@ impl Queue {
 
     /// Calls one idle thread, unless nothing waits or one is on its way.
     fn call_someone(&self, state: &mut State) -> Need {
-        if state.jobs.is_empty() || state.arriving > 0 || state.stopped {
+        if !state.is_ready() || state.arriving > 0 || state.stopped {
             return Need::Nothing;
         }
         if state.idle > state.called {
@@ -197,20 +254,15 @@ impl Queue {
         Need::Nothing
     }
 
+    /// Has a thread started. Where the system has none, `spawn` says so to the queue.
     fn start_thread(slf: &Bound<'_, Self>, host: &Host) -> PyResult<()> {
-        let started = host.spawn.bind(slf.py()).call1((slf,));
-        if started.is_err() {
-            let mut state = slf.get().lock();
-            state.threads -= 1;
-            state.arriving -= 1;
-        }
-        started.map(drop)
+        host.spawn.bind(slf.py()).call1((slf,)).map(drop)
     }
 
     /// Waits for a call; `false` if there is a job, or something to write, without one.
     fn rest(&self) -> bool {
         let mut state = self.lock();
-        if state.is_ready() || !state.unwritten.is_empty() {
+        if state.is_ready() || !state.unwritten.is_empty() || state.stopped {
             return false;
         }
         state.idle += 1;
@@ -240,9 +292,39 @@ impl Queue {
 }
 
 impl State {
-    /// Whether there is a job whose answer has room. No handler starts for a client that does not read.
-    fn is_ready(&self) -> bool {
-        self.jobs.front().is_some_and(|job| !job.peer.is_full())
+    /// Whether there is a job whose answer has room; it is then the first. No handler starts for a client that does not
+    /// read.
+    fn is_ready(&mut self) -> bool {
+        while let Some(job) = self.jobs.front() {
+            if !job.peer.is_full() {
+                return true;
+            }
+            self.stalled.extend(self.jobs.pop_front());
+        }
+        false
+    }
+
+    /// Puts the jobs of clients that read again back, before all others: they have waited longest.
+    fn resume(&mut self) {
+        if self.stalled.is_empty() {
+            return;
+        }
+        let mut full: Vec<Arc<dyn Peer>> = Vec::new();
+        let (mut stalled, mut ready) = (VecDeque::new(), VecDeque::new());
+        for job in self.stalled.drain(..) {
+            let is_known = full.iter().any(|peer| Arc::ptr_eq(peer, &job.peer));
+            if is_known || job.peer.is_full() {
+                if !is_known {
+                    full.push(job.peer.clone());
+                }
+                stalled.push_back(job);
+            } else {
+                ready.push_back(job);
+            }
+        }
+        ready.append(&mut self.jobs);
+        self.jobs = ready;
+        self.stalled = stalled;
     }
 }
 

@@ -34,7 +34,7 @@ impl Given {
             if !passed.is_instance(&CONTENTS.get(redact.py())?)? {
                 return Err(PyTypeError::new_err("redact must return Contents"));
             }
-            all.append(&mut parts(&passed, None)?.0);
+            all.append(&mut parts(&passed, None, None)?.0);
         }
         Ok(Self::Contents { entries: all, cache })
     }

@@ -1,13 +1,36 @@
 //! Descriptions of resources and templates, from keyword arguments. What is wrong with a value is the core's to say.
 
 use crate::convert::cache_scope;
-use crate::error::to_json;
+use crate::error::{self, shown, to_json, unexpected};
 use crate::template::UriTemplate;
 use mcp_resources::resource::{self as core, Audience, Details, ListSource, Parameter, ParameterKind, Theme};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+
+/// The options of a resource or template.
+const DETAILS: &[&str] = &[
+    "name",
+    "title",
+    "description",
+    "mime_type",
+    "icons",
+    "audience",
+    "priority",
+    "last_modified",
+    "meta",
+    "ttl_ms",
+    "cache_scope",
+    "scopes",
+    "children",
+    "size",
+    "vars",
+    "extra_query",
+    "parameters",
+    "inline",
+    "replace",
+];
 
 /// One resource, at one URI.
 #[pyclass(frozen, eq, module = "mcp_resources")]
@@ -154,36 +177,56 @@ fn read_fields(
         if value.is_none() {
             continue;
         }
-        match field {
-            "name" => details.name = Some(value.extract()?),
-            "title" => details.title = Some(value.extract()?),
-            "description" => details.description = Some(value.extract()?),
-            "mime_type" => details.mime_type = Some(value.extract()?),
-            "icons" => details.icons = icons(&value)?,
-            "audience" => details.annotations.audience = audience(&value)?,
-            "priority" => details.annotations.priority = Some(value.extract()?),
-            "last_modified" => details.annotations.last_modified = Some(time(&value)?),
-            "meta" => details.meta = Some(to_json(&value)?),
-            "scopes" => details.scopes = words(&value)?,
-            "ttl_ms" => details.cache.ttl_ms = value.extract()?,
-            "cache_scope" => details.cache.scope = cache_scope(value.extract()?)?,
-            _ if own(field, &value)? => {}
-            _ => return Err(PyTypeError::new_err(format!("unexpected keyword argument {field:?}"))),
-        }
+        let mut set = || -> PyResult<()> {
+            match field {
+                "name" => details.name = Some(value.extract()?),
+                "title" => details.title = Some(value.extract()?),
+                "description" => details.description = Some(value.extract()?),
+                "mime_type" => details.mime_type = Some(value.extract()?),
+                "icons" => details.icons = icons(&value)?,
+                "audience" => details.annotations.audience = audience(&value)?,
+                "priority" => details.annotations.priority = Some(value.extract()?),
+                "last_modified" => details.annotations.last_modified = Some(time(&value)?),
+                "meta" => details.meta = Some(to_json(&value)?),
+                "scopes" => details.scopes = words("scopes", &value)?,
+                "ttl_ms" => details.cache.ttl_ms = value.extract()?,
+                "cache_scope" => details.cache.scope = cache_scope(value.extract()?)?,
+                _ if own(field, &value)? => {}
+                _ if DETAILS.contains(&field) => {
+                    let text = format!(
+                        "the option {field:?} is for templates, or for functions; it means nothing here"
+                    );
+                    return Err(PyTypeError::new_err(text));
+                }
+                _ => return Err(unexpected("option", field, DETAILS)),
+            }
+            Ok(())
+        };
+        set().map_err(|error| error::in_field(field, &value, error))?;
     }
     Ok(())
 }
 
 /// Several texts; one alone is a slip of the pen.
-fn words(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+pub(crate) fn words(field: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let wrong = |value: &Bound<'_, PyAny>| {
+        let given = shown(value);
+        PyTypeError::new_err(format!("{field} is {given}, expected a list of texts, such as [{given}]"))
+    };
     if value.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err("scopes is a text, expected a sequence of texts"));
+        return Err(wrong(value));
     }
-    value.try_iter()?.map(|item| item?.extract()).collect()
+    let text = |item: PyResult<Bound<'_, PyAny>>| {
+        let item = item?;
+        item.extract().map_err(|_| {
+            PyTypeError::new_err(format!("{field} has the item {}, expected a text", shown(&item)))
+        })
+    };
+    value.try_iter().map_err(|_| wrong(value))?.map(text).collect()
 }
 
 fn audience(value: &Bound<'_, PyAny>) -> PyResult<Vec<Audience>> {
-    let words: Vec<String> = value.try_iter()?.map(|item| item?.extract()).collect::<PyResult<_>>()?;
+    let words = words("audience", value)?;
     words.iter().map(|name| word("audience", name, Audience::parse(name), "user or assistant")).collect()
 }
 

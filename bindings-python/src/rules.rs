@@ -1,32 +1,45 @@
 //! What an author sets about HTTP, from keyword arguments.
 
-use crate::error;
+use crate::error::{self, in_field, unexpected};
 use mcp_resources::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+/// The options of an endpoint, and of who serves it.
+const OPTIONS: &[&str] = &[
+    "host", "port", "auth", "path", "health", "metrics", "hosts", "origins", "cors", "answers", "polling",
+    "sessions", "sse24",
+];
+
 /// Reads the options of an endpoint.
 pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
     let mut rules = Rules::default();
     for (field, value) in fields {
-        match field.cast::<PyString>()?.to_str()? {
-            "path" => rules.path = value.extract()?,
-            "health" => rules.health = value.extract()?,
-            "metrics" => rules.metrics = shown(&value)?,
-            "hosts" => rules.hosts = listed(&value, Hosts::Any, Hosts::Loopback, Hosts::These)?,
-            "origins" => rules.origins = listed(&value, Origins::Any, Origins::Loopback, Origins::These)?,
-            "cors" => rules.cors = value.extract()?,
-            "answers" => rules.answers = answers(value.extract()?)?,
-            "polling" => {
-                let given: Option<(u64, u64)> = value.extract()?;
-                rules.polling = given.map(|(after, retry)| Polling { after, retry });
+        let name = field.cast::<PyString>()?.to_str()?;
+        let mut set = || -> PyResult<()> {
+            match name {
+                "path" => rules.path = value.extract()?,
+                "health" => rules.health = value.extract()?,
+                "metrics" => rules.metrics = shown(&value)?,
+                "hosts" => rules.hosts = listed((name, &value), Hosts::Any, Hosts::Loopback, Hosts::These)?,
+                "origins" => {
+                    rules.origins = listed((name, &value), Origins::Any, Origins::Loopback, Origins::These)?
+                }
+                "cors" => rules.cors = value.extract()?,
+                "answers" => rules.answers = answers(value.extract()?)?,
+                "polling" => {
+                    let given: Option<(u64, u64)> = value.extract()?;
+                    rules.polling = given.map(|(after, retry)| Polling { after, retry });
+                }
+                "sessions" => rules.sessions = value.extract()?,
+                "sse24" => rules.sse24 = sse24(&value)?,
+                "auth" => rules.auth = Some(auth(value.cast()?)?),
+                other => return Err(unexpected("option", other, OPTIONS)),
             }
-            "sessions" => rules.sessions = value.extract()?,
-            "sse24" => rules.sse24 = sse24(&value)?,
-            "auth" => rules.auth = Some(auth(value.cast()?)?),
-            other => return Err(PyTypeError::new_err(format!("unexpected keyword argument {other:?}"))),
-        }
+            Ok(())
+        };
+        set().map_err(|error| in_field(name, &value, error))?;
     }
     Ok(rules)
 }
@@ -46,7 +59,7 @@ fn shown(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
 
 /// `"*"`, `"loopback"`, or a list of texts.
 fn listed<T>(
-    value: &Bound<'_, PyAny>,
+    (name, value): (&str, &Bound<'_, PyAny>),
     any: T,
     loopback: T,
     these: impl FnOnce(Vec<String>) -> T,
@@ -54,9 +67,9 @@ fn listed<T>(
     match value.extract::<&str>() {
         Ok("*") => Ok(any),
         Ok("loopback") => Ok(loopback),
-        Ok(other) => {
-            Err(PyValueError::new_err(format!("{other:?} is neither \"*\", \"loopback\" nor a list")))
-        }
+        Ok(other) => Err(PyValueError::new_err(format!(
+            "{name} is {other:?}, expected \"*\", \"loopback\" or a list, such as [{other:?}]"
+        ))),
         Err(_) => value.extract().map(these),
     }
 }

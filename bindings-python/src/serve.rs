@@ -11,6 +11,7 @@ use crate::server::Server;
 use crate::web::{Way, Web};
 use mcp_resources::transport::http as core;
 use mcp_resources::transport::http::{HttpOptions, Running, Tls, Verdict};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::io::{self, PipeReader, Read, Write};
@@ -62,12 +63,14 @@ impl HttpServer {
         let made = made.map_err(|error| rules::refused(driver.py(), &error))?;
         web.settle(Way::Native(made));
         host.serve(&web);
+        host.begin(driver.py())?;
         Ok(Self { web, ear: Mutex::new(ear), running: Mutex::default() })
     }
 
     /// Starts to listen, on threads of its own. Returns the port.
     fn listen(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<u16> {
-        let listener = py.detach(|| TcpListener::bind((host, port)))?;
+        let listener = py.detach(|| TcpListener::bind((host, port)));
+        let listener = listener.map_err(|error| unavailable(py, &error, (host, port)))?;
         let reach = self.web.inbox.reach();
         let Some(server) = self.web.native() else { return Ok(port) };
         let running = server.run(listener, 1, move || reach.ended())?;
@@ -106,6 +109,24 @@ impl HttpServer {
     #[getter]
     fn suspended(&self) -> usize {
         self.web.runtime.suspended()
+    }
+}
+
+/// An `OSError` with its number, that says which address cannot be had, and what would help.
+fn unavailable(py: Python<'_>, error: &io::Error, (host, port): (&str, u16)) -> PyErr {
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let remedy = match error.kind() {
+        io::ErrorKind::AddrInUse => "; stop what listens there, or choose another port (0 is any free one)",
+        io::ErrorKind::PermissionDenied => "; choose a port from 1024 on",
+        io::ErrorKind::AddrNotAvailable => "; use an address of this machine, such as 127.0.0.1 or 0.0.0.0",
+        _ => "",
+    };
+    let named = |code: i32| py.import("os")?.call_method1("strerror", (code,))?.extract::<String>();
+    let text = error.raw_os_error().and_then(|code| named(code).ok()).unwrap_or_else(|| error.to_string());
+    let message = format!("cannot listen at {host}:{port}: {text}{remedy}");
+    match error.raw_os_error() {
+        Some(code) => PyOSError::new_err((code, message)),
+        None => PyOSError::new_err(message),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The server: an engine, the handlers behind its numbers, and the channels to tell of changes.
 
-use crate::audit;
+use crate::audit::{Audit, Recorder};
 use crate::channel::Link;
 use crate::error;
 use crate::function::Function;
@@ -11,10 +11,13 @@ use crate::template::UriTemplate;
 use crate::web::Web;
 use mcp_resources::catalog::{HandlerId, Source};
 use mcp_resources::engine::{Engine, ServerInfo};
+use mcp_resources::guard::AuditEntry;
 use mcp_resources::hub::{ConnectionId, ListKinds};
 use mcp_resources::now::{Millis, Now};
+use mcp_resources::resource::RegistrationError;
 use mcp_resources::transport::{Change, Clock, Foreign, Registry};
 use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::collections::HashMap;
@@ -28,6 +31,9 @@ pub(crate) struct Host {
     pub(crate) spawn: Py<PyAny>,
     /// Looks at contents before they are encoded.
     pub(crate) redact: Option<Py<PyAny>>,
+    /// What the server's lifespan gave.
+    lifespan: Mutex<Option<Py<PyAny>>>,
+    recorder: Option<Recorder>,
     registry: Registry<Functions>,
     links: Mutex<HashMap<ConnectionId, Weak<Link>>>,
     webs: Mutex<Vec<Weak<Web>>>,
@@ -37,7 +43,7 @@ pub(crate) struct Host {
 pub(crate) type Functions = mcp_resources::transport::Functions<Py<Function>>;
 
 /// See the module.
-#[pyclass(frozen, module = "mcp_resources._core")]
+#[pyclass(frozen, weakref, module = "mcp_resources._core")]
 pub struct Server {
     pub(crate) host: Arc<Host>,
 }
@@ -63,19 +69,37 @@ impl Server {
     ) -> PyResult<Self> {
         let (info, options) = options::read(ServerInfo { name, version, ..ServerInfo::default() }, fields)?;
         let (queue, spawn) = workers;
+        let registry = Registry::new(info, options);
+        let recorder = match audit.map(Audit::read).transpose()? {
+            Some(Audit::File(file)) => {
+                registry.audit(Box::new(file));
+                None
+            }
+            Some(Audit::Function(start)) => {
+                let recorder = Recorder::new(start);
+                registry.watch_records(recorder.waker());
+                Some(recorder)
+            }
+            None => None,
+        };
         let host = Host {
             clock: Arc::new(Clock::new()),
             queue,
             spawn,
             redact: fields.get_item("redact")?.filter(|redact| !redact.is_none()).map(Bound::unbind),
-            registry: Registry::new(info, options),
+            lifespan: Mutex::default(),
+            recorder,
+            registry,
             links: Mutex::default(),
             webs: Mutex::default(),
         };
-        if let Some(audit) = audit {
-            host.registry.audit(audit::sink(audit)?);
-        }
         Ok(Self { host: Arc::new(host) })
+    }
+
+    /// The functions are in Rust's tables, and may close over the server: the collector must see them. Whoever serves
+    /// holds the server, so nothing is collected that is in use.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.host.traverse(&visit)
     }
 
     /// Declares a method that is not ours, before the engine is made.
@@ -103,7 +127,7 @@ impl Server {
         let (registry, now) = (&self.host.registry, self.host.clock.now());
         // An edit of templates builds their index anew: other threads go on meanwhile.
         let published = py.detach(|| registry.publish(&changes, now, &mut woken));
-        let warnings = published.map_err(|error| error::registration(py, &error))?;
+        let warnings = published.map_err(|error| self.host.refusal(py, &error))?;
         self.host.tell(py, &woken)?;
         Ok(warnings)
     }
@@ -111,7 +135,7 @@ impl Server {
     fn notify_updated(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
         let mut woken = Vec::new();
         let told = self.host.engine()?.updated(uri, self.host.clock.now(), &mut woken);
-        told.map_err(|error| error::registration(py, &error))?;
+        told.map_err(|error| error::registration(py, &error, None))?;
         self.host.tell(py, &woken)
     }
 
@@ -144,12 +168,30 @@ impl Server {
 
     /// Waits, not for long, until all that is recorded was taken.
     fn flush_audit(&self, py: Python<'_>) {
-        py.detach(|| self.host.registry.flush_audit());
+        py.detach(|| {
+            self.host.registry.flush_audit();
+            self.host.recorder.iter().for_each(Recorder::flush);
+        });
     }
 
-    /// The same, and ends the log's thread.
-    fn end_audit(&self, py: Python<'_>) {
-        py.detach(|| self.host.registry.end_audit());
+    /// The interpreter ends: so do the threads, after what is recorded was taken.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| {
+            self.host.queue.get().stop();
+            self.host.registry.end_audit();
+            self.host.recorder.iter().for_each(Recorder::end);
+        });
+    }
+
+    /// This process was forked from one that had threads.
+    fn forked(&self) {
+        self.host.queue.get().forked();
+    }
+
+    /// What the server's lifespan gave, for handlers.
+    fn set_lifespan(&self, value: Option<Py<PyAny>>) {
+        let before = std::mem::replace(&mut *lock(&self.host.lifespan), value);
+        drop(before);
     }
 
     /// How long what is in flight may still finish after the end of input, in milliseconds.
@@ -219,7 +261,48 @@ impl Edit {
 impl Host {
     /// The engine, made when it is first needed.
     pub(crate) fn engine(&self) -> PyResult<Arc<Engine>> {
-        self.registry.engine().map_err(|error| Python::attach(|py| error::registration(py, &error)))
+        self.registry.engine().map_err(|error| Python::attach(|py| error::registration(py, &error, None)))
+    }
+
+    /// A host begins to serve: what needs a thread of its own gets it.
+    pub(crate) fn begin(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
+        self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.begin(py, self))
+    }
+
+    pub(crate) fn take_records(&self, entries: &mut Vec<AuditEntry>) {
+        self.registry.take_records(entries);
+    }
+
+    /// What the server's lifespan gave.
+    pub(crate) fn lifespan(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        lock(&self.lifespan).as_ref().map(|value| value.clone_ref(py))
+    }
+
+    /// What is wrong with a registration, and what it collides with.
+    fn refusal(&self, py: Python<'_>, error: &RegistrationError) -> PyErr {
+        let first = self.registry.collides_with(error);
+        let first = first.map(|functions| functions.reader.get().name.clone());
+        error::registration(py, error, first.as_deref())
+    }
+
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let mut result = Ok(());
+        self.registry.visit(|functions| {
+            let all = std::iter::once(&functions.reader).chain(functions.completers.values());
+            for function in all.chain(functions.lister.as_ref()) {
+                if result.is_ok() {
+                    result = visit.call(function);
+                }
+            }
+        });
+        result?;
+        visit.call(&self.spawn)?;
+        visit.call(&self.redact)?;
+        self.recorder.as_ref().map_or(Ok(()), |recorder| visit.call(recorder.start_function()))?;
+        match self.lifespan.try_lock() {
+            Ok(value) => visit.call(&*value),
+            Err(_) => Ok(()),
+        }
     }
 
     /// The functions behind a number, unless they were removed in the meantime.
@@ -278,6 +361,19 @@ impl Host {
 
     fn link(&self, id: ConnectionId) -> Option<Arc<Link>> {
         lock(&self.links).get(&id).and_then(Weak::upgrade)
+    }
+}
+
+/// The threads that serve this host leave, without being waited for.
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.queue.get().retire();
+        self.recorder.iter().for_each(Recorder::close);
+        // The log's thread never needs the interpreter, but a disk may be slow.
+        match Python::try_attach(|py| py.detach(|| self.registry.end_audit())) {
+            Some(()) => {}
+            None => self.registry.end_audit(),
+        }
     }
 }
 

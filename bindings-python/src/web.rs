@@ -119,7 +119,7 @@ impl Web {
             Item::Woken(woken) => self.runtime.host.tell_pipes(py, &woken),
             Item::Verify(token, verdict) => {
                 let verification = Verification::new(verdict);
-                self.runtime.driver.call_method1(py, "verify", (token, verification)).map(drop)
+                self.runtime.drive(py, "verify", (token, verification))
             }
             Item::Misuse(what) => {
                 peer::logged(py, "", Some(&what));
@@ -129,7 +129,7 @@ impl Web {
                 error::log_refused(py, &what);
                 Ok(())
             }
-            Item::Ended => self.runtime.driver.call_method0(py, "ended").map(drop),
+            Item::Ended => self.runtime.drive(py, "ended", ()),
             Item::Own(never) => match never {},
         }
     }
@@ -183,7 +183,7 @@ impl Web {
         }
         self.alarm.store(deadline, Ordering::Release);
         let delay = deadline.saturating_sub(self.runtime.host.clock.now().tick);
-        self.runtime.driver.call_method1(py, "alarm", (seconds(delay),)).map(drop)
+        self.runtime.drive(py, "alarm", (seconds(delay),))
     }
 }
 

@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from mcp_resources import Resource, ResourceNotFound, ResourceServer, UriTemplate
+from mcp_resources import Resource, ResourceNotFoundError, ResourceServer, UriTemplate
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "core" / "src"
@@ -31,7 +31,7 @@ def files(folder: Path, pattern: str) -> dict[str, Path]:
 
 def read(available: dict[str, Path], name: str) -> str:
     if name not in available:  # only what is listed can be read
-        raise ResourceNotFound
+        raise ResourceNotFoundError
     return available[name].read_text("utf-8")
 
 

@@ -6,7 +6,7 @@ team://{team}/notes/{name}  a note; completes the names that may be seen
 
 from pathlib import Path
 
-from mcp_resources import ResourceNotFound, ResourceServer
+from mcp_resources import ResourceNotFoundError, ResourceServer
 
 POLICY = Path(__file__).resolve().parent.parent / "data" / "guard.yaml"
 NOTES = {"launch": "On Tuesday.", "retrospective": "More tea.", "salaries": "Not for everybody."}
@@ -26,7 +26,7 @@ def note(team: str, name: str) -> str:
     try:
         return f"{team}: {NOTES[name]}"
     except KeyError:
-        raise ResourceNotFound from None
+        raise ResourceNotFoundError from None
 
 
 @note.complete("name")

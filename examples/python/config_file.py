@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mcp_resources import ResourceNotFound, ResourceServer
+from mcp_resources import ResourceNotFoundError, ResourceServer
 
 FILE = Path(__file__).resolve().parent.parent / "data" / "app.json"
 
@@ -27,7 +27,7 @@ def section(section: str) -> dict[str, Any]:
     try:
         return dict(app()[section])
     except KeyError:
-        raise ResourceNotFound from None
+        raise ResourceNotFoundError from None
 
 
 @section.complete("section")

@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from mcp_resources import Resource, ResourceNotFound, ResourceServer
+from mcp_resources import Resource, ResourceNotFoundError, ResourceServer
 
 SCRIPT = Path(__file__).resolve().parent.parent / "data" / "analytics.sql"
 SUMMARY = "SELECT day, count(*) AS orders, round(sum(revenue), 2) AS revenue FROM orders"
@@ -31,7 +31,7 @@ def day_summary(day: str) -> dict[str, Any]:
     """Orders and revenue of one day."""
     row = database.execute(f"{SUMMARY} WHERE day = ? GROUP BY day", [day]).fetchone()
     if row is None:
-        raise ResourceNotFound
+        raise ResourceNotFoundError
     return dict(row)
 
 

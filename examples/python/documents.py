@@ -6,7 +6,7 @@ docs:///{name}  a Markdown file of examples/data/docs; listed with its heading a
 from pathlib import Path
 from unicodedata import normalize
 
-from mcp_resources import Resource, ResourceNotFound, ResourceServer, UriTemplate
+from mcp_resources import Resource, ResourceNotFoundError, ResourceServer, UriTemplate
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "docs"
 URI = UriTemplate("docs:///{name}")  # `{name}` never matches a slash or `..`: a URI cannot leave the folder
@@ -25,7 +25,7 @@ def document(name: str) -> str:
     try:
         return documents()[normalize("NFC", name)].read_text("utf-8")
     except KeyError:
-        raise ResourceNotFound from None
+        raise ResourceNotFoundError from None
 
 
 @document.complete("name")

@@ -10,7 +10,7 @@ import sys
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from mcp_resources import ResourceNotFound, ResourceServer
+from mcp_resources import ResourceNotFoundError, ResourceServer
 
 BASE = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("API_BASE_URL", "http://127.0.0.1:8080")
 
@@ -25,7 +25,7 @@ def user(id: int) -> str:
             return str(response.read(), "utf-8")
     except HTTPError as error:
         if error.code == 404:
-            raise ResourceNotFound from None
+            raise ResourceNotFoundError from None
         raise  # logged here; the client hears that the read failed, and no more
 
 

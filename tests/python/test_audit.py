@@ -108,7 +108,7 @@ async def test_a_file_is_appended_to_and_for_its_owner_alone(tmp_path: Path) -> 
 def test_where_records_cannot_go(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         audited(tmp_path / "none" / "audit.jsonl")
-    with pytest.raises(TypeError, match="neither a path nor a function"):
+    with pytest.raises(TypeError, match="audit is 7, expected a path or a function"):
         audited(7)  # type: ignore[arg-type]
 
 

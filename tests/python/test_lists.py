@@ -107,7 +107,7 @@ async def test_a_failing_source_fails_the_list(server: ResourceServer, caplog: p
 
 
 async def test_a_list_of_something_else_is_logged(server: ResourceServer, caplog: pytest.LogCaptureFixture) -> None:
-    server.resource("a://{x}")(lambda x: x).list(lambda: ["a://b"])
+    server.resource("a://{x}")(lambda x: x).list(lambda: [["a://b"]])
     async with Client(server) as client:
         with pytest.raises(ServerError):
             await client.list_resources()
@@ -118,7 +118,7 @@ def test_only_templates_list_and_complete(server: ResourceServer) -> None:
     handler = server.resource("a://b")(lambda: "")
     with pytest.raises(RegistrationError, match="no template"):
         handler.list(lambda: [])
-    with pytest.raises(RegistrationError, match="no variable"):
+    with pytest.raises(RegistrationError, match="nothing to complete"):
         handler.complete("x")
     with pytest.raises(RegistrationError, match="one too many"):
         server.resource("a://{x}")(lambda x: x).complete("x")(lambda value, arguments, more: [])

@@ -44,6 +44,11 @@ ONLY_PYTHON: dict[tuple[str, str], str] = {
     ("ResourceServer", "serveHttp"): "`run` in Node, which has one loop",
     ("Connection", "loop"): "Node has one loop, and it is always there",
     ("Policy", "maxSize"): FILE,
+    ("Context", "lifespan"): "what a closure holds in Node",
+    ("ServerOptions", "lifespan"): "two functions in Node",
+    ("ServerOptions", "encoder"): "`json` in Node",
+    ("ResourceDetails", "replace"): "not in Node yet",
+    ("ResourceHandler", "expand"): "not in Node yet",
 }
 ONLY_NODE: dict[tuple[str, str], str] = {
     ("Context", "signal"): "Python cancels the task",

@@ -251,7 +251,7 @@ async def test_denials_may_be_explicit() -> None:
     assert (error.code, error.kind) == (-31003, "access_denied")
 
 
-@pytest.mark.parametrize("value", [None, 1, 1.5, True, object(), {"a": object()}, float("nan"), "\ud800"])
+@pytest.mark.parametrize("value", [None, object(), {"a": object()}, float("nan"), "\ud800"])
 async def test_what_cannot_be_answered_is_logged_for_the_author(
     server: ResourceServer, caplog: pytest.LogCaptureFixture, value: object
 ) -> None:

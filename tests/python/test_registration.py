@@ -316,8 +316,8 @@ def test_refusals_are_one_tree_and_say_where(server: ResourceServer) -> None:
         ({"mime_type": "text"}, "mimeType"),
         ({"cache_scope": "all"}, "public or private"),
         ({"meta": {"progressToken": 1}}, "reserved"),
-        ({"vars": {}}, "unexpected keyword argument"),
-        ({"colour": "red"}, "unexpected keyword argument"),
+        ({"vars": {}}, "for templates"),
+        ({"colour": "red"}, 'unexpected option "colour"'),
         ({"parameters": {"x": Param()}}, "no variable"),
     ],
 )
@@ -370,9 +370,9 @@ async def test_constants_and_removal(server: ResourceServer) -> None:
 
 def test_server_options_are_read(server: ResourceServer) -> None:
     del server
-    with pytest.raises(TypeError, match="unexpected keyword argument"):
+    with pytest.raises(TypeError, match="unexpected option"):
         ResourceServer("x", version="1", colour="red")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="is no limit"):
+    with pytest.raises(TypeError, match="unexpected limit"):
         ResourceServer("x", version="1", limits={"patience": 1})  # type: ignore[typeddict-unknown-key]
     with pytest.raises(ValueError, match="is no revision"):
         ResourceServer("x", version="1", revisions=["2020-01-01"])

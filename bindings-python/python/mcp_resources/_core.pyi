@@ -29,6 +29,7 @@ __all__ = [
     "Pending",
     "Queue",
     "Receiving",
+    "Records",
     "Rejected",
     "Resource",
     "Server",
@@ -39,6 +40,8 @@ __all__ = [
     "Variable",
     "Verification",
     "Words",
+    "closest",
+    "unexpected",
 ]
 
 _Kind: TypeAlias = Literal["scalar", "list", "map"]
@@ -265,6 +268,9 @@ class Context:
     def cancelled(self) -> bool:
         """Whether nobody waits for the answer any longer: the request was cancelled, or has run out of time."""
     @property
+    def lifespan(self) -> Any:
+        """What the server's lifespan gave; `None` without one."""
+    @property
     def log(self) -> Log:
         """Logs to the client: `ctx.log("info", …)` or `ctx.log.info(…)`."""
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -279,15 +285,28 @@ class Function:
     """An author's function, and how it is called."""
 
     def __new__(
-        cls, name: str, call: Callable[..., object], how: tuple[Mode, str | None], slots: Sequence[Slot]
+        cls, name: str, call: Callable[..., object], how: tuple[Mode, str | None, object], slots: Sequence[Slot]
     ) -> Function: ...
+    @property
+    def name(self) -> str: ...
 
 @final
 class Gather:
     """What a generator's chunks are pushed into."""
 
-    def push(self, chunk: str | Buffer) -> bool:
-        """Takes a chunk of text or bytes. Returns whether another is wanted."""
+    def push(self, chunk: str | Buffer) -> bool: ...
+
+def closest(given: str, known: Sequence[str]) -> str | None:
+    """The name that `given` probably stands for."""
+
+def unexpected(what: str, given: str, known: Sequence[str]) -> str:
+    """The message about an unknown name, with the one that was probably meant."""
+
+@final
+class Records:
+    """What was recorded, for the thread that takes it."""
+
+    def next(self) -> list[bytes] | None: ...
 
 @final
 class Pending:
@@ -302,18 +321,16 @@ class Queue:
     """The jobs of the worker threads."""
 
     def __new__(cls, most: int) -> Queue: ...
-    def enter(self) -> None:
-        """A new thread is in the interpreter."""
+    def enter(self) -> None: ...
     def next(self) -> tuple[Callable[..., object], tuple[Any, ...], dict[str, Any] | None, Pending] | None:
         """The next job: what to call, its arguments, and what to tell the outcome. `None` ends the thread."""
-    def stop(self) -> None:
-        """The interpreter is about to end: lets every thread leave that is not inside a handler."""
+    def failed(self) -> bool: ...
+    def next_here(self) -> tuple[Callable[..., object], tuple[Any, ...], dict[str, Any] | None, Pending] | None:
+        """The same as `next`, without waiting, for a thread that does not belong to the queue."""
     @property
-    def waiting(self) -> int:
-        """How many jobs wait."""
+    def waiting(self) -> int: ...
     @property
-    def threads(self) -> int:
-        """How many threads there are."""
+    def threads(self) -> int: ...
 
 @final
 class Edit:
@@ -351,25 +368,23 @@ class Server:
         about: tuple[str | None, tuple[str, str] | None, str | None],
     ) -> None:
         """Declares a method that is not ours, before the engine is made."""
-    def publish(self, edits: Sequence[Edit]) -> list[str]:
-        """Applies edits, all or none. Returns warnings for the author."""
+    def publish(self, edits: Sequence[Edit]) -> list[str]: ...
     def notify_updated(self, uri: str) -> None: ...
     def notify_list_changed(self, lists: str) -> None: ...
     def shutdown(self) -> None: ...
     def revoke(self, subject: str) -> None: ...
     def metrics_text(self) -> str | None: ...
     def flush_audit(self) -> None: ...
-    def end_audit(self) -> None: ...
+    def stop(self) -> None: ...
+    def forked(self) -> None: ...
+    def set_lifespan(self, value: object) -> None: ...
     def set_time(self, tick: int, unix: int) -> None: ...
     @property
-    def grace(self) -> int:
-        """How long what is in flight may still finish after the end of input, in milliseconds."""
+    def grace(self) -> int: ...
     @property
-    def queue(self) -> Queue:
-        """The jobs of the worker threads."""
+    def queue(self) -> Queue: ...
     @property
-    def handlers(self) -> int:
-        """How many functions are registered."""
+    def handlers(self) -> int: ...
 
 @final
 class Channel:
@@ -378,45 +393,28 @@ class Channel:
     def __new__(
         cls, server: Server, driver: _Driver, *, stdio: bool, threads: bool = True, delivers: bool = True
     ) -> Channel: ...
-    def readable(self) -> None:
-        """There is input: reads it, answers what can be answered, starts handlers, writes."""
-    def feed(self, chunk: bytes) -> None:
-        """Takes input that was read elsewhere."""
-    def end(self) -> None:
-        """The end of input."""
-    def stop(self) -> None:
-        """No further input is wanted."""
-    def writable(self) -> None:
-        """There is room for output."""
-    def flush(self) -> None:
-        """Writes what waits."""
-    def wake(self) -> None:
-        """Another thread has something for the loop."""
-    def timer(self) -> None:
-        """It is time."""
-    def cancel_all(self) -> None:
-        """Cancels what is in flight."""
-    def close(self) -> None:
-        """Ends the connection."""
-    def take(self) -> bytes:
-        """What was written to a client in the same process."""
-    def deliver(self, room: int) -> None:
-        """Appends notifications that wait, as far as there is room for so many bytes."""
+    def readable(self) -> None: ...
+    def feed(self, chunk: bytes) -> None: ...
+    def end(self) -> None: ...
+    def stop(self) -> None: ...
+    def writable(self) -> None: ...
+    def flush(self) -> None: ...
+    def wake(self) -> None: ...
+    def timer(self) -> None: ...
+    def cancel_all(self) -> None: ...
+    def close(self) -> None: ...
+    def take(self) -> bytes: ...
+    def deliver(self, room: int) -> None: ...
     @property
-    def input(self) -> int:
-        """The descriptor to read from."""
+    def input(self) -> int: ...
     @property
-    def output(self) -> int:
-        """The descriptor to write to."""
+    def output(self) -> int: ...
     @property
-    def in_flight(self) -> int:
-        """How many requests wait for a handler."""
+    def in_flight(self) -> int: ...
     @property
-    def suspended(self) -> int:
-        """How many of them are suspended on the event loop."""
+    def suspended(self) -> int: ...
     @property
-    def unwritten(self) -> int:
-        """How many bytes wait to be written."""
+    def unwritten(self) -> int: ...
 
 _Turn: TypeAlias = tuple[_Head | None, bytes, bool, bool]
 
@@ -445,8 +443,7 @@ class Endpoint:
 class Admitted:
     """A request whose head may come in."""
     @property
-    def token(self) -> str | None:
-        """The bearer token to verify; `None` where none is asked for."""
+    def token(self) -> str | None: ...
     def identify(
         self, verified: _Verified | None = None, denied: bool | None = None
     ) -> Identified | tuple[_Head, bytes]:
@@ -479,15 +476,11 @@ class Receiving:
 @final
 class Exchange:
     """A response that is being made."""
-    def register(self, waker: Callable[[], object]) -> None:
-        """Has `waker` called once when there is something to deliver, on any thread."""
-    def deliver(self, room: int) -> _Turn:
-        """What is to be sent: the head, if it is decided now; a part of the body; whether it ends, and more waits."""
-    def closed(self) -> None:
-        """The client is gone."""
+    def register(self, waker: Callable[[], object]) -> None: ...
+    def deliver(self, room: int) -> _Turn: ...
+    def closed(self) -> None: ...
     @property
-    def deadline(self) -> float | None:
-        """In how many seconds `deliver` must be called at the latest."""
+    def deadline(self) -> float | None: ...
 
 @final
 class HttpServer:
@@ -500,35 +493,26 @@ class HttpServer:
         verifier: TokenVerifier | None = None,
         tls: tuple[str, str] | None = None,
     ) -> HttpServer: ...
-    def listen(self, host: str, port: int) -> int:
-        """Starts to listen, on threads of its own. Returns the port."""
-    def wake(self) -> None:
-        """A thread has something for the loop."""
-    def shutdown(self) -> None:
-        """No new request comes in; what is in flight has its grace. The driver hears of the end."""
-    def close(self) -> None:
-        """Lets go of the threads."""
+    def listen(self, host: str, port: int) -> int: ...
+    def wake(self) -> None: ...
+    def shutdown(self) -> None: ...
+    def close(self) -> None: ...
     @property
-    def bell(self) -> int:
-        """The descriptor that is readable when the loop must call `wake`."""
+    def bell(self) -> int: ...
     @property
-    def suspended(self) -> int:
-        """How many handlers are suspended on the event loop."""
+    def suspended(self) -> int: ...
 
 @final
 class Verification:
     """A token that waits for its verifier. The first answer counts."""
-    def accept(self, verified: _Verified) -> None:
-        """It is good."""
-    def refuse(self, unavailable: bool) -> None:
-        """It is not good, or that cannot be found out now."""
+    def accept(self, verified: _Verified) -> None: ...
+    def refuse(self, unavailable: bool) -> None: ...
 
 @final
 class TokenVerifier:
     """A verifier of the core's."""
     @staticmethod
-    def listed(tokens: Sequence[tuple[str, _Verified]]) -> TokenVerifier:
-        """Knows these tokens."""
+    def listed(tokens: Sequence[tuple[str, _Verified]]) -> TokenVerifier: ...
     @staticmethod
     def jwt(
         issuer: str,
@@ -538,8 +522,7 @@ class TokenVerifier:
         leeway: int,
     ) -> TokenVerifier:
         """Verifies JWTs, with a JWKS or with the one at a URL."""
-    def check(self, token: str) -> TokenCheck:
-        """Begins to verify a token."""
+    def check(self, token: str) -> TokenCheck: ...
 
 @final
 class TokenCheck:
@@ -551,14 +534,10 @@ class TokenCheck:
 class Words:
     """What a client says and hears, for `mcp_resources.testing`."""
     def __new__(cls, revision: str, capabilities: str) -> Words: ...
-    def request(self, ask: str, params: str, meta: str) -> tuple[int, bytes]:
-        """A request: its id, and a line."""
+    def request(self, ask: str, params: str, meta: str) -> tuple[int, bytes]: ...
     @staticmethod
-    def initialized() -> bytes:
-        """The end of a handshake."""
+    def initialized() -> bytes: ...
     @staticmethod
-    def cancel(id: int) -> bytes:
-        """Takes a request back."""
+    def cancel(id: int) -> bytes: ...
     @staticmethod
-    def sort(line: bytes) -> tuple[str, int | None, str] | None:
-        """What a line of the server's is, what it belongs to, and its content."""
+    def sort(line: bytes) -> tuple[str, int | None, str] | None: ...

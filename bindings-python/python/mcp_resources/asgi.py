@@ -5,14 +5,19 @@ The core decides every status, header and byte; here they are moved, and the tok
 
 import asyncio
 import signal
+import weakref
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ._core import Endpoint, Exchange, Identified, Server
 from .auth import Auth, InvalidToken, Parts, fields, parts
 from .driver import Driver
-from .log import unverified
+from .lifespan import Life
+from .log import broken, unverified
+
+if TYPE_CHECKING:
+    from .server import ResourceServer
 
 __all__ = ["AsgiApp"]
 
@@ -43,8 +48,13 @@ class AsgiApp(Protocol):
 class App:
     """The application of one server. Its sessions live on the event loop of its requests."""
 
-    def __init__(self, server: Server, auth: Auth | None, options: dict[str, Any]) -> None:
+    def __init__(
+        self, server: Server, auth: Auth | None, options: dict[str, Any], life: "tuple[Life, ResourceServer] | None"
+    ) -> None:
         self._server = server
+        self._life = life
+        self._is_alive = life is None
+        self._opening = asyncio.Lock()
         self._auth = auth
         self._options = options if auth is None else {**options, "auth": fields(auth)}
         self._web: _Web | None = None
@@ -55,6 +65,8 @@ class App:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
+            if not self._is_alive:  # whoever mounts an application may keep its lifespan from it
+                await self._begin()
             with suppress(_Gone):
                 await _Request(self._endpoint(), self._auth, receive, send).serve(scope)
         else:
@@ -64,10 +76,19 @@ class App:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                try:
+                    await self._begin()
+                except Exception as error:
+                    broken(error)
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 self.stop()
                 self._end()
+                if self._life is not None and self._is_alive:
+                    self._is_alive = False
+                    await self._life[0].leave()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -75,6 +96,14 @@ class App:
         """Ends what would wait for ever: listens and streams of notifications of this application."""
         if self._web is not None:
             self._web.endpoint.shutdown()
+
+    async def _begin(self) -> None:
+        """Opens the server's lifespan, once."""
+        async with self._opening:
+            if self._life is not None and not self._is_alive:
+                life, server = self._life
+                await life.enter(server)
+                self._is_alive = True
 
     def _endpoint(self) -> "_Web":
         loop = asyncio.get_running_loop()
@@ -104,7 +133,7 @@ class _Web(Driver):
         stop: Callable[[], None],
     ) -> None:
         super().__init__(loop)
-        self.endpoint = self.channel = Endpoint(server, self, options)
+        self.endpoint = self.channel = Endpoint(server, weakref.proxy(self), options)
         self._stop = stop
         self._waiting = 0
         self._look: asyncio.TimerHandle | None = None

@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ._core import TokenVerifier
+from .encoding import to_json
 from .errors import McpError
-from .results import to_json
 
-__all__ = ["Auth", "InvalidToken", "JwtVerifier", "StaticTokens", "Verified"]
+__all__ = ["Auth", "InvalidToken", "InvalidTokenError", "JwtVerifier", "StaticTokens", "Verified"]
 
 
-class InvalidToken(McpError):
+class InvalidTokenError(McpError):
     """The token is not valid, has expired, or was made for another audience. Raised by `Auth.verify`."""
 
     kind = "invalid_token"
+
+
+InvalidToken = InvalidTokenError
+"""The earlier name: the same class."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ class Driver:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.channel: Channel | Endpoint | None = None
-        """`None` once it is closed: the channel holds its driver, and neither would ever be freed."""
+        """`None` once it is closed. The channel is given a weak proxy of its driver, so neither keeps the other."""
         self.eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
         """Whether `start` runs a coroutine up to where it waits."""
         eager: Callable[..., asyncio.Task[Any]] = functools.partial(

@@ -8,19 +8,30 @@ from typing import ClassVar
 
 __all__ = [
     "AccessDenied",
+    "AccessDeniedError",
     "AskFailed",
+    "AskFailedError",
     "CustomError",
     "InputDeclined",
+    "InputDeclinedError",
     "InvalidParameter",
+    "InvalidParameterError",
     "InvalidTemplate",
+    "InvalidTemplateError",
     "InvalidUri",
+    "InvalidUriError",
     "McpError",
     "RateLimited",
+    "RateLimitedError",
     "ReadTimeout",
+    "ReadTimeoutError",
     "RegistrationError",
     "ResourceNotFound",
+    "ResourceNotFoundError",
     "SizeExceeded",
+    "SizeExceededError",
     "TemplateConflict",
+    "TemplateConflictError",
 ]
 
 
@@ -30,25 +41,25 @@ class McpError(Exception):
     kind: ClassVar[str | None] = None
 
 
-class ResourceNotFound(McpError, LookupError):
+class ResourceNotFoundError(McpError, LookupError):
     """There is no such resource. Raised by a handler; the client's URI goes into the error by itself."""
 
     kind = "not_found"
 
 
-class AccessDenied(McpError, PermissionError):
+class AccessDeniedError(McpError, PermissionError):
     """The client may not see it. Told as not found, unless the server was made with `explicit_denials=True`."""
 
     kind = "access_denied"
 
 
-class InvalidUri(McpError, ValueError):
+class InvalidUriError(McpError, ValueError):
     """A text is not a URI, or a handler finds the URI that it was asked for unusable."""
 
     kind = "invalid_uri"
 
 
-class InvalidParameter(McpError, ValueError):
+class InvalidParameterError(McpError, ValueError):
     """A value has the wrong type or form. `expected` is one short phrase, sent to the client."""
 
     kind = "invalid_parameter"
@@ -59,7 +70,7 @@ class InvalidParameter(McpError, ValueError):
         self.expected = expected
 
 
-class SizeExceeded(McpError):
+class SizeExceededError(McpError):
     """The contents are larger than allowed: `limit` and, if known, `size` in bytes."""
 
     kind = "size_exceeded"
@@ -70,7 +81,7 @@ class SizeExceeded(McpError):
         self.size = size
 
 
-class ReadTimeout(McpError, TimeoutError):
+class ReadTimeoutError(McpError, TimeoutError):
     """The handler did not answer in time: `after_ms` milliseconds."""
 
     kind = "timeout"
@@ -80,7 +91,7 @@ class ReadTimeout(McpError, TimeoutError):
         self.after_ms = after_ms
 
 
-class RateLimited(McpError):
+class RateLimitedError(McpError):
     """Too many requests: come back in `retry_after_ms` milliseconds."""
 
     kind = "rate_limited"
@@ -90,7 +101,7 @@ class RateLimited(McpError):
         self.retry_after_ms = retry_after_ms
 
 
-class InputDeclined(McpError):
+class InputDeclinedError(McpError):
     """The user declined to give the input that the handler asked for."""
 
     kind = "input_declined"
@@ -109,7 +120,7 @@ class CustomError(McpError):
         self.data = data
 
 
-class AskFailed(McpError):
+class AskFailedError(McpError):
     """A client gave no result to `ctx.ask`: it could not be asked, did not answer, or refused with this `code`."""
 
     def __init__(self, message: str, code: int | None = None) -> None:
@@ -121,7 +132,7 @@ class RegistrationError(McpError, ValueError):
     """A resource, template or handler that cannot be registered. The message says what is allowed."""
 
 
-class InvalidTemplate(RegistrationError):
+class InvalidTemplateError(RegistrationError):
     """A text is not a URI template: `template` is wrong at `offset`, in bytes from its beginning."""
 
     def __init__(self, message: str, template: str, offset: int) -> None:
@@ -130,10 +141,25 @@ class InvalidTemplate(RegistrationError):
         self.offset = offset
 
 
-class TemplateConflict(RegistrationError):
+class TemplateConflictError(RegistrationError):
     """`template` matches the same URIs as `other`, so that neither could be preferred."""
 
     def __init__(self, message: str, template: str, other: str) -> None:
         super().__init__(message)
         self.template = template
         self.other = other
+
+
+# The earlier names: the same classes.
+
+AccessDenied = AccessDeniedError
+AskFailed = AskFailedError
+InputDeclined = InputDeclinedError
+InvalidParameter = InvalidParameterError
+InvalidTemplate = InvalidTemplateError
+InvalidUri = InvalidUriError
+RateLimited = RateLimitedError
+ReadTimeout = ReadTimeoutError
+ResourceNotFound = ResourceNotFoundError
+SizeExceeded = SizeExceededError
+TemplateConflict = TemplateConflictError

@@ -1,11 +1,16 @@
 """From an author's function to what the core calls: which arguments it takes, from where, and on which thread."""
 
+import collections.abc
 import functools
 import inspect
+import re
+import types
+import typing
 from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, cast
 
-from ._core import Context, Function, Gather, UriTemplate, Variable
+from ._core import Context, Function, Gather, UriTemplate, Variable, closest, unexpected
+from .encoding import Encoder
 from .errors import RegistrationError
 from .parameters import Analysis, Param, analyse
 
@@ -16,7 +21,10 @@ Slot: TypeAlias = tuple[str, str | None, str, Callable[[Any], object] | None, bo
 The sorts: `value`; `list` and `map`, empty where there is no value; `rest`, left out then; `context`; `gather`.
 """
 
+How: TypeAlias = tuple[bool, bool, Encoder | None]
+
 JSON = "application/json"
+_JSON_ORIGINS = (collections.abc.Mapping, collections.abc.Sequence)
 _CONTEXT: Slot = ("context", None, "", None, False, None)
 _GATHER: Slot = ("gather", None, "", None, False, None)
 _ANYTHING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -75,44 +83,54 @@ class _Slots:
 
 
 def reader(
-    function: Callable[..., object], template: UriTemplate | None, given: Mapping[str, Param], how: tuple[bool, bool]
+    function: Callable[..., object], template: UriTemplate | str | None, given: Mapping[str, Param], how: How
 ) -> Reader:
-    """Prepares the function behind a resource, or behind a template. `how`: inline, and whether JSON is to be typed.
+    """Prepares the function behind a resource, or behind a template.
+
+    `template` is the URI of a resource, or `None` where several may use the function. `how`: inline, whether JSON is to
+    be typed, and the encoder of JSON.
 
     Raises:
         RegistrationError: its parameters and the template's variables disagree.
     """
-    variables = {} if template is None else template.variables
-    of = "of this resource, which has none" if template is None else f"of {template}"
+    _check(function)
+    variables = template.variables if isinstance(template, UriTemplate) else {}
+    of = f"of {template}" if variables else "of this resource, which has none"
     unknown = [name for name in given if name not in variables]
     if unknown:
-        raise RegistrationError(f"parameters: {unknown[0]!r} is no variable {of}")
+        hint = unexpected("variable", unknown[0], [*variables]) if variables else f"{unknown[0]!r} is no variable {of}"
+        raise RegistrationError(f"parameters: {hint}")
     slots = _Slots(function)
     found: dict[str, Analysis] = {}
     for parameter in slots.parameters():
         variable = variables.get(parameter.name)
         if variable is None:
-            slots.pass_over(parameter, f"is no variable {of}")
+            slots.pass_over(parameter, f"is no variable {of}{_meant(parameter.name, template, variables)}")
         else:
-            found[parameter.name] = _analyse(slots, parameter, variable)
+            found[parameter.name] = _analyse(slots, parameter, variable, str(template))
             slots.add(parameter, _value(slots, parameter, found[parameter.name], variable))
     rest = [name for name in variables if name not in found]
     if rest and not slots.takes_rest:
-        raise RegistrationError(f"{_name(function)}: no parameter takes the variable {rest[0]!r} {of}")
+        raise RegistrationError(
+            f"{_name(function)}: no parameter takes the variable {rest[0]!r} {of}; add the parameter, or **kwargs"
+        )
     slots.list.extend(("rest", name, name, None, False, None) for name in rest)
-    inline, types_json = how
+    inline, types_json, encoder = how
     return Reader(
-        _build(function, slots.list, inline, JSON if types_json else None),
+        _build(function, slots.list, inline, (JSON if types_json else None, encoder)),
         {name: analysis.param for name, analysis in found.items()} | dict(given),
     )
 
 
-def helper(function: Callable[..., object], supplied: tuple[str, ...], inline: bool) -> Function:
-    """Prepares a completer, a `.list` callback or a foreign method: it takes the first few of `supplied`, in order.
+def helper(function: Callable[..., object], supplied: tuple[str, ...], inline: bool, shape: object = None) -> Function:
+    """Prepares a completer, a `.list` callback or a custom method: it takes the first few of `supplied`, in order.
+
+    `shape` is what helps to read its results.
 
     Raises:
         RegistrationError: it takes more than that.
     """
+    _check(function)
     slots = _Slots(function)
     names = iter(supplied)
     for parameter in slots.parameters():
@@ -121,7 +139,7 @@ def helper(function: Callable[..., object], supplied: tuple[str, ...], inline: b
             slots.pass_over(parameter, f"is one too many: it is called with ({', '.join(supplied)})")
         else:
             slots.add(parameter, ("value", None, name, None, False, None))
-    return _build(function, slots.list, inline, None)
+    return _build(function, slots.list, inline, (None, shape))
 
 
 def kinds(function: Callable[..., object], names: Container[str]) -> dict[str, Literal["list", "map"]]:
@@ -138,7 +156,52 @@ def takes(function: Callable[..., object]) -> int:
     return sum(1 for _ in _Slots(function).parameters())
 
 
-def _build(function: Callable[..., object], slots: list[Slot], inline: bool, json_type: str | None) -> Function:
+def json_of(function: Callable[..., object]) -> str | None:
+    """The media type that the return annotation promises: that of JSON, or of bytes; `None` if it says neither."""
+    try:
+        given = inspect.signature(function).return_annotation
+        given = _evaluated(function, given) if isinstance(given, str) else given
+    except (RegistrationError, ValueError, TypeError, SyntaxError):
+        return None
+    origin = typing.get_origin(given) or given
+    if not isinstance(origin, type) or given is inspect.Signature.empty:
+        return None
+    if origin in (bytes, bytearray, memoryview):
+        return "application/octet-stream"
+    holds = typing.get_args(given)
+    if any(isinstance(held, type) and held.__module__.startswith("mcp_resources") for held in holds):
+        return None
+    is_json = issubclass(origin, dict | list | tuple | set | frozenset | int | float) or origin in _JSON_ORIGINS
+    return JSON if is_json or hasattr(origin, "model_dump_json") or _is_record(origin) else None
+
+
+def _is_record(cls: type) -> bool:
+    return hasattr(cls, "__dataclass_fields__") and not cls.__module__.startswith("mcp_resources")
+
+
+def _check(function: object) -> None:
+    if isinstance(function, staticmethod | classmethod | property):
+        kind = type(function).__name__
+        raise RegistrationError(f"a {kind} object cannot be called; put the decorator of the server below @{kind}")
+    if not callable(function):
+        raise TypeError(f"{function!r} is not a function")
+
+
+def _meant(name: str, template: UriTemplate | str | None, variables: Mapping[str, Variable]) -> str:
+    """What the author probably wanted, where a parameter is no variable of the URI."""
+    text = str(template)
+    for foreign in (f"<{name}>", f":{name}"):
+        if template is not None and foreign in text:
+            return f'; did you mean "{text.replace(foreign, "{" + name + "}")}"?'
+    near = closest(name, [*variables])
+    if near is not None:
+        return f'; did you mean "{near}"?'
+    return "; give it a default, or annotate it as Context if that is what it is"
+
+
+def _build(
+    function: Callable[..., object], slots: list[Slot], inline: bool, results: tuple[str | None, object]
+) -> Function:
     call = function
     mode: Mode = "inline" if inline else "pool"
     target = _underlying(function)
@@ -148,7 +211,7 @@ def _build(function: Callable[..., object], slots: list[Slot], inline: bool, jso
         call, slots = _Chunks(function), [_GATHER, *slots]
     elif inspect.iscoroutinefunction(target):
         mode = "async"
-    return Function(_name(function), call, (mode, json_type), slots)
+    return Function(_name(function), call, (mode, *results), slots)
 
 
 class _Chunks:
@@ -202,17 +265,29 @@ def _name(function: Callable[..., object]) -> str:
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:
-    if parameter.annotation is parameter.empty:
+    annotation = parameter.annotation
+    if annotation is parameter.empty:
         return parameter.name == "ctx"
-    if parameter.annotation in ("Context", "mcp_resources.Context"):  # imported for type checkers alone, perhaps
-        return True
-    return not isinstance(parameter.annotation, str) and parameter.annotation is Context
+    if isinstance(annotation, str):  # the class may be imported for type checkers alone
+        plain = annotation.strip("\"' ")
+        optional = re.fullmatch(r"(?:typing\.)?Optional\[(.*)\]", plain)
+        names = {part.strip("\"' ") for part in (optional[1] if optional else plain).split("|")} - {"None"}
+        return names in ({"Context"}, {"mcp_resources.Context"})
+    if isinstance(annotation, typing.ForwardRef):
+        return annotation.__forward_arg__ in ("Context", "mcp_resources.Context")
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        rest = [arg for arg in typing.get_args(annotation) if arg is not type(None)]
+        return len(rest) == 1 and _is_context(parameter.replace(annotation=rest[0]))
+    return annotation is Context
 
 
-def _analyse(slots: _Slots, parameter: inspect.Parameter, variable: Variable) -> Analysis:
+def _analyse(slots: _Slots, parameter: inspect.Parameter, variable: Variable, template: str) -> Analysis:
     analysis = _annotated(slots, parameter)
     if analysis.kind == "scalar" and variable.kind in ("list", "map"):
-        raise slots.refusal(parameter, f"must be annotated as a list or dict: the variable is a {variable.kind}")
+        exploded, reserved = f"{{{parameter.name}*}}", f"{{+{parameter.name}}}"
+        hint = f"; did you mean {reserved}, which takes slashes?" if exploded in template else ""
+        why = f"must be annotated as a list or dict: the variable is a {variable.kind}{hint}"
+        raise slots.refusal(parameter, why)
     return analysis
 
 
@@ -228,15 +303,19 @@ def _annotated(slots: _Slots, parameter: inspect.Parameter) -> Analysis:
 def _annotation(function: Callable[..., object], parameter: inspect.Parameter) -> object:
     """The annotation, evaluated where the function was defined if it is a text."""
     annotation = parameter.annotation
-    if not isinstance(annotation, str):
-        return annotation
+    return _evaluated(function, annotation) if isinstance(annotation, str) else annotation
+
+
+def _evaluated(function: Callable[..., object], annotation: str) -> object:
     target: Any = inspect.unwrap(_underlying(function))
     cells = zip(target.__code__.co_freevars, target.__closure__ or (), strict=False)
     scope = {name: cell.cell_contents for name, cell in cells}
     try:
         return eval(annotation, target.__globals__, scope)
     except NameError as error:
-        raise RegistrationError(f"{annotation!r} cannot be evaluated: {error}") from error
+        raise RegistrationError(
+            f"{annotation!r} cannot be evaluated: {error}; import it also when the program runs"
+        ) from error
 
 
 def _value(slots: _Slots, parameter: inspect.Parameter, analysis: Analysis, variable: Variable) -> Slot:

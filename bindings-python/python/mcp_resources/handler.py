@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from ._core import Edit, Function, Resource, UriTemplate, Variable
+from ._core import Edit, Function, Resource, UriTemplate, Variable, unexpected
 from .errors import RegistrationError
-from .functions import describe, helper, kinds, reader, takes
+from .functions import describe, helper, json_of, kinds, reader, takes
 from .parameters import Param
+from .results import expand
 
 __all__ = ["ResourceHandler"]
 
@@ -31,10 +32,14 @@ class ResourceHandler(Generic[P, R]):
         self._function = function
         self._publish = publish
         self._inline = bool(details.pop("inline", False))
+        self._replace = bool(details.pop("replace", False))
+        encoder = details.pop("encoder", None)
         self._template = _template(uri, function, details) if "{" in uri else None
         parameters = details.pop("parameters", {})
-        self._reader = reader(function, self._template, parameters, (self._inline, "mime_type" not in details))
+        how = (self._inline, "mime_type" not in details, encoder)
+        self._reader = reader(function, self._template or uri, parameters, how)
         name, description = describe(function)
+        details.setdefault("mime_type", json_of(function))
         details.setdefault("name", name)
         details.setdefault("description", description)
         self._details = {key: value for key, value in details.items() if value is not None}
@@ -59,8 +64,12 @@ class ResourceHandler(Generic[P, R]):
         Raises:
             RegistrationError: the template has no such variable.
         """
-        if self._template is None or variable not in self._template.variables:
-            raise RegistrationError(f"{variable!r} is no variable of {self.uri}")
+        if not isinstance(variable, str):
+            raise TypeError(f'complete needs the variable: write @{self._name}.complete("…") above the function')
+        if self._template is None:
+            raise RegistrationError(f"{self.uri} is no template, so there is nothing to complete")
+        if variable not in self._template.variables:
+            raise RegistrationError(f"{self.uri}: {unexpected('variable', variable, [*self._template.variables])}")
 
         def register(function: F) -> F:
             self._completers[variable] = helper(function, ("value", "arguments"), inline)
@@ -70,19 +79,40 @@ class ResourceHandler(Generic[P, R]):
         return register
 
     def list(self, function: F) -> F:
-        """Lists the concrete resources of the template with the decorated function, which returns `Resource`s.
+        """Lists the concrete resources of the template with the decorated function.
 
-        It is called for each page of a walk, unless `Limits.list_ttl` keeps what it gives. If it takes an argument,
-        that is a cursor, `None` at first, and it returns a `ListPage`.
+        It returns `Resource`s, or the values of the template's variables: a `dict` each, or one value each if there is
+        one variable. It is called for each page of a walk, unless `Limits.list_ttl` keeps what it gives. If it takes an
+        argument, that is a cursor, `None` at first, and it returns a `ListPage`. Items are listed in the order of their
+        URIs; one with a bad URI is left out and logged.
 
         Raises:
             RegistrationError: this is no template.
         """
+        if not callable(function):
+            raise TypeError(f"list takes the function itself: write @{self._name}.list above it, without parentheses")
         if self._template is None:
             raise RegistrationError(f"{self.uri} is no template, so there is nothing to list")
-        self._lister, self._pages = helper(function, ("cursor",), self._inline), takes(function) > 0
+        self._lister = helper(function, ("cursor",), self._inline, self._template)
+        self._pages = takes(function) > 0
         self._register(again=True)
         return function
+
+    def expand(self, **values: object) -> str:
+        """The URI with these values of the template's variables; the URI itself of a resource without variables.
+
+        Raises:
+            TypeError: a variable is unknown, or a value is missing that every URI has.
+        """
+        if self._template is not None:
+            return expand(self._template, values)
+        if values:
+            raise TypeError(f"{self.uri} has no variables, so it takes no values: {', '.join(values)}")
+        return self.uri
+
+    @property
+    def _name(self) -> str:
+        return getattr(self._function, "__name__", "handler")
 
     def remove(self) -> None:
         """Removes it from the server. From any thread."""
@@ -90,7 +120,8 @@ class ResourceHandler(Generic[P, R]):
 
     def _register(self, *, again: bool = False) -> None:
         if self._template is None:
-            self._publish([Edit.add_resource(Resource(self.uri, **self._details), self._reader.function)])
+            removal = [Edit.remove_resource(self.uri)] if self._replace else []
+            self._publish([*removal, Edit.add_resource(Resource(self.uri, **self._details), self._reader.function)])
             return
         extra = {
             "completes": [*self._completers],
@@ -98,7 +129,7 @@ class ResourceHandler(Generic[P, R]):
             "pages": self._pages if self._lister else None,
         }
         functions = (self._reader.function, self._completers, self._lister)
-        removal = [Edit.remove_template(self.uri)] if again else []
+        removal = [Edit.remove_template(self.uri)] if again or self._replace else []
         self._publish([*removal, Edit.add_template(self._template, self._details | extra, functions)])
 
 

@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 import sys
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Unpack
@@ -74,6 +75,7 @@ class _Http(Driver):
         super().__init__(loop)
         auth, tls = guards
         self.stopping = asyncio.Event()
+        self._server = server  # nothing of it is freed while it is served
         self._auth = auth
         self._ended = asyncio.Event()
         self._listens = False
@@ -81,8 +83,9 @@ class _Http(Driver):
         self._path = str(options.get("path", "/mcp"))
         given = options if auth is None else {**options, "auth": fields(auth)}
         self._scheme = "http" if tls is None else "https"
-        self._http = HttpServer(server, self, given, compiled(auth), _files(tls))
-        self._watchdog = Watchdog(loop, lambda: self._http.suspended)
+        self._http = HttpServer(server, weakref.proxy(self), given, compiled(auth), _files(tls))
+        http = self._http
+        self._watchdog = Watchdog(loop, lambda: http.suspended)
         loop.add_reader(self._http.bell, self._http.wake)
 
     def listen(self, host: str, port: int) -> str:

@@ -1,9 +1,10 @@
 """What the author hears, through `logging`; and what a handler tells the client, through `ctx.log`."""
 
 import logging
+import time
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from .results import to_json
+from .encoding import to_json
 
 if TYPE_CHECKING:
     from ._core import Context
@@ -13,6 +14,7 @@ __all__ = ["Log", "LogLevel"]
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 _logger = logging.getLogger("mcp_resources")
+_threadless: float | None = None
 _HERE = __file__.removesuffix("log.py")
 
 
@@ -73,8 +75,26 @@ def failed(name: str, what: str, error: BaseException) -> None:
 
 
 def misused(name: str, what: str) -> None:
-    """An answer that the request cannot have."""
-    _logger.error("%s: %s", name, what)
+    """An answer that the request cannot have, or none in time."""
+    _logger.error("%s%s", f"{name}: " if name else "", what)
+
+
+def absent(name: str, what: str, error: BaseException) -> None:
+    """A handler says why there is no such resource. The client hears only that there is none."""
+    text = str(error)
+    if text:
+        _logger.info("%s: %s: not found: %s", name, what, text)
+
+
+def threadless(error: BaseException) -> None:
+    """The system has no further thread: those that there are do the work, or the event loop."""
+    global _threadless
+    now = time.monotonic()
+    if _threadless is None or now - _threadless > 60:
+        _threadless = now
+        _logger.warning(
+            "a worker thread cannot start (%s): handlers wait for those that run, or run on the loop", error
+        )
 
 
 def refused(what: str) -> None:
@@ -100,3 +120,8 @@ def unverified(error: Exception) -> None:
 def unrecorded(error: BaseException) -> None:
     """The function that takes what is recorded has failed: an entry may be lost."""
     _logger.error("a record of a request could not be kept", exc_info=error)
+
+
+def broken(error: BaseException) -> None:
+    """The server's lifespan could not be opened: nothing is served."""
+    _logger.error("the lifespan of the server failed: %s", error, exc_info=error)

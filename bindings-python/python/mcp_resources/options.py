@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from ._core import Icon, Variable
+from .encoding import Encoder
 from .guard import Policy
+from .lifespan import Lifespan
 from .parameters import Param
 from .results import CacheHint, CacheScope, Contents
 
@@ -64,7 +66,7 @@ class Limits(TypedDict, total=False):
     contents_total: int
     """Contents of all replies that are being gathered. Default 256 MiB."""
     output: int
-    """Above this no further request is read until the output has drained. Default 1 MiB."""
+    """Answers that wait for a client that does not read; above it no more is read or started for it. Default 1 MiB."""
     read_timeout: int
     """When a read that is unanswered fails. Default 30,000."""
     completion_timeout: int
@@ -80,15 +82,15 @@ class Limits(TypedDict, total=False):
     log_messages: int
     """Log messages of one request. Default 1,000."""
     state: int
-    """Longest request state or cursor. Default 64 KiB."""
+    """Longest sealed text that a client may send back: the state of an `InputRequired`, or a cursor. Default 64 KiB."""
     state_ttl: int
     """How long a request state is accepted. Default 600,000."""
     asks: int
-    """Questions to a client that wait for an answer. Default 64."""
+    """Unanswered `ctx.ask` of one connection; above it `ctx.ask` fails. Default 64."""
     grace: int
     """How long what is in flight may still finish after the end of input. Default 1,000."""
     head: int
-    """All headers of an HTTP request together. Default 256 KiB."""
+    """Request line and headers of an HTTP request together. Default 256 KiB, as one header repeats the URI."""
     headers: int
     """Header lines of an HTTP request. Default 128."""
     sessions: int
@@ -157,7 +159,7 @@ class ServerOptions(TypedDict, total=False):
     completions: bool
     """Whether completion is offered. Default: when something completes."""
     logging: bool
-    """Whether `ctx.log` reaches clients. Default `False`."""
+    """Whether `ctx.log` reaches clients. Nothing is sent that a client did not ask for. Default `True`."""
     server_info_in_results: bool
     """Whether each result names the server. Default `True`."""
     explicit_denials: bool
@@ -183,6 +185,14 @@ class ServerOptions(TypedDict, total=False):
     """How long lists may be kept. Default: not at all."""
     discover_cache: CacheHint
     """How long the server's description may be kept. Default: not at all."""
+    encoder: Encoder
+    """Called with each value in a result that JSON does not have, such as an object of your own. Returns one that it
+    has, or `NotImplemented` to leave it to the library. Default: dates, enums, sets, UUIDs, paths, decimals,
+    dataclasses, pydantic models and rows of `sqlite3` are served, anything else fails the read."""
+    lifespan: Lifespan
+    """An async context manager (or an async generator function) that is called with the server: opened before the first
+    request, closed after the last, once for all transports. What it yields is `ctx.lifespan`. An ASGI application opens
+    it with the first request if its host sends no lifespan events. Default: none."""
     keys: Iterable[bytes]
     """Secrets of at least 16 bytes, shared by all processes of a deployment, for cursors and states.
 
@@ -240,7 +250,9 @@ class Details(TypedDict, total=False):
     description: str
     """What it is. Default: the first paragraph of the function's docstring."""
     mime_type: str
-    """Its media type; of a template, that of all its resources."""
+    """Its media type; of a template, that of all its resources. Default: `application/json` if the function is
+    annotated to return a `dict`, `list`, number, dataclass or pydantic model; `application/octet-stream` for `bytes`.
+    """
     icons: Iterable[Icon]
     """Pictures of it."""
     audience: Iterable[Literal["user", "assistant"]]
@@ -274,3 +286,6 @@ class ResourceDetails(Details, total=False):
     """What is known of the variables, besides what annotations say."""
     inline: bool
     """Whether a `def` runs on the event loop itself: for functions that return at once. Default `False`."""
+    replace: bool
+    """Whether it takes the place of a resource or template with the same URI, as in a notebook whose cell runs again.
+    Default `False`: that is an error."""

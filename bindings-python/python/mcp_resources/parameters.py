@@ -166,6 +166,7 @@ def _adapter(annotation: Any) -> Callable[[Any], object]:
         try:
             return adapter.validate_python(text)
         except ValidationError as error:
-            raise ValueError(error.errors(include_url=False, include_input=False)[0]["msg"]) from None
+            message = error.errors(include_url=False, include_input=False)[0]["msg"]
+            raise ValueError(message.removeprefix("Value error, ")) from None
 
     return convert

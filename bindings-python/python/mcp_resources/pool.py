@@ -4,13 +4,14 @@ The loop of a thread is Python and not Rust: when the interpreter ends, a thread
 stands, which is safe only for frames of Python.
 """
 
-import atexit
 import os
 import threading
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 from ._core import Queue
+from .log import threadless
 
 _numbers = count(1)
 
@@ -21,19 +22,30 @@ def size() -> int:
 
 
 def spawn(queue: Queue) -> None:
-    """Starts one more thread. It ends with the interpreter."""
-    if queue.threads == 1:
-        atexit.register(queue.stop)
-    threading.Thread(target=_work, args=(queue,), name=f"mcp-resources-{next(_numbers)}", daemon=True).start()
+    """Starts one more thread. It ends with the server, or with the interpreter.
+
+    Where the system has no further thread, the jobs wait for those that there are; if there is none, they run here.
+    """
+    thread = threading.Thread(target=_work, args=(queue,), name=f"mcp-resources-{next(_numbers)}", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:
+        threadless(error)
+        if not queue.failed():
+            _run(queue.next_here)
 
 
 def _work(queue: Queue) -> None:
     queue.enter()
+    _run(queue.next)
+
+
+def _run(next: Callable[[], Any]) -> None:
     run: Any
     args: Any
     kwargs: Any
     pending: Any
-    for run, args, kwargs, pending in iter(queue.next, None):
+    for run, args, kwargs, pending in iter(next, None):
         try:
             result = run(*args) if kwargs is None else run(*args, **kwargs)
         except BaseException as error:

@@ -1,10 +1,13 @@
 """What a handler may return besides `str` and bytes, and how the rest becomes JSON."""
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
+from ._core import Resource, UriTemplate, unexpected
+from .encoding import Encoder, to_json
 from .errors import AskFailed, McpError
+from .shapes import Part, parts
 
 __all__ = [
     "CacheHint",
@@ -197,59 +200,51 @@ class InputResponse:
         return cast("dict[str, Any]", self.value.get("content") or {})
 
 
-def to_json(value: object) -> str:
-    """JSON text of a value: what `json` writes, dataclasses, pydantic models, enums, dates, UUIDs and sets."""
-    dump = getattr(value, "model_dump_json", None)
-    return cast(str, dump()) if dump is not None else _encoder()(value)
-
-
-@functools.cache
-def _encoder() -> Callable[[object], str]:
-    import json  # not every server needs it, and each is to start quickly
-
-    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_default).encode
-
-
-def _default(value: object) -> object:
-    cls = type(value)
-    if hasattr(cls, "model_dump"):
-        return cast(Any, value).model_dump(mode="json")
-    if hasattr(cls, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in cls.__dataclass_fields__}
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, set | frozenset):
-        return list(value)
-    if hasattr(cls, "isoformat"):
-        return cast(Any, value).isoformat()
-    if hasattr(cls, "__members__"):
-        return cast(Any, value).value
-    if cls.__module__ == "uuid":
-        return str(value)
-    raise TypeError(f"{cls.__qualname__} has no JSON form")
-
-
 # What the core asks for; each returns plain tuples.
 
 
-def read(value: object, json_type: str | None) -> tuple[list[Entry], CacheHint | None]:
+def read(value: object, json_type: str | None, encoder: Encoder | None = None) -> tuple[list[Entry], CacheHint | None]:
     """The contents that a handler returned, other than a text or bytes alone. `json_type` is the media type of JSON."""
     if isinstance(value, ReadResult):
-        return [_entry(contents, json_type) for contents in value.contents], value.cache
+        return [_entry(contents, json_type, encoder) for contents in value.contents], value.cache
     if isinstance(value, Contents):
-        return [_entry(value, json_type)], None
-    if isinstance(value, list | tuple) and value and all(isinstance(item, Contents) for item in value):
-        return [_entry(contents, json_type) for contents in value], None
+        return [_entry(value, json_type, encoder)], None
+    if isinstance(value, list | tuple) and any(isinstance(item, Contents) for item in value):
+        return [_entry(_one_of(value, at), json_type, encoder) for at in range(len(value))], None
     if value is None:
-        raise TypeError("the handler returned None; raise ResourceNotFound if there is no such resource")
-    return [(None, json_type, _json_document(value), None)], None
+        raise TypeError(
+            "the handler returned None; return a text, bytes or JSON, or raise ResourceNotFoundError if there is no"
+            " such resource"
+        )
+    foreign = parts(value)
+    if foreign is not None:
+        return [_foreign(part) for part in foreign], _foreign_hint(value)
+    return [(None, json_type, to_json(value, encoder), None)], None
 
 
-def _entry(contents: Contents, json_type: str | None) -> Entry:
+def _one_of(value: Sequence[object], at: int) -> Contents:
+    item = value[at]
+    if isinstance(item, Contents):
+        return item
+    raise TypeError(f"item {at} of the list is {item!r}, expected Contents as the others: Contents({item!r})")
+
+
+def _entry(contents: Contents, json_type: str | None, encoder: Encoder | None) -> Entry:
     body, mime_type = contents.body, contents.mime_type
     if not isinstance(body, str) and not _is_buffer(body):
-        body, mime_type = _json_document(body), mime_type or json_type
-    return contents.uri, mime_type, body, None if contents.meta is None else to_json(contents.meta)
+        body, mime_type = to_json(body, encoder), mime_type or json_type
+    return contents.uri, mime_type, body, None if contents.meta is None else to_json(contents.meta, encoder)
+
+
+def _foreign(part: Part) -> Entry:
+    uri, mime_type, body, meta = part
+    return uri, mime_type, body, None if meta is None else to_json(meta)
+
+
+def _foreign_hint(value: object) -> CacheHint | None:
+    if isinstance(value, dict) and "ttlMs" in value:
+        return CacheHint(value["ttlMs"], value.get("cacheScope", "private"))
+    return None
 
 
 def _is_buffer(value: Any) -> bool:
@@ -258,17 +253,6 @@ def _is_buffer(value: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _json_document(value: object) -> str:
-    cls = type(value)
-    documents = (dict, list, tuple, Mapping)
-    if isinstance(value, documents) or hasattr(cls, "model_dump_json") or hasattr(cls, "__dataclass_fields__"):
-        return to_json(value)
-    raise TypeError(
-        f"the handler returned {cls.__qualname__}; it may return str, bytes, a dict, list, dataclass or pydantic"
-        " model, Contents, or be a generator of chunks"
-    )
 
 
 def input_parts(required: InputRequired) -> tuple[list[tuple[str, str, str, str]], bytes | None]:
@@ -294,23 +278,76 @@ def completion(value: object) -> tuple[Sequence[str], int | None, bool | None]:
     if isinstance(value, Completion):
         return value.values, value.total, value.has_more
     if isinstance(value, str):
-        raise TypeError("a completer returns a list of texts, not one text")
+        raise TypeError(f"the completer returned the text {value!r}, expected a list of texts: [{value!r}]")
     return list(cast(Iterable[str], value or ())), None, None
 
 
-def page(value: object) -> tuple[list[Any], str | None]:
-    """The items of a list and where its next page begins: a `ListPage`, or any iterable of resources."""
+def page(value: object, template: UriTemplate | None = None) -> tuple[list[Resource], str | None]:
+    """The items of a list and where its next page begins: a `ListPage`, or any iterable of items.
+
+    An item is a `Resource`, or the values of the template's variables: a `dict`, or one value for one variable.
+    """
     if isinstance(value, ListPage):
-        return value.items, value.next
-    return list(cast(Iterable[Any], value or ())), None
+        return _items(value.items, template), value.next
+    if isinstance(value, str | bytes | Mapping | Resource):
+        raise TypeError(f"the `.list` callback returned {value!r}, expected a list of it: [{value!r}]")
+    return _items(cast(Iterable[Any], value or ()), template), None
 
 
-def method(value: object) -> tuple[str, str | None, str | None]:
-    """Members, type and `_meta` of a foreign result."""
+def _items(items: Iterable[Any], template: UriTemplate | None) -> list[Resource]:
+    return [item if isinstance(item, Resource) else _expanded(item, at, template) for at, item in enumerate(items)]
+
+
+def _expanded(item: object, at: int, template: UriTemplate | None) -> Resource:
+    names = [] if template is None else [*template.variables]
+    if template is not None and isinstance(item, Mapping):
+        try:
+            return Resource(expand(template, item))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"item {at} of the list: {error}") from None
+    if template is not None and len(names) == 1 and not isinstance(item, list | tuple | bytes) and item is not None:
+        return Resource(expand(template, {names[0]: item}))
+    values = ", ".join(f"{name!r}: …" for name in names)
+    raise TypeError(f"item {at} of the list is {item!r}, expected a Resource, or the values {{{values}}}")
+
+
+def expand(template: UriTemplate, values: Mapping[str, object]) -> str:
+    """The URI with these values of the template's variables.
+
+    Raises:
+        TypeError: a variable is unknown, or a value is missing that every URI has.
+    """
+    known = template.variables
+    for name in values:
+        if name not in known:
+            raise TypeError(unexpected("variable", name, [*known]))
+    for name, variable in known.items():
+        if variable.required and values.get(name) is None:
+            raise TypeError(f"{template} needs a value for {name!r}")
+    return template.expand({name: _text(value) for name, value in values.items()})
+
+
+def _text(value: Any) -> Any:
+    """A value as it stands in a URI."""
+    if isinstance(value, Enum):
+        return _text(value.value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return {str(key): _text(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_text(item) for item in value]
+    if value is None or isinstance(value, str | bytes):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def method(value: object, encoder: Encoder | None = None) -> tuple[str, str | None, str | None]:
+    """Members, type and `_meta` of a custom method's result."""
     if isinstance(value, MethodResult):
-        meta = None if value.meta is None else to_json(value.meta)
-        return to_json(value.members), value.result_type, meta
-    return to_json({} if value is None else value), None, None
+        meta = None if value.meta is None else to_json(value.meta, encoder)
+        return to_json(value.members, encoder), value.result_type, meta
+    return to_json({} if value is None else value, encoder), None, None
 
 
 def inputs(text: str | None) -> dict[str, InputResponse]:

@@ -3,18 +3,21 @@
 import asyncio
 import functools
 import os
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from . import _core, pool
 from ._core import Edit, Resource
+from .encoding import to_json
 from .functions import Reader, helper, reader
 from .handler import ResourceHandler
+from .lifecycle import watch
+from .lifespan import Life
 from .log import warned
 from .options import HttpOptions, ResourceDetails, ServerOptions
-from .results import to_json
+from .recording import recorder
 
 if TYPE_CHECKING:
     from .asgi import AsgiApp
@@ -26,6 +29,41 @@ __all__ = ["ResourceServer"]
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Batch:
+    """The edits of one `with server.batch()`; `server` is `None` once it is over."""
+
+    def __init__(self, server: "ResourceServer") -> None:
+        self.server: ResourceServer | None = server
+        self.edits: list[Edit] = []
+
+
+_batch: ContextVar[_Batch | None] = ContextVar("mcp_resources_batch", default=None)
+"""The batch of this thread and task. A task that outlives it finds it over."""
+
+
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _undecorated(decorator: str, needed: str, given: object) -> str:
+    """What is wrong with a decorator that was given something else than its text."""
+    if callable(given):
+        name = getattr(given, "__name__", "the function")
+        return f'{decorator} needs {needed}, got the function {name}; write @server.{decorator}("…") above it'
+    return f"{decorator} needs {needed}, got {given!r}"
+
+
+def _check_source(uri: str, text: object, bytes: object) -> None:
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"{uri}: text is {text!r}, expected a text; bytes go into bytes=, a function into read=")
+    if isinstance(bytes, str):
+        raise TypeError(f"{uri}: bytes is the text {bytes!r}; a text goes into text=")
 
 
 class ResourceServer:
@@ -41,17 +79,21 @@ class ResourceServer:
     """
 
     def __init__(self, name: str, *, version: str = "0.0.0", **options: Unpack[ServerOptions]) -> None:
+        for field, value in (("name", name), ("version", version)):
+            if not isinstance(value, str):
+                raise TypeError(f"{field} is {value!r}, expected a text")
         extensions = [(key, to_json(settings)) for key, settings in options.get("extensions", {}).items()]
         audit = options.pop("audit", None)
+        self._encoder = options.pop("encoder", None)
+        lifespan = options.pop("lifespan", None)
         fields = {**options, "extensions": extensions, "process_key": os.urandom(32)}
         self.name = name
-        self._core = _core.Server(name, version, fields, (_core.Queue(pool.size()), pool.spawn), audit)
-        if audit is not None:
-            # Before the interpreter ends: what is recorded is taken, and the thread leaves.
-            weakref.finalize(self, self._core.end_audit)
+        taken = recorder(audit) if callable(audit) else audit
+        self._core = _core.Server(name, version, fields, (_core.Queue(pool.size()), pool.spawn), taken)
+        watch(self._core)
+        self._life = None if lifespan is None else Life(lifespan, self._core.set_lifespan)
         self._readers: dict[tuple[Callable[..., object], bool, bool], Reader] = {}
         self._redacts = options.get("redact") is not None
-        self._batch: list[Edit] | None = None
         self._warned: set[str] = set()
 
     def resource(
@@ -62,21 +104,28 @@ class ResourceServer:
         The function takes the template's variables by name, typed by its annotations, and a `Context` if one parameter
         is annotated so or called `ctx`. A `def` runs on a worker thread, an `async def` on the event loop.
 
+        Clients see resources in the order of their URIs, whatever the order of registration: a cursor then survives
+        every insertion and removal. Number with leading zeros where the order matters (`r02` before `r10`).
+
         Raises:
             RegistrationError: the URI, a detail or the function's parameters are wrong.
         """
+        if not isinstance(uri, str):
+            raise TypeError(_undecorated("resource", "a URI", uri))
 
         def register(function: Callable[P, R]) -> ResourceHandler[P, R]:
-            return ResourceHandler(self._publish, uri, function, dict(details))
+            return ResourceHandler(self._publish, uri, function, {**details, "encoder": self._encoder})
 
         return register
 
     @overload
-    def add_resource(self, resource: Resource, *, text: str) -> None: ...
+    def add_resource(self, resource: Resource, *, text: str, replace: bool = False) -> None: ...
     @overload
-    def add_resource(self, resource: Resource, *, bytes: Any) -> None: ...
+    def add_resource(self, resource: Resource, *, bytes: Any, replace: bool = False) -> None: ...
     @overload
-    def add_resource(self, resource: Resource, *, read: Callable[..., object], inline: bool = False) -> None: ...
+    def add_resource(
+        self, resource: Resource, *, read: Callable[..., object], inline: bool = False, replace: bool = False
+    ) -> None: ...
     def add_resource(
         self,
         resource: Resource,
@@ -85,23 +134,33 @@ class ResourceServer:
         bytes: Any = None,
         read: Callable[..., object] | None = None,
         inline: bool = False,
+        replace: bool = False,
     ) -> None:
         """Adds a resource: with a constant `text` or constant `bytes`, or a function that reads it.
+
+        `replace` puts it in the place of one that is registered already.
 
         From any thread, also while the server runs; clients are told that the list has changed.
 
         Raises:
             RegistrationError: the URI is registered already, or a field is wrong.
         """
+        if not isinstance(resource, Resource):
+            raise TypeError(f"add_resource takes a Resource, got {resource!r}; write Resource({resource!r})")
         given = [source for source in (text, bytes, read) if source is not None]
         if len(given) != 1:
-            raise TypeError("give one of text, bytes and read")
+            got = ", ".join(
+                name for name, value in (("text", text), ("bytes", bytes), ("read", read)) if value is not None
+            )
+            raise TypeError(f"{resource.uri}: give one of text, bytes and read, got {got or 'none of them'}")
+        _check_source(resource.uri, text, bytes)
         source: Any = given[0]
         if read is not None:
             source = self._reader(read, resource.mime_type is None, inline).function
         elif self._redacts:
-            source = reader(lambda: given[0], None, {}, (True, False)).function
-        self._publish([Edit.add_resource(resource, source)])
+            source = reader(lambda: given[0], None, {}, (True, False, None)).function
+        removal = [Edit.remove_resource(resource.uri)] if replace else []
+        self._publish([*removal, Edit.add_resource(resource, source)])
 
     def remove_resource(self, uri: str) -> None:
         """Removes the resource with this URI, in any spelling; nothing if there is none. From any thread.
@@ -119,17 +178,22 @@ class ResourceServer:
     def batch(self) -> Iterator[None]:
         """Publishes what is added and removed inside all at once, or not at all if something is wrong.
 
-        Much faster for many templates. Not for use from several threads at a time.
+        Much faster for many templates. What other threads and tasks change meanwhile is published as ever.
         """
-        if self._batch is not None:
-            raise RuntimeError("a batch is open already")
-        self._batch = []
+        if self._open_batch() is not None:
+            raise RuntimeError("a batch is open already; a batch in a batch has no meaning")
+        batch = _Batch(self)
+        token = _batch.set(batch)
         try:
             yield
-            edits, self._batch = self._batch, None
-            self._publish(edits)
         finally:
-            self._batch = None
+            _batch.reset(token)
+            batch.server = None
+        self._publish(batch.edits)
+
+    def _open_batch(self) -> "_Batch | None":
+        batch = _batch.get()
+        return batch if batch is not None and batch.server is self else None
 
     def method(
         self,
@@ -140,7 +204,7 @@ class ResourceServer:
         lists: Literal["tools", "prompts"] | None = None,
         inline: bool = False,
     ) -> Callable[[F], F]:
-        """Answers a method that is not ours with the decorated function, called with its params as a `dict`.
+        """Answers a custom method with the decorated function, called with its params as a `dict`.
 
         To be declared before the first resource is registered. The function returns the members of the result.
 
@@ -154,10 +218,13 @@ class ResourceServer:
         Raises:
             RegistrationError: it is a method of ours, or too late.
         """
+        if not isinstance(method, str):
+            raise TypeError(_undecorated("method", "a name", method))
 
         def register(function: F) -> F:
             declared = None if capability is None else (capability[0], to_json(capability[1]))
-            self._core.extend(method, helper(function, ("params",), inline), (name_param, declared, lists))
+            called = helper(function, ("params",), inline, self._encoder)
+            self._core.extend(method, called, (name_param, declared, lists))
             return function
 
         return register
@@ -239,7 +306,10 @@ class ResourceServer:
         if transport == "stdio":
             from .stdio import serve
 
-            work = functools.partial(serve, self._core, **options)
+            if options:
+                given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+                raise TypeError(f'run() serves stdio, which takes no {", ".join(options)}; write run("http", {given})')
+            work: Callable[..., Any] = functools.partial(serve, self._core)
         elif transport == "http":
             from .http import announce
             from .http import serve as serve_http
@@ -247,11 +317,21 @@ class ResourceServer:
             work = functools.partial(serve_http, self._core, started=announce, **options)
         else:
             raise ValueError(f"transport is {transport!r}, expected 'stdio' or 'http'")
+        if _is_in_loop():
+            call = "serve_stdio()" if transport == "stdio" else "serve_http(…)"
+            raise RuntimeError(f"run() starts an event loop, and there is one already; write `await server.{call}`")
         try:
             with asyncio.Runner(loop_factory=loop_factory) as runner:
-                runner.run(work(signals=True))
+                runner.run(self._serving(functools.partial(work, signals=True)))
         finally:
             self.flush_audit()
+
+    async def _serving(self, work: Callable[[], Any]) -> None:
+        if self._life is None:
+            await work()
+            return
+        async with self._life.entered(self):
+            await work()
 
     async def serve_stdio(self) -> None:
         """Serves standard input and output on the running event loop, until the client closes its end.
@@ -261,7 +341,7 @@ class ResourceServer:
         """
         from .stdio import serve
 
-        await serve(self._core)
+        await self._serving(functools.partial(serve, self._core))
 
     async def serve_http(
         self,
@@ -288,7 +368,8 @@ class ResourceServer:
         """
         from .http import serve
 
-        await serve(self._core, host=host, port=port, auth=auth, tls=tls, started=started, **options)
+        given: dict[str, Any] = {"host": host, "port": port, "auth": auth, "tls": tls, "started": started}
+        await self._serving(functools.partial(serve, self._core, **given, **options))
 
     def asgi(self, *, auth: "Auth | None" = None, **options: Unpack[HttpOptions]) -> "AsgiApp":
         """An ASGI application that serves this server: for uvicorn and others, or mounted in Starlette or FastAPI.
@@ -302,18 +383,19 @@ class ResourceServer:
         """
         from .asgi import App
 
-        return App(self._core, auth, {**options})
+        return App(self._core, auth, {**options}, None if self._life is None else (self._life, self))
 
     def _reader(self, function: Callable[..., object], types_json: bool, inline: bool) -> Reader:
         key = (function, types_json, inline)
         found = self._readers.get(key)
         if found is None:
-            found = self._readers[key] = reader(function, None, {}, (inline, types_json))
+            found = self._readers[key] = reader(function, None, {}, (inline, types_json, self._encoder))
         return found
 
     def _publish(self, edits: list[Edit]) -> None:
-        if self._batch is not None:
-            self._batch.extend(edits)
+        batch = self._open_batch()
+        if batch is not None:
+            batch.edits.extend(edits)
             return
         for warning in self._core.publish(edits):
             if warning not in self._warned:

@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import threading
+import weakref
 from contextlib import suppress
 
 from ._core import Channel, Server
@@ -42,7 +43,7 @@ class _Stdio(Driver):
         self._idle = asyncio.Event()
         self._polled = (False, False)
         self._reader: _Reader | None = None
-        self._channel = self.channel = Channel(server, self, stdio=True)
+        self._channel = self.channel = Channel(server, weakref.proxy(self), stdio=True)
         self._watchdog = Watchdog(loop, lambda: self._channel.suspended)
 
     def change(self, read: bool, write: bool) -> None:

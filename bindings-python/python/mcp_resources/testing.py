@@ -7,6 +7,7 @@ async with Client(server) as client:
 import asyncio
 import base64
 import json
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -92,6 +93,7 @@ class Client:
         revision: str = MODERN,
         capabilities: Mapping[str, object] | None = None,
     ) -> None:
+        self._server = server
         self._core = server._core
         self._words = Words(revision, json.dumps(capabilities or {}))
         self._is_modern = revision == MODERN
@@ -104,9 +106,11 @@ class Client:
         """What the server says of itself: the result of the handshake, or of discovery."""
 
     async def __aenter__(self) -> Self:
+        if self._server._life is not None:
+            await self._server._life.enter(self._server)
         self._loop = asyncio.get_running_loop()
         self._driver = _Memory(self._loop, self._receive)
-        self._channel = self._driver.channel = Channel(self._core, self._driver, stdio=False)
+        self._channel = self._driver.channel = Channel(self._core, weakref.proxy(self._driver), stdio=False)
         if self._is_modern:
             self.server_info = await self.request("discover")
         else:
@@ -119,6 +123,8 @@ class Client:
     ) -> None:
         self._channel.stop()
         self._driver.release()
+        if self._server._life is not None:
+            await self._server._life.leave()
 
     @property
     def in_flight(self) -> int:
@@ -312,7 +318,7 @@ class Connection:
         self._tick, self._unix = now
         self._core.set_time(*now)
         self._driver = _Still(self.loop)
-        self._channel = Channel(self._core, self._driver, stdio=False, threads=False, delivers=False)
+        self._channel = Channel(self._core, weakref.proxy(self._driver), stdio=False, threads=False, delivers=False)
         self._driver.channel = self._channel
 
     def receive(self, data: bytes) -> bytes:

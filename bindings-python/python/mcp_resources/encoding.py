@@ -1,0 +1,156 @@
+"""Values as JSON text: what `json` writes, and the types that Python programs usually have beside it."""
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias, cast
+
+__all__ = ["Encoder", "NotJson", "to_json"]
+
+Encoder: TypeAlias = Callable[[Any], object]
+"""Called with each value that JSON does not have. Returns one that it has, or `NotImplemented` to leave it to us."""
+
+_DEEPEST = 100
+"""How deep the place of a fault is looked for."""
+
+
+class NotJson(TypeError):
+    """A value has no JSON form. The message says where it stands and what it is."""
+
+
+def to_json(value: object, encoder: Encoder | None = None) -> str:
+    """JSON text of a value.
+
+    Besides what `json` writes: pydantic models, dataclasses, attrs classes, enums, sets, mappings, rows of `sqlite3`;
+    `date`, `time` and `datetime` as ISO 8601, `UUID`, `Path` and `Decimal` as texts, numpy's arrays and numbers.
+
+    Raises:
+        NotJson: it, or something in it, has no JSON form.
+    """
+    dump = getattr(value, "model_dump_json", None)
+    if dump is not None and encoder is None and not isinstance(value, type):
+        return cast(str, dump())
+    try:
+        return _writer(encoder)(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotJson(_fault(value, encoder) or str(error)) from None
+
+
+@functools.lru_cache(maxsize=16)
+def _writer(encoder: Encoder | None) -> Callable[[object], str]:
+    import json  # not every server needs it, and each is to start quickly
+
+    default = _default if encoder is None else functools.partial(_hooked, encoder)
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default).encode
+
+
+def _hooked(encoder: Encoder, value: object) -> object:
+    encoded = encoder(value)
+    return _default(value) if encoded is NotImplemented else encoded
+
+
+def _default(value: object) -> object:
+    cls: Any = type(value)
+    thing: Any = value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return list(value)
+    for knows, plain in _FORMS:
+        if knows(cls):
+            return plain(thing)
+    raise NotJson(f"{cls.__qualname__} has no JSON form")
+
+
+_Form: TypeAlias = tuple[Callable[[Any], bool], Callable[[Any], object]]
+_FORMS: tuple[_Form, ...] = (
+    (lambda cls: hasattr(cls, "model_dump"), lambda model: model.model_dump(mode="json")),
+    (
+        lambda cls: hasattr(cls, "__dataclass_fields__"),
+        lambda record: {name: getattr(record, name) for name in record.__dataclass_fields__},
+    ),
+    (
+        lambda cls: hasattr(cls, "__attrs_attrs__"),
+        lambda record: {field.name: getattr(record, field.name) for field in record.__attrs_attrs__},
+    ),
+    (lambda cls: hasattr(cls, "isoformat"), lambda time: time.isoformat()),
+    (lambda cls: hasattr(cls, "__members__"), lambda member: member.value),
+    (lambda cls: cls.__module__ in ("uuid", "decimal") or hasattr(cls, "__fspath__"), str),
+    # A row of sqlite3, whose iterator gives values.
+    (
+        lambda cls: hasattr(cls, "keys") and hasattr(cls, "__getitem__"),
+        lambda row: {k: row[k] for k in list(row.keys())},
+    ),
+    # numpy.
+    (lambda cls: hasattr(cls, "tolist") and hasattr(cls, "dtype"), lambda array: array.tolist()),
+)
+"""By what a class has, since importing any of them would cost every server."""
+
+
+def _fault(value: object, encoder: Encoder | None) -> str | None:
+    """Where the first value stands that has no JSON form, and why."""
+    default = _default if encoder is None else functools.partial(_hooked, encoder)
+    return next(_faults(value, "the result", default, _DEEPEST), None)
+
+
+def _faults(value: object, path: str, default: Callable[[object], object], depth: int) -> Iterator[str]:
+    if value is None or isinstance(value, str | bool | int):
+        return
+    if depth == 0:
+        yield f"{path[:40]}… is nested too deeply, or contains itself"
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield f"{path} is {value}, which JSON does not have; use None, or a text"
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not (key is None or isinstance(key, str | int | float)):
+                yield f"{path} has the key {_short(key)}, a {type(key).__qualname__}; keys are texts, such as str(key)"
+            yield from _faults(item, _member(path, key), default, depth - 1)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _faults(item, f"{path}[{index}]", default, depth - 1)
+    else:
+        yield from _other(value, path, default, depth)
+
+
+def _other(value: object, path: str, default: Callable[[object], object], depth: int) -> Iterator[str]:
+    try:
+        plain = default(value)
+    except NotJson:
+        yield f"{path} is {_short(value)}, {_article(value)}, which has no JSON form; {_remedy(value)}"
+    except Exception as error:
+        yield f"{path} is {_short(value)}, which cannot be made into JSON: {error}"
+    else:
+        if plain is not value:
+            yield from _faults(plain, path, default, depth - 1)
+
+
+def _member(path: str, key: object) -> str:
+    name = str(key)
+    return f"{path}.{name}" if name.isidentifier() else f"{path}[{name!r}]"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _article(value: object) -> str:
+    name = type(value).__qualname__
+    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
+
+
+def _remedy(value: object) -> str:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "return bytes alone or in Contents, or encode them as base64 text"
+    if hasattr(value, "__await__"):
+        return "await it, or write the handler as `async def`"
+    if hasattr(value, "read"):
+        return "return what it contains: its read()"
+    if hasattr(value, "__next__"):
+        return "return list(…) of it, or write the handler itself with `yield`"
+    if callable(value):
+        return "call it"
+    if hasattr(value, "status_code") and hasattr(value, "content"):
+        return "return its .text, .content or .json()"
+    return "convert it, or give the server an encoder="

@@ -1,0 +1,63 @@
+"""What an author opens before the first request and closes after the last: pools, clients, models."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from .server import ResourceServer
+
+__all__ = ["Lifespan"]
+
+Manager: TypeAlias = AbstractAsyncContextManager[Any]
+Lifespan: TypeAlias = "Callable[[ResourceServer], Manager | AsyncIterator[Any]]"
+"""Called with the server; what it yields is `ctx.lifespan`."""
+
+
+class Life:
+    """Entered by each transport that serves, opened for the first and closed after the last."""
+
+    def __init__(self, make: Lifespan, given: Callable[[Any], None]) -> None:
+        self._make = cast("Callable[[ResourceServer], Manager]", make)
+        if inspect.isasyncgenfunction(make):
+            self._make = asynccontextmanager(make)
+        self._given = given
+        self._lock = asyncio.Lock()
+        self._users = 0
+        self._open: Manager | None = None
+
+    @asynccontextmanager
+    async def entered(self, server: "ResourceServer") -> AsyncIterator[None]:
+        """Open while inside."""
+        await self.enter(server)
+        try:
+            yield
+        finally:
+            await self.leave()
+
+    async def enter(self, server: "ResourceServer") -> None:
+        """Opens it if nobody has."""
+        async with self._lock:
+            if self._users == 0:
+                manager = self._make(server)
+                if not hasattr(manager, "__aenter__"):
+                    raise TypeError(
+                        f"lifespan returned {manager!r}, expected an async context manager: decorate it with"
+                        " @contextlib.asynccontextmanager"
+                    )
+                self._given(await manager.__aenter__())
+                self._open = manager
+            self._users += 1
+
+    async def leave(self) -> None:
+        """Closes it if nobody else is inside."""
+        async with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._open is not None:
+                manager, self._open = self._open, None
+                try:
+                    await manager.__aexit__(None, None, None)
+                finally:
+                    self._given(None)

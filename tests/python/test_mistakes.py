@@ -1,0 +1,26 @@
+"""What an author gets wrong, and what is said about it: the value, the reason and the fix."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from mistakes import said
+from vectors import ROOT
+
+ROWS: list[dict[str, Any]] = json.loads((ROOT / "tests/fixtures/mistakes/python.json").read_text("utf-8"))
+
+
+def test_there_are_enough_each_with_a_name_of_its_own() -> None:
+    assert len(ROWS) >= 60
+    assert len({row["name"] for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+async def test_a_mistake_is_answered(row: dict[str, Any]) -> None:
+    message = await said(row["code"])
+    assert message is not None, "nothing was said"
+    if "pattern" in row:
+        assert re.search(row["pattern"], message), message
+    else:
+        assert message == row["message"]
