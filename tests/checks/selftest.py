@@ -117,8 +117,8 @@ class Vocabulary(unittest.TestCase):
 
 class Size(unittest.TestCase):
     def test_long_file(self) -> None:
-        assert len(found(size.check, a__b_py="x = 1\n" * 501)) == 1
-        assert found(size.check, a__b_py="x = 1\n" * 500) == []
+        assert len(found(size.check, a__b_py="x = 1\n" * 801)) == 1
+        assert found(size.check, a__b_py="x = 1\n" * 800) == []
 
     def test_long_function(self) -> None:
         body = "    f();\n" * 59

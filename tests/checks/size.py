@@ -1,4 +1,4 @@
-"""Files of at most 500 lines, functions of at most 60, and bindings that stay thin beside the core."""
+"""Files of at most 800 lines, functions of at most 60, and bindings that stay thin beside the core."""
 
 import ast
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import rust_text
 from tree import Finding, Tree
 
-FILE_LINES = 500
+FILE_LINES = 800
 FUNCTION_LINES = 60
 BINDING_SHARE = 0.20
 BINDINGS = ("bindings-python", "bindings-node")

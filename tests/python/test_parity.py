@@ -47,8 +47,6 @@ ONLY_PYTHON: dict[tuple[str, str], str] = {
     ("Context", "lifespan"): "what a closure holds in Node",
     ("ServerOptions", "lifespan"): "two functions in Node",
     ("ServerOptions", "encoder"): "`json` in Node",
-    ("ResourceDetails", "replace"): "not in Node yet",
-    ("ResourceHandler", "expand"): "not in Node yet",
 }
 ONLY_NODE: dict[tuple[str, str], str] = {
     ("Context", "signal"): "Python cancels the task",
@@ -64,8 +62,6 @@ ONLY_NODE: dict[tuple[str, str], str] = {
     ("ServerOptions", "logger"): "the module `logging` in Python",
     ("ServerOptions", "onStart"): "`lifespan` in Python",
     ("ServerOptions", "onStop"): "`lifespan` in Python",
-    ("ResourceDetails", "replace"): "not in Python yet",
-    ("ResourceHandler", "expand"): "not in Python yet",
     ("ResourceServer", "close"): "Python cancels the task",
     ("ResourceDetails", "complete"): DECORATED,
     ("ResourceDetails", "list"): DECORATED,
