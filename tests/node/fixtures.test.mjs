@@ -243,14 +243,7 @@ function unobservable({ members }) {
   const peers = [members, ...members.steps].map(({ peer }) => peer ?? 'stdio');
   if (peers.some((peer) => peer !== 'stdio')) return 'the Node API has no connection without a pipe yet';
   if (members.steps.some((step) => 'as' in step)) return 'whoever is at the other end of a pipe is the local user';
-  if (members.steps.some(isCutShort)) return 'a handler whose request is cancelled in its own batch need not start';
   return undefined;
-}
-
-/** Whether one message brings a request and cancels it. */
-function isCutShort({ receive, events = [] }) {
-  const kinds = events.flatMap((event) => Object.keys(event));
-  return Array.isArray(receive) && kinds.includes('read') && kinds.includes('cancelled');
 }
 
 const sent = [];

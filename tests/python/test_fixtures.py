@@ -238,15 +238,7 @@ def unobservable(case: Case) -> str | None:
         return "the Python API has no connection without a pipe yet"
     if any("as" in step for step in steps):
         return "whoever is at the other end of a pipe is the local user"
-    if any(is_cut_short(step) for step in steps):
-        return "a handler whose request is cancelled in its own batch need not start"
     return None
-
-
-def is_cut_short(step: dict[str, Any]) -> bool:
-    """Whether one message brings a request and cancels it."""
-    kinds = {kind for event in step.get("events", []) for kind in event}
-    return isinstance(step.get("receive"), list) and {"read", "cancelled"} <= kinds
 
 
 @pytest.fixture(scope="module")

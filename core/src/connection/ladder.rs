@@ -118,12 +118,28 @@ impl Connection {
             }
             wakes |= outcome.wakes;
         }
+        self.forget_cancelled(&mut events);
         let status = match (self.batches.read(id, &lines, out), lines.is_empty()) {
             (true, _) => Status::Pending,
             (false, true) => Status::Accepted,
             (false, false) => Status::Answered,
         };
         Outcome { events, wakes, ..Outcome::new(status) }
+    }
+
+    /// Leaves out the requests that their own batch cancelled: no handler need begin what is over.
+    fn forget_cancelled(&mut self, events: &mut Events<'_>) {
+        let cancelled = |event: &Event<'_>| match event {
+            Event::Cancelled(token) => Some(*token),
+            _ => None,
+        };
+        let tokens: Vec<_> = events.iter().filter_map(cancelled).collect();
+        for token in tokens {
+            if events.iter().any(|event| event.asks() == Some(token)) {
+                events.retain(|event| event.asks() != Some(token) && cancelled(event) != Some(token));
+                self.inflight.settle(token);
+            }
+        }
     }
 
     fn malformed<'m>(&self, malformed: Malformed<'m>, out: &mut Vec<u8>) -> Outcome<'m> {

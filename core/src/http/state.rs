@@ -122,7 +122,7 @@ impl State {
         let until = whose.principal.expires_at(now).filter(|_| policy.purpose != Purpose::Answer);
         let seat = self.open_stream(policy, &whose.call, until, now);
         self.fill(seat.stream, lines, is_over);
-        for token in waiting(&outcome.events) {
+        for token in outcome.events.iter().filter_map(Event::asks) {
             self.routes.insert(token, seat.stream);
             if let Some(stream) = self.streams.get_mut(&seat.stream) {
                 stream.waiting += 1;
@@ -219,7 +219,7 @@ impl State {
         self.cancelled(&outcome.events, Vec::new());
         if let Some((number, stream)) = self.streams.iter_mut().next() {
             each(&lines).for_each(|line| stream.push(line.to_vec()));
-            for token in waiting(&outcome.events) {
+            for token in outcome.events.iter().filter_map(Event::asks) {
                 self.routes.insert(token, *number);
                 stream.waiting += 1;
             }
@@ -437,11 +437,4 @@ pub(super) fn each(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Whether there is more than one line: no line holds a raw line end.
 fn several(lines: &[u8]) -> bool {
     memchr::memchr(b'\n', lines).is_some_and(|end| end + 1 < lines.len())
-}
-
-/// The requests that a stream waits for. A batch may cancel its own: nothing waits for those.
-fn waiting<'e>(events: &'e [Event<'_>]) -> impl Iterator<Item = RequestToken> + 'e {
-    let cancelled =
-        |token| events.iter().any(|event| matches!(event, Event::Cancelled(own) if *own == token));
-    events.iter().filter_map(Event::asks).filter(move |token| !cancelled(*token))
 }

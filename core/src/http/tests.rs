@@ -465,3 +465,33 @@ fn an_endpoint_is_found_below_its_mount() {
     assert!(status("", "/").is_some());
     assert!(status("/api", "/x").unwrap().contains("/api/mcp"));
 }
+
+/// R-016, R-127: a batch that cancels one of its own requests is answered when the others are, and one that cancels all of
+/// them is over at once.
+#[test]
+fn a_batch_that_cancels_its_own_request() {
+    let (endpoint, now) = (endpoint(Limits::default(), Rules::default()), Now::default());
+    let begun = initialize(&endpoint, "2025-03-26", now);
+    let headers = [
+        ("mcp-session-id", begun.header("mcp-session-id").unwrap()),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    let read = |id| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/read","params":{{"uri":"test://item/{id}"}}}}"#
+        )
+    };
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let got = send(&endpoint, "POST", &headers, &format!("[{},{cancel},{}]", read(1), read(2)), now);
+    let (exchange, tokens) = (got.exchange.unwrap(), got.tokens);
+    let answer = |text| Answer::Contents(Contents::text(text).into());
+    let mut out = Vec::new();
+    assert_eq!(tokens.len(), 1);
+    assert_eq!(exchange.respond(tokens[0], answer("two"), now).misuse, None);
+    assert!(exchange.deliver(1000, now, &mut out).end);
+    let body = String::from_utf8(out).unwrap();
+    assert!(body.contains(r#""text":"two""#), "{body}");
+    let got = send(&endpoint, "POST", &headers, &format!("[{},{cancel}]", read(1)), now);
+    assert!(got.status == 202 && got.exchange.is_none(), "{} {}", got.status, got.text());
+    assert!(got.tokens.is_empty());
+}
