@@ -149,8 +149,8 @@ impl ResourceServer {
     }
 
     /// Serves the client at the other end of standard input and output, until it closes its end or the process
-    /// is told to end (`SIGTERM`). From now on nothing else in this process reads standard input, and what it prints
-    /// goes to standard error. Needs a tokio runtime.
+    /// is told to end (`SIGTERM`, or `SIGINT`: Ctrl-C). From now on nothing else in this process reads standard input, and
+    /// what it prints goes to standard error. Needs a tokio runtime.
     ///
     /// # Errors
     /// What the system says of the two descriptors.
@@ -248,18 +248,20 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// `SIGTERM` ends the server gracefully while this lives; afterwards it ends the process, as ever.
+/// `SIGTERM` and `SIGINT` end the server gracefully while this lives; afterwards they end the process, as ever.
 struct Signals {
     over: Arc<AtomicBool>,
 }
 
 impl Signals {
     fn handle(waiter: &Waiter, terminate: &Arc<AtomicBool>) -> io::Result<Self> {
-        use signal_hook::consts::SIGTERM;
+        use signal_hook::consts::{SIGINT, SIGTERM};
         let over = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register_conditional_default(SIGTERM, over.clone())?;
-        signal_hook::flag::register(SIGTERM, terminate.clone())?;
-        signal_hook::low_level::pipe::register(SIGTERM, waiter.wake().descriptor()?)?;
+        for signal in [SIGTERM, SIGINT] {
+            signal_hook::flag::register_conditional_default(signal, over.clone())?;
+            signal_hook::flag::register(signal, terminate.clone())?;
+            signal_hook::low_level::pipe::register(signal, waiter.wake().descriptor()?)?;
+        }
         Ok(Self { over })
     }
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 mod contents;
 mod ends;
 mod replicas;
+mod signals;
 
 fn quiet() -> Builder {
     ResourceServer::builder("test", "1").diagnostics(|_| ())
