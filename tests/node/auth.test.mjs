@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { InvalidToken, JwtVerifier, RegistrationError, StaticTokens } from 'mcp-resources';
 import { heard, server } from './helpers.mjs';
-import { answer, Caller } from './web.mjs';
+import { answer, Caller, messages, next } from './web.mjs';
 
 const keyFile = (name) => fileURLToPath(new URL(`../rust/src/sockets/keys/${name}`, import.meta.url));
 const SIGNER = createPrivateKey(readFileSync(keyFile('signer.pem')));
@@ -170,6 +170,19 @@ for (const [way, serving] of Object.entries(WAYS)) {
       assert.deepEqual([status, told.principal, told.scopes, told.claims.iss], [200, 'ada', ['a', 'b'], ISSUER]);
       assert.equal((await ask(caller, token({}, { aud: 'other' })))[0], 200);
       for (const one of bad) assert.equal((await ask(caller, one))[0], 401, one);
+    });
+  });
+
+  test(`${way}: a listen ends with its token (R-202)`, async () => {
+    const made = me();
+    made.resource('note://a', () => 'x');
+    const verify = () => ({ subject: 'ada', expires: seconds() + 1 });
+    await serving(made, auth(verify), async (caller) => {
+      const notifications = { resourceSubscriptions: ['note://a'] };
+      const listen = messages(await caller.send('subscriptions/listen', { notifications }, { token: 't' }));
+      assert.equal((await next(listen)).method, 'notifications/subscriptions/acknowledged');
+      assert.ok((await next(listen)).result);
+      assert.ok((await listen.next()).done);
     });
   });
 

@@ -304,3 +304,39 @@ async def test_tls_that_cannot_be_used(server: ResourceServer) -> None:
     ):
         with pytest.raises(RegistrationError, match=message):
             await server.serve_http(port=0, tls=tls)  # type: ignore[arg-type]
+
+
+@both
+async def test_a_listen_ends_with_its_token(way: Any, server: ResourceServer) -> None:
+    """R-202: the token expires while the stream is open, and nothing else happens."""
+    server.resource("note://a")(lambda: "x")
+
+    async def verify(token: str) -> Verified:
+        return Verified("ada", expires=time.time() + 1)
+
+    params = {"notifications": {"resourceSubscriptions": ["note://a"]}}
+    if way is asgi:
+        headers = {"mcp_protocol_version": MODERN, "mcp_method": "subscriptions/listen", "authorization": "Bearer t"}
+        message = request(1, "subscriptions/listen", **params, _meta=META)
+        listen = asgi_post(server.asgi(auth=auth(verify)), message, **headers)
+        assert "result" in await listen.json()
+        return
+    async with serving(server, auth=auth(verify)) as url:
+        body = await asyncio.to_thread(stream, url, params)
+    messages = [json.loads(line[6:]) for line in body.splitlines() if line.startswith("data: {")]
+    assert "result" in messages[-1], body
+
+
+def stream(url: str, params: dict[str, Any]) -> str:
+    """What a listen is told until the server ends it. Blocks."""
+    message = request(1, "subscriptions/listen", **params, _meta=META)
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": MODERN,
+        "mcp-method": "subscriptions/listen",
+        "authorization": "Bearer t",
+    }
+    asked = urllib.request.Request(url, json.dumps(message).encode(), headers)
+    with urllib.request.urlopen(asked, timeout=30) as response:
+        return str(response.read(), "utf-8")
