@@ -184,7 +184,6 @@ all()
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("serves_before", ["no", "yes"])
 def test_a_forked_process_serves_and_ends(tmp_path: Path, serves_before: str) -> None:
     """As gunicorn forks with a preloaded application; `def` handlers and both kinds of audit log."""

@@ -1,11 +1,13 @@
 //! Drives every target with its corpus and with mutations of it. See the crate's first lines.
 
 #![expect(
+    clippy::disallowed_macros,
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test outside the engine: it reads its corpus, and fails by panicking"
+    reason = "a test outside the engine: it reads its corpus and the date, prints its seed, and fails by panicking"
 )]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -36,6 +36,7 @@ mod tokens;
 mod turn;
 
 pub use admission::{Admitted, Identified};
+#[cfg(feature = "http")]
 pub(crate) use auth::is_token;
 pub use auth::{Auth, Denied, RulesError, Verified};
 pub use exchange::Exchange;

@@ -1,4 +1,5 @@
 //! What a signal does to a server over stdio: this test starts itself again as the server.
+#![expect(clippy::disallowed_types, reason = "a test of a host: it starts a process")]
 
 use super::*;
 use std::io::{BufRead, BufReader, Write};
