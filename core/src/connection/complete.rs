@@ -9,7 +9,7 @@ use super::words::Wording;
 use super::{Connection, Outcome};
 use crate::catalog::{Catalog, Completer, Route, TemplateEntry};
 use crate::engine::Suggested;
-use crate::guard::{Action, RateClass};
+use crate::guard::{Action, RateClass, Verdict};
 use crate::jsonrpc::{Json, Members};
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -35,9 +35,10 @@ impl Connection {
             return refused;
         }
         let catalog = self.engine.catalog();
-        let found = asked.template(&catalog, self, request.principal);
+        let (found, exhausted) = asked.template(&catalog, self, request.principal);
         let Some(entry) = found.filter(|entry| self.engine.sees_template(request.principal, entry)) else {
-            return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown ref"), out);
+            let outcome = self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown ref"), out);
+            return if exhausted { Outcome { verdict: Verdict::Exhausted, ..outcome } } else { outcome };
         };
         let Some(completer) = entry.completer(&asked.variable) else {
             return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown argument"), out);
@@ -126,24 +127,27 @@ impl<'m> Asked<'m> {
         Ok(Self { reference, variable, value, arguments })
     }
 
-    /// The template that `ref.uri` names, by its text or by a URI that it matches.
+    /// The template that `ref.uri` names, by its text or by a URI that it matches, and whether the search for it ended at its
+    /// budget.
     fn template<'c>(
         &self,
         catalog: &'c Catalog,
         connection: &Connection,
         principal: &Principal,
-    ) -> Option<&'c Arc<TemplateEntry>> {
+    ) -> (Option<&'c Arc<TemplateEntry>>, bool) {
         if let Some(entry) = catalog.template_by_text(&self.reference) {
-            return Some(entry);
+            return (Some(entry), false);
         }
         let engine = &connection.engine;
-        let normal = uri::normalize(&self.reference, engine.limits().uri).ok()?;
-        if !engine.guard().permits(principal, Action::Complete, &normal) {
-            return None;
-        }
-        match catalog.route(&normal) {
-            Route::Template(entry, _) => Some(entry),
-            _ => None,
+        match uri::normalize(&self.reference, engine.limits().uri) {
+            Ok(normal) if engine.guard().permits(principal, Action::Complete, &normal) => {
+                match catalog.route(&normal) {
+                    Route::Template(entry, _) => (Some(entry), false),
+                    Route::None { exhausted } => (None, exhausted),
+                    _ => (None, false),
+                }
+            }
+            _ => (None, false),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::request::Request;
 use super::words;
 use super::{Connection, Events, Outcome, Status};
 use crate::catalog::Route;
-use crate::guard::{Action, RateClass};
+use crate::guard::{Action, RateClass, Verdict};
 use crate::hub::{Filter, ListKinds, ListenError};
 use crate::jsonrpc::{Json, OwnedId};
 use crate::principal::Principal;
@@ -33,10 +33,12 @@ impl Connection {
             return self.refuse(request, (INTERNAL_ERROR, "Subscription limit reached"), out);
         }
         let honoured = self.honour(asked, request.principal);
+        // A URI that was left out because the search for its template ended at its budget is recorded.
+        let verdict = if honoured.exhausted { Verdict::Exhausted } else { Verdict::Ok };
         if honoured.is_empty() {
             // DEC-10: nothing to wait for.
             self.acknowledge(request, &honoured, out);
-            return self.end(request, out);
+            return Outcome { verdict, ..self.end(request, out) };
         }
         let pairs: Vec<_> = honoured.uris.iter().map(|(normal, uri)| (&**normal, &**uri)).collect();
         let filter = Filter { lists: honoured.lists, uris: &pairs };
@@ -47,7 +49,9 @@ impl Connection {
                     self.engine.hub().shutdown(self.id, &mut Vec::new());
                 }
                 self.acknowledge(request, &honoured, out);
-                Outcome::new(Status::Pending).with(first.into_iter().map(|uri| Event::Watched { uri }))
+                let outcome =
+                    Outcome::new(Status::Pending).with(first.into_iter().map(|uri| Event::Watched { uri }));
+                Outcome { verdict, ..outcome }
             }
             Err(ListenError::IdInUse) => self.refuse(
                 request,
@@ -63,7 +67,7 @@ impl Connection {
     /// The part of the filter that is granted (R-089, DEC-19).
     fn honour<'m>(&self, asked: Asked<'m>, principal: &Principal) -> Honoured<'m> {
         let lists = asked.lists.intersection(self.engine.announced_lists());
-        let mut honoured = Honoured { lists, uris: Vec::new() };
+        let mut honoured = Honoured { lists, uris: Vec::new(), exhausted: false };
         if !self.engine.options().subscribe {
             return honoured;
         }
@@ -71,7 +75,9 @@ impl Connection {
         let mut seen = std::collections::HashSet::new();
         for uri in asked.uris {
             let Ok(normal) = uri::normalize(&uri, limit).map(Cow::into_owned) else { continue };
-            let exists = matches!(catalog.route(&normal), Route::Resource(_) | Route::Template(..))
+            let route = catalog.route(&normal);
+            honoured.exhausted |= matches!(route, Route::None { exhausted: true });
+            let exists = matches!(route, Route::Resource(_) | Route::Template(..))
                 && self.engine.sees(principal, Action::Subscribe, &normal);
             // Of two spellings of one URI the first is told (DEC-15).
             if exists && seen.insert(normal.clone()) {
@@ -118,6 +124,11 @@ impl Connection {
         self.engine.hub().shutdown(self.id, &mut Vec::new());
     }
 
+    /// Whether [`Connection::shutdown`] was called.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
     /// Ends the listens of this connection with their results and nothing else: the token that they were opened with has
     /// expired. Deliver next.
     pub fn end_listens(&mut self) -> Events<'static> {
@@ -145,6 +156,8 @@ struct Asked<'m> {
 struct Honoured<'m> {
     lists: ListKinds,
     uris: Vec<(String, Cow<'m, str>)>,
+    /// Whether the search for a template ended at its budget.
+    exhausted: bool,
 }
 
 impl Honoured<'_> {

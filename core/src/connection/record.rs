@@ -227,13 +227,35 @@ mod tests {
         let template = |number| Template::new(format!("x://{{a}}-k{number}-{{b}}"));
         let handler = engine.new_handler();
         let edits = (0..4_000).map(|number| Edit::AddTemplate { template: template(number), handler });
-        engine.publish(edits.collect(), host.now, &mut Vec::new()).unwrap();
+        let completed = Edit::AddTemplate { template: Template::new("y://{a}").completes("a"), handler };
+        engine.publish(edits.chain([completed]).collect(), host.now, &mut Vec::new()).unwrap();
         let uri = format!("x:///{}", (0..4_000).map(|number| format!("-k{number}-")).collect::<String>());
         host.read(1, &uri);
         assert!(host.sent()[0]["error"]["message"].is_string());
         assert_eq!(outcomes(&host), ["exhausted"]);
         let text = engine.metrics_text().unwrap();
         assert!(text.contains("mcp_resources_errors_total{kind=\"exhausted\"} 1\n"), "{text}");
+        let reference = json!({ "type": "ref/resource", "uri": uri });
+        for (id, method, params) in [
+            (2, "completion/complete", json!({ "ref": reference, "argument": { "name": "a", "value": "" } })),
+            (3, "subscriptions/listen", json!({ "notifications": { "resourceSubscriptions": [uri] } })),
+            (
+                4,
+                "subscriptions/listen",
+                json!({ "notifications": { "resourceSubscriptions": [uri, "test://constant"] } }),
+            ),
+        ] {
+            host.ask(id, method, params);
+            assert_eq!(outcomes(&host), ["exhausted"], "{id} {method}");
+        }
+        host.connection = engine.connect(Peer::Stdio);
+        host.send(r#"{"jsonrpc":"2.0","id":5,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
+        host.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        host.send(
+            &json!({ "jsonrpc": "2.0", "id": 6, "method": "resources/subscribe", "params": { "uri": uri } })
+                .to_string(),
+        );
+        assert_eq!(outcomes(&host), ["ok", "exhausted"]);
     }
 
     /// S-18, DEC-20: what is refused is recorded too, with the reason.

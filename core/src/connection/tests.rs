@@ -55,6 +55,12 @@ impl Host {
         ))
     }
 
+    /// Sends a modern request.
+    pub(super) fn ask(&mut self, id: u32, method: &str, mut params: Value) -> Vec<RequestToken> {
+        params["_meta"] = serde_json::from_str::<Value>(&format!("{{{META}}}")).unwrap()["_meta"].take();
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string())
+    }
+
     pub(super) fn sent(&mut self) -> Vec<Value> {
         let out = std::mem::take(&mut self.out);
         out.split(|byte| *byte == b'\n')
