@@ -56,6 +56,11 @@ impl Catalog {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn hasher(&self) -> &HashKey {
+        self.by_uri.hasher()
+    }
+
     /// What answers `normal`, a URI in normal form. A resource that is registered at this very URI goes before every
     /// template (DEC-14). O(length of the URI) without templates; see [`TemplateIndex`](crate::template::TemplateIndex)
     /// for the cost of those.

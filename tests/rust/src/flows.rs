@@ -4,12 +4,12 @@ use crate::talk::{Talk, engine, info, parse};
 use crate::vectors;
 use mcp_resources::catalog::{Edit, Source};
 use mcp_resources::connection::{
-    Answer, AskError, Completion, Contents, Event, InputRequired, LogLevel, Peer,
+    Answer, AskError, Completion, Contents, Event, InputRequired, ListPage, LogLevel, Peer,
 };
 use mcp_resources::engine::{Engine, Extension, Options};
 use mcp_resources::error::ReadError;
 use mcp_resources::now::Now;
-use mcp_resources::resource::{RegistrationError, Resource, Template};
+use mcp_resources::resource::{CacheScope, ListSource, RegistrationError, Resource, Template};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -213,6 +213,98 @@ fn walks_meet_every_item_once() {
             assert!(met.is_sorted(), "{method}, pages of {page}");
         }
     }
+}
+
+/// the first resource with scopes does not end a walk that is under way, nor change what its pages say.
+#[test]
+fn a_walk_goes_on_when_the_first_scoped_resource_comes() {
+    let mut options = Options::default();
+    (options.limits.page, options.list_cache.scope) = (2, CacheScope::Public);
+    let engine = Engine::new(info(), options).unwrap();
+    let constant = |n| Edit::AddResource {
+        resource: Resource::new(format!("c://{n:04}")),
+        source: Source::Text("".into()),
+    };
+    engine.publish((0..5).map(constant).collect(), Now::default(), &mut Vec::new()).unwrap();
+    let mut talk = Talk::new(&engine, Peer::Stdio);
+    let mut page = |params: Value| talk.modern(1, "resources/list", params).sent.remove(0)["result"].take();
+    let (mut met, mut scopes, mut params) = (Vec::new(), Vec::new(), json!({}));
+    loop {
+        let mut result = page(params);
+        let items = result["resources"].as_array().unwrap();
+        met.extend(items.iter().map(|item| item["uri"].as_str().unwrap().to_owned()));
+        scopes.push(result["cacheScope"].clone());
+        if met.len() == 2 {
+            let mut resource = Resource::new("c://0002a");
+            resource.details.scopes = vec!["admin".into()];
+            let edit = Edit::AddResource { resource, source: Source::Text("".into()) };
+            engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+        }
+        match result["nextCursor"].take() {
+            Value::Null => break,
+            cursor => params = json!({ "cursor": cursor }),
+        }
+    }
+    assert_eq!(met, ["c://0000", "c://0001", "c://0002", "c://0003", "c://0004"]);
+    assert_eq!(scopes, ["public"; 3]);
+    assert_eq!(page(json!({}))["cacheScope"], "private", "a walk that begins now");
+}
+
+/// an item that a callback gives twice, or that is registered between two pages, is listed once.
+#[test]
+fn no_item_of_a_callback_is_listed_twice() {
+    let mut options = Options::default();
+    (options.limits.page, options.limits.list_ttl) = (2, 60_000);
+    let engine = Engine::new(info(), options).unwrap();
+    let template = Template::new("n://{id}").list(ListSource { pages: false });
+    engine
+        .publish(vec![Edit::AddTemplate { template, handler: 0 }], Now::default(), &mut Vec::new())
+        .unwrap();
+    let mut talk = Talk::new(&engine, Peer::Stdio);
+    let mut walk = |register: Option<&str>| {
+        let (mut met, mut params, mut register) = (Vec::new(), json!({}), register);
+        loop {
+            let heard = talk.modern(1, "resources/list", params);
+            let mut answer = match heard.tokens.first() {
+                None => heard.sent.into_iter().next().unwrap(),
+                Some(token) => {
+                    let items = ["n://1", "n://2", "n://2", "n://3", "n://4"].map(Resource::new).into();
+                    talk.respond(*token, Answer::Listed(ListPage { items, next: None }))
+                }
+            };
+            let items = answer["result"]["resources"].as_array().unwrap();
+            met.extend(items.iter().map(|item| item["uri"].as_str().unwrap().to_owned()));
+            if let Some(uri) = register.take() {
+                let edit =
+                    Edit::AddResource { resource: Resource::new(uri), source: Source::Text("".into()) };
+                engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+            }
+            match answer["result"]["nextCursor"].take() {
+                Value::Null => break met,
+                cursor => params = json!({ "cursor": cursor }),
+            }
+        }
+    };
+    assert_eq!(walk(None), ["n://1", "n://2", "n://3", "n://4"]);
+    assert_eq!(walk(Some("n://2")), ["n://1", "n://2", "n://3", "n://4"], "listed before it was registered");
+    assert_eq!(walk(Some("n://4")), ["n://2", "n://1", "n://3"], "n://4 is in the part that is over");
+    assert_eq!(walk(None), ["n://2", "n://4", "n://1", "n://3"]);
+}
+
+/// a client that never comes back with what it was asked for leaves nothing in the server.
+#[test]
+fn abandoned_rounds_leave_nothing() {
+    let engine = engine("a secret of ours", 0);
+    let mut talk = Talk::new(&engine, Peer::Stdio);
+    let before = engine.subscriptions();
+    for id in 0..1_000 {
+        let token = talk.modern(id, "resources/read", json!({ "uri": "live://status" })).tokens[0];
+        let ask = InputRequired { requests: Vec::new(), state: Some(vec![7; 1_000].into()) };
+        let answer = talk.respond(token, Answer::InputRequired(ask));
+        assert!(answer["result"]["requestState"].is_string(), "{answer}");
+        assert_eq!((talk.connection.in_flight(), talk.connection.deadline()), (0, None));
+    }
+    assert_eq!(engine.subscriptions(), before);
 }
 
 /// Flow 4, DEC-17: every listener hears once of a burst, and leaves nothing behind.

@@ -42,6 +42,7 @@ impl Talk {
                     heard.states.push(read.state);
                 }
                 Event::Complete(complete) => heard.tokens.push(complete.token),
+                Event::List(list) => heard.tokens.push(list.token),
                 _ => {}
             }
         }
