@@ -315,8 +315,8 @@ export class ResourceServer {
   }
 
   /**
-   * Ends the listens and the streams of notifications of a subject whose tokens are no longer valid. Its further requests
-   * are for the verifier of `Auth` to refuse.
+   * Ends the listens and the streams of notifications of a subject whose tokens are no longer valid. Tokens of this subject
+   * that were verified before are verified again at their next use, also in a session: refuse them in `verify` of `Auth`.
    */
   revoke(subject: string): void {
     translated(() => this.#native.revoke(subject));

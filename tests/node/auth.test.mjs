@@ -107,6 +107,23 @@ for (const [way, serving] of Object.entries(WAYS)) {
     assert.deepEqual(asked, ['kept', 'once', 'once', 'past']);
   });
 
+  test(`${way}: a revoked subject is verified again (R-202)`, async () => {
+    const [asked, withdrawn, made] = [[], new Set(), me()];
+    const verify = (given) => {
+      asked.push(given);
+      if (withdrawn.has(given)) throw new InvalidToken();
+      return { subject: given, expires: seconds() + 60 };
+    };
+    await serving(made, auth(verify), async (caller) => {
+      for (const given of ['eve', 'bob', 'eve', 'bob']) assert.equal((await ask(caller, given))[0], 200, given);
+      withdrawn.add('eve');
+      made.revoke('eve');
+      assert.equal((await ask(caller, 'eve'))[0], 401);
+      assert.equal((await ask(caller, 'bob'))[0], 200);
+    });
+    assert.deepEqual(asked, ['eve', 'bob', 'eve']);
+  });
+
   test(`${way}: what a verifier gives is checked`, async () => {
     const bad = {
       number: [{ subject: 'ada', scopes: ['a', 7] }, /item 1 is of type number/],

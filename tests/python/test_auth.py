@@ -106,6 +106,26 @@ async def test_a_verified_token_is_kept_until_it_expires(way: Any, server: Resou
 
 
 @both
+async def test_a_revoked_subject_is_verified_again(way: Any, server: ResourceServer) -> None:
+    """R-202: though its token was verified before, and has not expired."""
+    withdrawn: set[str] = set()
+    asked: list[str] = []
+
+    async def verify(token: str) -> Verified:
+        asked.append(token)
+        if token in withdrawn:
+            raise InvalidToken
+        return Verified(token, expires=time.time() + 60)
+
+    async with way(server, auth(verify)) as ask:
+        assert [(await ask(token))[0] for token in ("eve", "bob", "eve", "bob")] == [200] * 4
+        withdrawn.add("eve")
+        server.revoke("eve")
+        assert [(await ask(token))[0] for token in ("eve", "bob")] == [401, 200]
+    assert asked == ["eve", "bob", "eve"]
+
+
+@both
 async def test_what_a_verifier_gives_is_checked(
     way: Any, server: ResourceServer, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -244,7 +244,8 @@ class ResourceServer:
     def revoke(self, subject: str) -> None:
         """Ends the listens and the streams of notifications of a subject whose tokens are no longer valid.
 
-        Its further requests are for the verifier of `Auth` to refuse. From any thread.
+        Tokens of this subject that were verified before are verified again at their next use, also in a session: refuse
+        them in `verify` of `Auth`. From any thread.
         """
         self._core.revoke(subject)
 

@@ -28,6 +28,27 @@ pub(super) struct Metrics {
     verdicts: [AtomicU64; VERDICTS],
     bytes: AtomicU64,
     connections: [AtomicU64; PEERS.len()],
+    lapses: [AtomicU64; Lapse::ALL.len()],
+}
+
+/// Why the server ended a listen, or a stream of notifications, before its client did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lapse {
+    /// The token that opened it has expired.
+    Expired,
+    /// Its principal was revoked.
+    Revoked,
+}
+
+impl Lapse {
+    const ALL: [Self; 2] = [Self::Expired, Self::Revoked];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +73,7 @@ impl Default for Metrics {
             verdicts: [const { AtomicU64::new(0) }; VERDICTS],
             bytes: AtomicU64::new(0),
             connections: Default::default(),
+            lapses: Default::default(),
         }
     }
 }
@@ -70,6 +92,10 @@ impl Metrics {
         add(&durations.sum, duration);
         add(&self.verdicts[verdict.index()], 1);
         add(&self.bytes, bytes);
+    }
+
+    pub(super) fn lapsed(&self, why: Lapse) {
+        add(&self.lapses[why as usize], 1);
     }
 
     /// `waiting` is how many records wait, and how many were dropped.
@@ -108,6 +134,11 @@ impl Metrics {
             text.sample("mcp_resources_connections", &[("peer", peer)], load(count));
         }
         watched_by(&mut text, watched);
+        const ENDED: &str = "mcp_resources_streams_ended_total";
+        text.family(ENDED, "counter", "Listens and streams of notifications that ended with their token.");
+        for (why, count) in Lapse::ALL.iter().zip(&self.lapses) {
+            text.sample(ENDED, &[("reason", why.as_str())], load(count));
+        }
         if let Some(cache) = cache {
             cached(&mut text, cache);
         }

@@ -2,6 +2,7 @@
 
 mod cache;
 mod check;
+mod keepers;
 mod lists;
 mod metrics;
 mod observe;
@@ -11,8 +12,9 @@ mod sight;
 mod words;
 
 pub use cache::CacheCounts;
+pub(crate) use keepers::Keeper;
 pub(crate) use lists::Given;
-pub(crate) use metrics::Open;
+pub(crate) use metrics::{Lapse, Open};
 pub use options::{Extension, Options, ServerInfo};
 pub(crate) use sight::Suggested;
 
@@ -34,6 +36,7 @@ use crate::uri;
 use crate::version::{COMPLETE, Method, Revision};
 use arc_swap::ArcSwap;
 use cache::ReadCache;
+use keepers::Keepers;
 use lists::KeptLists;
 use metrics::Metrics;
 use records::Records;
@@ -41,7 +44,7 @@ use sight::Reached;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use words::Words;
 
 /// See the module. `Send + Sync`; every method may be called from any thread.
@@ -64,6 +67,7 @@ pub struct Engine {
     held: AtomicUsize,
     records: Option<Records>,
     metrics: OnceLock<Metrics>,
+    keepers: Keepers,
 }
 
 impl Engine {
@@ -91,6 +95,7 @@ impl Engine {
             held: AtomicUsize::new(0),
             records: options.audit.then(|| Records::new(limits.audit_queue)),
             metrics: if options.metrics { Metrics::default().into() } else { OnceLock::new() },
+            keepers: Keepers::default(),
             words,
             options,
         }))
@@ -217,10 +222,15 @@ impl Engine {
         self.hub.tick(now.tick, woken);
     }
 
-    /// The tokens of the principal with this identity are no longer valid: its listens end with their results, and
-    /// the streams of notifications of its sessions end. Nothing happens for the empty identity of the local process.
-    /// Deliver to the woken connections, and do what the events ask. Requests are refused by the host's verifier.
+    /// The tokens of the principal with this identity are no longer valid: every HTTP endpoint forgets that it has verified
+    /// them, its listens end with their results, and the streams of notifications of its sessions end. Deliver to the
+    /// woken connections, and do what the events ask.
+    ///
+    /// The next request with such a token is verified again, in a session too, and is refused if the verifier refuses it.
+    /// Sessions stay, with their subscriptions, for a client that comes back with another token of this principal; others
+    /// end when they are idle. Nothing happens for the empty identity of the local process.
     pub fn revoke(&self, principal: &str, woken: &mut Vec<ConnectionId>) -> Events<'static> {
+        self.keepers.forget(principal);
         let left = self.hub.revoke(principal, woken);
         left.into_iter().map(|uri| Event::Unwatched { uri }).collect()
     }
@@ -261,6 +271,11 @@ impl Engine {
 
 /// What connections ask of the engine.
 impl Engine {
+    /// Has `keeper` forget a principal at [`Engine::revoke`].
+    pub(crate) fn join(&self, keeper: Weak<dyn Keeper>) {
+        self.keepers.join(keeper);
+    }
+
     pub(crate) fn cache(&self) -> Option<&Arc<ReadCache>> {
         self.cache.as_ref()
     }
@@ -461,4 +476,35 @@ fn state_seal(options: &Options) -> Option<Seal> {
 /// For an engine whose host has neither keys nor randomness. Hosts of this library have.
 fn guessable_seal(words: &Words) -> Seal {
     Seal::new(&Cursor::derived_key(words.name()), &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seal::SealKey;
+    use std::hash::BuildHasher as _;
+
+    /// Where a URI falls in the hash depends on a secret: URIs from elsewhere cannot be chosen to collide.
+    #[test]
+    fn the_hash_of_the_catalogue_has_a_secret_key() {
+        let key = |text: &str| SealKey::from_secret(text.as_bytes()).unwrap();
+        let with = |process_key, keys| {
+            let engine = Engine::new(
+                ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() },
+                Options { process_key, keys, ..Options::default() },
+            );
+            engine.unwrap().catalog().hasher().hash_one("note://a")
+        };
+        let (one, other) = (key("a secret of this process"), key("a secret of another one"));
+        let known = HashKey::default().hash_one("note://a");
+        let hashes = [
+            with(Some(one.clone()), vec![]),
+            with(Some(other.clone()), vec![]),
+            with(None, vec![one.clone()]),
+        ];
+        assert!(!hashes.contains(&known));
+        assert_ne!(hashes[0], hashes[1]);
+        assert_eq!(hashes[0], hashes[2], "the same secret, wherever it comes from");
+        assert_eq!(hashes[1], with(Some(other), vec![one]), "that of the process comes first");
+    }
 }

@@ -1,6 +1,6 @@
 //! What can be known of an engine from outside: what was asked of it, and how much.
 
-use super::{Engine, Metrics};
+use super::{Engine, Lapse, Metrics};
 use crate::guard::{AuditEntry, AuditRecord, Verdict};
 use crate::now::Millis;
 use crate::version::Method;
@@ -64,6 +64,12 @@ impl Engine {
     pub(crate) fn count(&self, what: (Option<Method>, bool), how: (Verdict, u64), duration: Millis) {
         if let Some(metrics) = self.metrics.get() {
             metrics.count(what, how, duration);
+        }
+    }
+
+    pub(crate) fn count_lapse(&self, why: Lapse) {
+        if let Some(metrics) = self.metrics.get() {
+            metrics.lapsed(why);
         }
     }
 

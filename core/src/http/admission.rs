@@ -13,6 +13,7 @@ use super::refused::Refused;
 use super::rules::{Rules, Sse24, is_origin};
 use super::tokens::{Digest, Tokens, digest};
 use crate::connection::{Field, Mirror, Outcome, Refusal, Standing, Status};
+use crate::engine::Keeper;
 use crate::headers::Headers;
 use crate::limits::Limits;
 use crate::now::{Millis, Now};
@@ -57,8 +58,8 @@ enum Token {
     Known(Judged),
 }
 
-/// A token, and what it is kept by.
-struct Bearer(String, Digest);
+/// A token, and what [`Tokens::keep`] keeps it by.
+struct Bearer(String, (Digest, u64));
 
 impl std::fmt::Debug for Bearer {
     /// A token is never shown.
@@ -192,7 +193,10 @@ impl Gate {
 
     fn known(&self, token: String, now: Now) -> Token {
         let digest = digest(&token);
-        self.tokens.find(&digest, now.unix).map_or_else(|| Token::New(Bearer(token, digest)), Token::Known)
+        match self.tokens.find(&digest, now.unix) {
+            Ok(judged) => Token::Known(judged),
+            Err(asked) => Token::New(Bearer(token, (digest, asked))),
+        }
     }
 
     /// What [`Gate::check_path`] knows.
@@ -352,6 +356,12 @@ impl Admitted {
     }
 }
 
+impl Keeper for Gate {
+    fn forget(&self, principal: &str) {
+        self.tokens.forget(principal);
+    }
+}
+
 impl Gate {
     fn judge(
         &self,
@@ -360,14 +370,14 @@ impl Gate {
         who: Result<Verified, Denied>,
         now: Now,
     ) -> Result<Arc<Principal>, Response> {
-        let Bearer(_, digest) = match token {
+        let Bearer(_, key) = match token {
             Token::Known(judged) => return words.check(judged, mount),
             Token::New(bearer) => bearer,
         };
         let verified = who.map_err(|why| words.denied(why, mount))?;
         let (judged, expires) = words.judge(verified, mount, now.unix)?;
         if let Some(expires) = expires {
-            self.tokens.keep(digest, &judged, expires, now.unix);
+            self.tokens.keep(key, &judged, expires, now.unix);
         }
         words.check(judged, mount)
     }

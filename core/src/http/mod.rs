@@ -114,9 +114,12 @@ impl Endpoint {
         if gate.rules.metrics.is_some() {
             engine.measure();
         }
+        let gate = Arc::new(gate);
+        let keeper = Arc::downgrade(&gate);
+        engine.join(keeper);
         Ok(Arc::new(Self {
             engine,
-            gate: Arc::new(gate),
+            gate,
             session_ids,
             sessions: Mutex::default(),
             older: Mutex::default(),
@@ -151,8 +154,8 @@ impl Endpoint {
         self.gate.admit(head, now)
     }
 
-    /// Forgets the verified tokens of this identity: the next request with one of them is verified again. For a host whose
-    /// verifier has learnt that they are revoked.
+    /// Forgets the verified tokens of this identity at this endpoint: the next request with one of them is verified again.
+    /// Listens and streams go on. [`Engine::revoke`] does this at every endpoint, and ends those too.
     pub fn forget_tokens(&self, principal: &str) {
         self.gate.tokens.forget(principal);
     }

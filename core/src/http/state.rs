@@ -11,6 +11,7 @@ use super::turn::Turn;
 use crate::connection::{
     Arrival, Connection, Event, Events, Mirror, Outcome, Peer, Refusal, RequestToken, Standing, Status,
 };
+use crate::engine::Lapse;
 use crate::hub::{ConnectionId, Delivered};
 use crate::limits::Limits;
 use crate::now::{Millis, Now};
@@ -42,6 +43,8 @@ pub(super) struct State {
     /// When a client was last here.
     touched: Millis,
     pub(super) over: bool,
+    /// The token of a listen has expired.
+    expired: bool,
     pub(super) wakers: Vec<Waker>,
 }
 
@@ -56,7 +59,7 @@ pub(super) enum Taken<'m> {
 impl State {
     pub(super) fn new(connection: Connection, is_session: bool, now: Now) -> Self {
         let (streams, routes, wakers) = Default::default();
-        let (next_stream, next_reader, touched, over, hears) = (0, 0, now.tick, false, false);
+        let (next_stream, next_reader, touched, hears) = (0, 0, now.tick, false);
         Self {
             connection,
             is_session,
@@ -66,7 +69,8 @@ impl State {
             next_reader,
             routes,
             touched,
-            over,
+            over: false,
+            expired: false,
             wakers,
         }
     }
@@ -308,10 +312,16 @@ impl State {
         let is_listen = self.connection.peer() == Peer::Request;
         match self.streams.get_mut(&number) {
             Some(stream) if !is_listen => {
+                if !stream.is_over() {
+                    self.connection.engine().count_lapse(Lapse::Expired);
+                }
                 stream.end();
                 Events::new()
             }
-            _ => self.connection.end_listens(),
+            _ => {
+                self.expired = true;
+                self.connection.end_listens()
+            }
         }
     }
 
@@ -327,7 +337,11 @@ impl State {
         let delivered = self.connection.deliver(room, now, &mut lines);
         each(&lines).for_each(|line| stream.push(line.to_vec()));
         if delivered == Delivered::Ended {
+            let why = if self.expired { Lapse::Expired } else { Lapse::Revoked };
             for stream in self.streams.values_mut().filter(|stream| stream.tells()) {
+                if !self.connection.is_closing() && !stream.is_over() {
+                    self.connection.engine().count_lapse(why);
+                }
                 stream.end();
                 self.wakers.extend(stream.waker());
             }

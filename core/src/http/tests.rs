@@ -280,6 +280,16 @@ fn session_until(endpoint: &Arc<Endpoint>, unix: Millis) -> (String, Exchange) {
     (id, got.exchange.unwrap())
 }
 
+/// How many listens and streams ended because a token expired, and how many because a principal was revoked.
+fn lapses(endpoint: &Endpoint) -> (u64, u64) {
+    let text = endpoint.engine().metrics_text().unwrap();
+    let count = |reason: &str| {
+        let name = format!("mcp_resources_streams_ended_total{{reason=\"{reason}\"}} ");
+        text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    };
+    (count("expired"), count("revoked"))
+}
+
 /// What is written at this time, and whether the response has ended.
 fn written(exchange: &Exchange, now: Now) -> (String, bool, usize) {
     let mut out = Vec::new();
@@ -291,6 +301,7 @@ fn written(exchange: &Exchange, now: Now) -> (String, bool, usize) {
 #[test]
 fn a_listen_ends_with_its_token() {
     let endpoint = endpoint(Limits { keep_alive: 60_000, ..Limits::default() }, Rules::default());
+    endpoint.engine().measure();
     let got = send_as(until(1_000_500), &endpoint, ("POST", &LISTEN, &listen_body()), at(0));
     let exchange = got.exchange.unwrap();
     assert_eq!(exchange.deadline(), Some(500));
@@ -301,16 +312,19 @@ fn a_listen_ends_with_its_token() {
     assert!(text.contains(r#""resultType":"complete""#) && !text.contains("updated"), "{text}");
     assert!(is_over && events == 1, "{events} events: the URI is watched no longer");
     assert_eq!(endpoint.engine().subscriptions().uris, 0);
+    assert_eq!(lapses(&endpoint), (1, 0));
 }
 
 /// R-173, R-202: so does the stream of a session; the session goes on with another token.
 #[test]
 fn a_stream_of_a_session_ends_with_its_token() {
     let endpoint = endpoint(Limits { keep_alive: 60_000, ..Limits::default() }, Rules::default());
+    endpoint.engine().measure();
     let (id, stream) = session_until(&endpoint, 1_000_500);
     assert_eq!(stream.deadline(), Some(500));
     assert!(!written(&stream, at(499)).1);
     assert!(written(&stream, at(500)).1);
+    assert_eq!(lapses(&endpoint), (1, 0));
     let again = send_as(until(1_009_000), &endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(600))
         .exchange
         .unwrap();
@@ -321,6 +335,7 @@ fn a_stream_of_a_session_ends_with_its_token() {
 #[test]
 fn revocation_ends_what_is_open() {
     let endpoint = endpoint(Limits::default(), Rules::default());
+    endpoint.engine().measure();
     let theirs =
         send_as(until(u64::MAX), &endpoint, ("POST", &LISTEN, &listen_body()), at(0)).exchange.unwrap();
     let other = listen(&endpoint).exchange.unwrap();
@@ -334,6 +349,7 @@ fn revocation_ends_what_is_open() {
     let (text, is_over, _) = written(&theirs, at(1));
     assert!(is_over && text.contains(r#""resultType":"complete""#), "{text}");
     assert!(written(&stream, at(1)).1 && !written(&other, at(1)).1);
+    assert_eq!(lapses(&endpoint), (0, 2));
     let again = send_as(until(u64::MAX), &endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(2));
     assert!(!written(&again.exchange.unwrap(), at(2)).1, "the verifier has let it in again");
 }
@@ -342,6 +358,7 @@ fn revocation_ends_what_is_open() {
 #[test]
 fn the_end_of_an_endpoint_is_its_own() {
     let one = endpoint(Limits::default(), Rules::default());
+    one.engine().measure();
     let other = Endpoint::new(Arc::clone(one.engine()), Rules::default(), Box::new(|| None)).unwrap();
     let (ended, going_on) = (listen(&one).exchange.unwrap(), listen(&other).exchange.unwrap());
     let (_, stream) = session_until(&one, u64::MAX);
@@ -351,6 +368,7 @@ fn the_end_of_an_endpoint_is_its_own() {
     }
     let late = listen(&one).exchange.unwrap();
     assert!(written(&late, at(1)).1);
+    assert_eq!(lapses(&one), (0, 0));
     assert!(!written(&going_on, at(1)).1);
     let mut woken = Vec::new();
     one.engine().updated("test://one", at(2), &mut woken).unwrap();

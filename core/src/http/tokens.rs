@@ -18,7 +18,14 @@ pub(super) struct Tokens {
     max: usize,
     /// How long a token is kept at most.
     ttl: Millis,
-    kept: Mutex<HashMap<Digest, Kept>>,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    kept: HashMap<Digest, Kept>,
+    /// How often identities were forgotten: a token that was being verified meanwhile is not kept.
+    forgotten: u64,
 }
 
 struct Kept {
@@ -33,16 +40,27 @@ pub(super) fn digest(token: &str) -> Digest {
 
 impl Tokens {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { max: limits.token_cache, ttl: limits.token_ttl, kept: Mutex::default() }
+        Self { max: limits.token_cache, ttl: limits.token_ttl, table: Mutex::default() }
     }
 
-    pub(super) fn find(&self, token: &Digest, unix: Millis) -> Option<Judged> {
-        self.lock().get(token).filter(|kept| kept.expires > unix).map(|kept| kept.judged.clone())
+    /// What is known of a token.
+    ///
+    /// # Errors
+    /// Nothing is: the token must be verified. The number belongs to [`Tokens::keep`].
+    pub(super) fn find(&self, token: &Digest, unix: Millis) -> Result<Judged, u64> {
+        let table = self.lock();
+        let kept = table.kept.get(token).filter(|kept| kept.expires > unix);
+        kept.map(|kept| kept.judged.clone()).ok_or(table.forgotten)
     }
 
-    pub(super) fn keep(&self, token: Digest, judged: &Judged, expires: Millis, unix: Millis) {
+    /// Keeps a token that was verified after [`Tokens::find`] gave `asked`, unless identities were forgotten since then.
+    pub(super) fn keep(&self, (token, asked): (Digest, u64), judged: &Judged, expires: Millis, unix: Millis) {
         let expires = expires.min(unix.saturating_add(self.ttl));
-        let mut kept = self.lock();
+        let mut table = self.lock();
+        if table.forgotten != asked {
+            return;
+        }
+        let kept = &mut table.kept;
         if kept.len() >= self.max {
             kept.retain(|_, kept| kept.expires > unix);
         }
@@ -56,23 +74,25 @@ impl Tokens {
 
     /// Forgets the tokens of this identity: they are verified again.
     pub(super) fn forget(&self, principal: &str) {
-        self.lock().retain(|_, kept| kept.judged.principal().id() != principal);
+        let mut table = self.lock();
+        table.forgotten = table.forgotten.wrapping_add(1);
+        table.kept.retain(|_, kept| kept.judged.principal().id() != principal);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Digest, Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tokens").field("kept", &self.lock().len()).finish_non_exhaustive()
+        f.debug_struct("Tokens").field("kept", &self.lock().kept.len()).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Auth, Endpoint, Head, Rules, Verified};
+    use super::super::{Admitted, Auth, Endpoint, Head, Rules, Verified};
     use super::*;
     use crate::engine::{Engine, Options, ServerInfo};
     use crate::http::Denied;
@@ -102,15 +122,7 @@ mod tests {
         /// The status of a refusal, or the identity. Every token but `bad` is good, `once` without an end.
         fn ask(&mut self, token: &str, unix: Millis) -> Result<String, u16> {
             let now = Now { tick: 0, unix };
-            let bearer = format!("Bearer {token}");
-            let headers: [(&str, &[u8]); 4] = [
-                ("host", b"localhost"),
-                ("content-type", b"application/json"),
-                ("accept", b"application/json, text/event-stream"),
-                ("authorization", bearer.as_bytes()),
-            ];
-            let head = Head { verb: "POST", target: "/mcp", headers: &headers, ..Head::default() };
-            let admitted = self.endpoint.admit(&head, now).map_err(|response| response.head.status)?;
+            let admitted = self.admit(token, unix)?;
             let who = match admitted.token() {
                 None => Ok(Verified::anyone()),
                 Some("bad") => Err(Denied::Invalid),
@@ -122,8 +134,20 @@ mod tests {
             Ok(identified.principal().id().to_owned())
         }
 
+        fn admit(&self, token: &str, unix: Millis) -> Result<Admitted, u16> {
+            let bearer = format!("Bearer {token}");
+            let headers: [(&str, &[u8]); 4] = [
+                ("host", b"localhost"),
+                ("content-type", b"application/json"),
+                ("accept", b"application/json, text/event-stream"),
+                ("authorization", bearer.as_bytes()),
+            ];
+            let head = Head { verb: "POST", target: "/mcp", headers: &headers, ..Head::default() };
+            self.endpoint.admit(&head, Now { tick: 0, unix }).map_err(|response| response.head.status)
+        }
+
         fn kept(&self) -> usize {
-            self.endpoint.tokens().lock().len()
+            self.endpoint.tokens().lock().kept.len()
         }
     }
 
@@ -166,5 +190,43 @@ mod tests {
         served.endpoint.forget_tokens("ada");
         assert!(served.ask("ada", 0).is_ok() && served.ask("bob", 0).is_ok());
         assert_eq!(served.asked, 3);
+    }
+
+    /// whatever endpoint kept the token, and however often it was used.
+    #[test]
+    fn a_revoked_subject_is_verified_again_at_every_endpoint() {
+        let mut served = Served::new(8);
+        let engine = Arc::clone(served.endpoint.engine());
+        let rules = served.endpoint.rules().clone();
+        let mut other = Served {
+            endpoint: Endpoint::new(Arc::clone(&engine), rules, Box::new(|| None)).unwrap(),
+            asked: 0,
+        };
+        for _ in 0..2 {
+            for name in ["ada", "bob"] {
+                assert!(served.ask(name, 0).is_ok() && other.ask(name, 0).is_ok());
+            }
+        }
+        assert_eq!((served.asked, other.asked), (2, 2));
+        let _ = engine.revoke("ada", &mut Vec::new());
+        for _ in 0..2 {
+            for name in ["ada", "bob"] {
+                assert!(served.ask(name, 0).is_ok() && other.ask(name, 0).is_ok());
+            }
+        }
+        assert_eq!((served.asked, other.asked), (3, 3));
+    }
+
+    /// the verifier may have looked before the token was withdrawn.
+    #[test]
+    fn a_token_that_is_revoked_while_it_is_verified_is_not_kept() {
+        let mut served = Served::new(8);
+        let admitted = served.admit("ada", 0).unwrap();
+        let _ = served.endpoint.engine().revoke("ada", &mut Vec::new());
+        let verified = Verified::new("ada").expires(10_000);
+        assert!(admitted.identify(Ok(verified), Now::default()).is_ok());
+        assert_eq!(served.kept(), 0);
+        assert!(served.ask("ada", 0).is_ok());
+        assert_eq!((served.asked, served.kept()), (1, 1));
     }
 }

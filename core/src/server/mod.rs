@@ -119,8 +119,9 @@ impl ResourceServer {
     }
 
     /// The tokens of `subject` are no longer valid: its listens end with their results, and the streams of its
-    /// sessions end. Its further requests are the verifier's to refuse. `subject` is the identity that the verifier gives; the
-    /// empty one, of the local process, is ignored.
+    /// sessions end. Tokens of this subject that were verified before are verified again at their next use, also in a session:
+    /// the verifier refuses them then. `subject` is the identity that the verifier gives; the empty one, of the local process,
+    /// is ignored.
     pub fn revoke(&self, subject: &str) {
         self.shared.revoke(subject);
     }

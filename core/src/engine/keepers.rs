@@ -1,0 +1,33 @@
+//! Those outside the engine that keep something of a principal, such as its verified tokens.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError, Weak};
+
+/// Keeps something of a principal until it is revoked.
+pub(crate) trait Keeper: Send + Sync {
+    /// Forgets what it keeps of the principal with this identity.
+    fn forget(&self, principal: &str);
+}
+
+/// The keepers that are alive: one for each HTTP endpoint.
+#[derive(Default)]
+pub(super) struct Keepers(Mutex<Vec<Weak<dyn Keeper>>>);
+
+impl Keepers {
+    pub(super) fn join(&self, keeper: Weak<dyn Keeper>) {
+        let mut keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keepers.retain(|keeper| keeper.strong_count() > 0);
+        keepers.push(keeper);
+    }
+
+    pub(super) fn forget(&self, principal: &str) {
+        let keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        keepers.iter().filter_map(Weak::upgrade).for_each(|keeper| keeper.forget(principal));
+    }
+}
+
+impl fmt::Debug for Keepers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keepers").finish_non_exhaustive()
+    }
+}
