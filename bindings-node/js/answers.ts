@@ -11,10 +11,11 @@ import {
   McpError,
   RateLimitedError,
   ReadTimeoutError,
+  ResourceNotFoundError,
   SizeExceededError,
 } from './errors.js';
 import { jsonText } from './json.js';
-import { failed } from './log.js';
+import { absent, failed } from './log.js';
 import { checkItem } from './option-checks.js';
 import { describe, type Resource } from './options.js';
 import {
@@ -187,7 +188,12 @@ function failure(driver: Driver, request: number, error: unknown, name: string):
     const { code, message, data } = error;
     return data === undefined ? { code, message } : { code, message, data: json(driver, data) };
   }
-  if (error instanceof McpError && error.kind !== undefined) return { kind: error.kind, ...facts(error) };
+  if (error instanceof McpError && error.kind !== undefined) {
+    if (error instanceof ResourceNotFoundError) {
+      absent(driver.logger, name, { what: driver.quick.about(request)?.uri ?? 'request', why: error.message });
+    }
+    return { kind: error.kind, ...facts(error) };
+  }
   const isEnd = error instanceof Error && error.name === 'AbortError' && !driver.quick.waits(request);
   if (!isEnd) failed(driver.logger, name, driver.quick.about(request)?.uri ?? 'request', error);
   return {};

@@ -23,6 +23,11 @@ import { type HttpOptions, httpFields } from './options.js';
 /** How much is taken at a time for a client that reads. */
 const ROOM = 256 * 1024;
 const NOTHING = new Uint8Array();
+/** The response to a request that comes after the end. */
+const CLOSED = {
+  head: { status: 503, headers: [['content-length', '0']] },
+  body: NOTHING as Buffer,
+} as const satisfies Refusal;
 
 /** A request, as its server knows it. */
 export interface Incoming {
@@ -52,6 +57,7 @@ export class Endpoint extends WebDriver {
   readonly #open = new Set<Outgoing>();
   #responses = 0;
   #started: Promise<void> | undefined;
+  #isClosed = false;
 
   /** @throws {RegistrationError} an option has a value that is not allowed. */
   constructor(server: Server, peers: Peers, options: HttpOptions) {
@@ -73,8 +79,12 @@ export class Endpoint extends WebDriver {
     this.#started.catch(() => {}); // the requests that wait are told
   }
 
-  /** Ends every listen with its result, and every session and response: what is in flight is cancelled. */
+  /**
+   * Ends every listen with its result, and every session and response: what is in flight is cancelled, what comes later is
+   * refused. Other endpoints of the server go on.
+   */
   close(): void {
+    this.#isClosed = true;
     this.#native.shutdown();
     this.#native.close();
     for (const outgoing of [...this.#open]) outgoing.finish();
@@ -83,6 +93,7 @@ export class Endpoint extends WebDriver {
   /** Takes a request: the response that is being made, or one that is complete. */
   async take(request: Incoming): Promise<Outgoing | Refusal> {
     if (this.#started !== undefined) await this.#started;
+    if (this.#isClosed) return CLOSED;
     const { verb, target, headers, mount = '', client } = request;
     const admitted = this.#native.admit(verb, target, headers, mount, client);
     if ('body' in admitted) return admitted;
@@ -93,6 +104,7 @@ export class Endpoint extends WebDriver {
     if ('body' in identified) return identified;
     const body = await received(request, identified);
     if ('head' in body) return body;
+    if (this.#isClosed) return CLOSED; // while the token was verified, or the body came
     const [exchange, turn] = this.#native.open(identified, body);
     this.#responses += 1;
     const outgoing = new Outgoing(exchange, turn, this.#responses, { bells: this.#bells, open: this.#open });

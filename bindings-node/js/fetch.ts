@@ -3,11 +3,14 @@ import type { Turned } from './binding.js';
 import { type Endpoint, type Incoming, Outgoing } from './endpoint.js';
 
 /** Serves one request of the Fetch API. */
-export type FetchHandler = (request: Request) => Promise<Response>;
+export type FetchHandler = ((request: Request) => Promise<Response>) & {
+  /** Ends what this handler serves, as `ResourceServer.close` does; other handlers of the server go on. */
+  readonly close: () => void;
+};
 
-/** The handler of an endpoint. */
-export function fetchHandler(endpoint: Endpoint): FetchHandler {
-  return async (request) => {
+/** The handler of an endpoint; `close` ends it. */
+export function fetchHandler(endpoint: Endpoint, close: () => void): FetchHandler {
+  const handle = async (request: Request): Promise<Response> => {
     const taken = await endpoint.take(incoming(request));
     if (!(taken instanceof Outgoing)) return whole(taken.head, taken.body);
     const leave = (): void => taken.closed();
@@ -20,6 +23,7 @@ export function fetchHandler(endpoint: Endpoint): FetchHandler {
     request.signal.removeEventListener('abort', leave);
     return whole(turn.head, turn.body);
   };
+  return Object.assign(handle, { close });
 }
 
 function whole(head: NonNullable<Turned['head']>, body: Uint8Array): Response {

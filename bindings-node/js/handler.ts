@@ -116,7 +116,7 @@ export class ResourceHandler<T extends string = string> {
     options: ResourceOptions,
     call: AnyFunction,
   ) {
-    checkRegistration(options, uri.includes('{'));
+    checkRegistration(options, uri);
     const { vars, extraQuery, parameters = {}, complete, list, pages, replace, ...details } = options;
     this.uri = uri;
     this.#publish = publish;

@@ -35,6 +35,8 @@ export function logOf(send: SendLog): Log {
 export interface Logger {
   warn(message: string, thrown?: unknown): void;
   error(message: string, thrown?: unknown): void;
+  /** Hears of what is usual, such as a resource that was not found. Optional; that of `console` is not called. */
+  info?(message: string): void;
 }
 
 const SELF = 'mcp-resources: ';
@@ -42,6 +44,12 @@ const SELF = 'mcp-resources: ';
 /** What a handler threw: the stack is the author's, the client hears only that the read failed. */
 export function failed(logger: Logger, name: string, what: string, error: unknown): void {
   logger.error(`${SELF}${name} failed: ${what}`, error);
+}
+
+/** A handler found no such resource, and said why: the client is not told. */
+export function absent(logger: Logger, name: string, { what, why }: { what: string; why: string }): void {
+  // The console's goes to standard output, where a server over stdio writes its answers.
+  if (why !== '' && logger.info !== console.info) logger.info?.(`${SELF}${name}: ${what}: not found: ${why}`);
 }
 
 /** An answer that the request cannot have. */

@@ -5,19 +5,23 @@ import { type Endpoint, type Incoming, Outgoing } from './endpoint.js';
 import { failed } from './log.js';
 
 /** Serves one request of `node:http`. */
-export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
+export type NodeHandler = ((request: IncomingMessage, response: ServerResponse) => void) & {
+  /** Ends what this handler serves, as `ResourceServer.close` does; other handlers of the server go on. */
+  readonly close: () => void;
+};
 
 /** A request, and what a framework may have read of it. */
 type Given = IncomingMessage & { readonly body?: unknown; readonly baseUrl?: unknown };
 
-/** The handler of an endpoint. */
-export function nodeHandler(endpoint: Endpoint): NodeHandler {
-  return (request, response) => {
+/** The handler of an endpoint; `close` ends it. */
+export function nodeHandler(endpoint: Endpoint, close: () => void): NodeHandler {
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
     serve(endpoint, request, response).catch((error) => {
       if (!request.destroyed) failed(endpoint.logger, 'nodeHandler', request.url ?? '', error);
       response.destroy();
     });
   };
+  return Object.assign(handle, { close });
 }
 
 async function serve(endpoint: Endpoint, request: Given, response: ServerResponse): Promise<void> {

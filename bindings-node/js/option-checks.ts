@@ -1,4 +1,5 @@
 /** What the options of servers, resources and endpoints may be. Each name of `options.ts` is here, and no other. */
+import { binding } from './binding.js';
 import {
   CALL,
   COUNT,
@@ -165,15 +166,7 @@ const OF_DETAILS: Hints = {
   metadata: 'did you mean "meta"?',
   _meta: 'did you mean "meta"?',
 };
-const OF_A_RESOURCE: Hints = {
-  ...OF_DETAILS,
-  ...Object.fromEntries(
-    ['vars', 'extraQuery', 'complete', 'list', 'pages'].map((name) => [
-      name,
-      'it is for templates, and this URI has no variables such as {id}',
-    ]),
-  ),
-};
+const OF_TEMPLATES = ['vars', 'extraQuery', 'complete', 'list', 'pages'];
 const FIRST = 'it belongs into the first argument, beside name and version';
 const SECOND = 'it belongs into the second argument: new ResourceServer(info, options)';
 const OF_INFO: Hints = Object.fromEntries(Object.keys(SERVER).map((name) => [name, SECOND]));
@@ -203,12 +196,23 @@ export function checkServerOptions(options: unknown): void {
 }
 
 /** Checks the options of a registration: of a template, or of a resource without variables. */
-export function checkRegistration(options: unknown, isTemplate: boolean): void {
-  const [further, hints] = isTemplate ? [TEMPLATE, OF_DETAILS] : [FIXED, OF_A_RESOURCE];
-  checkOptions('resource', options, { ...DETAIL, ...further }, hints);
+export function checkRegistration(options: unknown, uri: string): void {
+  const isTemplate = uri.includes('{');
+  const hints = isTemplate ? OF_DETAILS : { ...OF_DETAILS, ...ofTemplates(options, uri) };
+  checkOptions('resource', options, { ...DETAIL, ...(isTemplate ? TEMPLATE : FIXED) }, hints);
   for (const [name, known] of Object.entries((options as ResourceOptions).parameters ?? {})) {
     if (!isSchema(known)) checkOptions(`parameters.${name}`, known, PARAM);
   }
+}
+
+/** What is said of the options that are for templates, where a URI has no variables. */
+function ofTemplates(options: unknown, uri: string): Hints {
+  const given = OF_TEMPLATES.filter((name) => Object.hasOwn(Object(options), name));
+  if (given.length === 0) return {};
+  const meant = binding.Server.suggestedTemplate(uri);
+  const fix = meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+  const why = `it is for templates, and this URI has no variables such as {id}${fix}`;
+  return Object.fromEntries(given.map((name) => [name, why]));
 }
 
 /** Checks a resource that is added, or an item of a list. */

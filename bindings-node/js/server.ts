@@ -286,7 +286,7 @@ export class ResourceServer {
    */
   nodeHandler(options: HttpOptions = {}): NodeHandler {
     if (options instanceof IncomingMessage) throw madeFor('nodeHandler', 'request, response');
-    return nodeHandler(this.#endpoint(options));
+    return nodeHandler(...this.#endpoint(options));
   }
 
   /**
@@ -296,7 +296,7 @@ export class ResourceServer {
    */
   fetchHandler(options: HttpOptions = {}): FetchHandler {
     if (options instanceof Request) throw madeFor('fetchHandler', 'request');
-    return fetchHandler(this.#endpoint(options));
+    return fetchHandler(...this.#endpoint(options));
   }
 
   /** @deprecated the earlier name of `fetchHandler`. */
@@ -305,8 +305,8 @@ export class ResourceServer {
   }
 
   /**
-   * Ends what serves: listens end with their results, `run` as after a signal; the sessions of handlers end, and what is
-   * in flight there is cancelled.
+   * Ends what serves: listens end with their results, `run` as after a signal; the sessions of handlers end, what is in
+   * flight there is cancelled, and what comes later is answered with 503. What is made afterwards serves again.
    */
   close(): void {
     this.#native.shutdown();
@@ -336,17 +336,18 @@ export class ResourceServer {
     this.#native.flushAudit();
   }
 
-  #endpoint(options: HttpOptions): Endpoint {
+  /** An endpoint, and what ends it. */
+  #endpoint(options: HttpOptions): [Endpoint, () => void] {
     const lifespan = this.#lifespan;
     const endpoint = new Endpoint(this.#native, this.#peers, options);
     if (!lifespan.isEmpty) endpoint.startsWith(lifespan.enter());
-    let isOpen = true;
-    this.#stops.add(() => {
+    const stop = (): void => {
+      if (!this.#stops.delete(stop)) return;
       endpoint.close();
-      if (isOpen && !lifespan.isEmpty) lifespan.left(this.#peers.logger);
-      isOpen = false;
-    });
-    return endpoint;
+      if (!lifespan.isEmpty) lifespan.left(this.#peers.logger);
+    };
+    this.#stops.add(stop);
+    return [endpoint, stop];
   }
 
   get #ending(): Ending {

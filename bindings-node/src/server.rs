@@ -62,6 +62,12 @@ impl Server {
         suggest::unexpected(&what, &name, &known.iter().map(|name| &**name).collect::<Vec<_>>())
     }
 
+    /// The template that was probably meant by a text in the notation of a web framework.
+    #[napi(catch_unwind)]
+    pub fn suggested_template(text: String) -> Option<String> {
+        suggest::template(&text)
+    }
+
     /// Declares a method that is not ours, before the engine is made.
     #[napi(catch_unwind)]
     pub fn extend(&self, method: String, callee: &Function, about: ForeignFields) -> Result<()> {

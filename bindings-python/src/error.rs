@@ -112,6 +112,12 @@ pub(crate) fn closest(given: &str, known: Vec<String>) -> Option<String> {
     suggest::closest(given, known.iter().map(String::as_str)).map(str::to_owned)
 }
 
+/// The template that was probably meant by a text in the notation of a web framework.
+#[pyfunction]
+pub(crate) fn suggested_template(text: &str) -> Option<String> {
+    suggest::template(text)
+}
+
 /// The message about an unknown name, with the one that was probably meant.
 #[pyfunction(name = "unexpected")]
 pub(crate) fn unexpected_name(what: &str, given: &str, known: Vec<String>) -> String {

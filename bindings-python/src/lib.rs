@@ -38,7 +38,7 @@ mod _core {
     #[pymodule_export]
     use super::convert::Gather;
     #[pymodule_export]
-    use super::error::{closest, unexpected_name};
+    use super::error::{closest, suggested_template, unexpected_name};
     #[pymodule_export]
     use super::function::Function;
     #[pymodule_export]

@@ -34,6 +34,53 @@ pub fn unexpected(what: &str, given: &str, known: &[&str]) -> String {
     }
 }
 
+/// The URI template that an author probably meant by a text in the notation of a web framework: `notes://:day` and
+/// `notes://<day>` are `notes://{day}`, `files://<path:name>` is `files://{+name}`. `None` if nothing in it looks like one.
+///
+/// # Examples
+/// ```
+/// use mcp_resources::suggest::template;
+/// assert_eq!(template("notes://:day/<id>").as_deref(), Some("notes://{day}/{id}"));
+/// assert_eq!(template("notes://host:80/a:b"), None);
+/// ```
+pub fn template(text: &str) -> Option<String> {
+    let mut meant = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find([':', '<']) {
+        let (before, found) = rest.split_at(at);
+        meant.push_str(before);
+        let (variable, length) =
+            colon(&meant, found).or_else(|| angle(found)).unwrap_or_else(|| (found[..1].into(), 1));
+        meant.push_str(&variable);
+        rest = &found[length..];
+    }
+    meant.push_str(rest);
+    (meant != text).then_some(meant)
+}
+
+/// The expression for `:name`, which fills a segment, and the length of what it stands for.
+fn colon(before: &str, found: &str) -> Option<(String, usize)> {
+    let name = found.strip_prefix(':').filter(|_| before.ends_with('/'))?;
+    let name = &name[..name.find(['/', '?', '#']).unwrap_or(name.len())];
+    is_name(name).then(|| (format!("{{{name}}}"), 1 + name.len()))
+}
+
+/// The expression for `<name>` or `<type:name>`, and the length of what it stands for.
+fn angle(found: &str) -> Option<(String, usize)> {
+    let (body, _) = found.strip_prefix('<')?.split_once('>')?;
+    let (operator, name) = match body.rsplit_once(':') {
+        Some(("path", name)) => ("+", name),
+        Some((_, name)) => ("", name),
+        None => ("", body),
+    };
+    is_name(name).then(|| (format!("{{{operator}{name}}}"), body.len() + 2))
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
 fn plain(name: &str) -> Vec<char> {
     name.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
@@ -75,6 +122,26 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(closest(given, known), meant, "{given}");
+        }
+    }
+
+    #[test]
+    fn variables_in_the_notation_of_frameworks_are_recognised() {
+        for (given, meant) in [
+            ("notes://:day", Some("notes://{day}")),
+            ("notes://a/:day/:id?x=1", Some("notes://a/{day}/{id}?x=1")),
+            ("notes://<day>", Some("notes://{day}")),
+            ("notes://<int:day>/x", Some("notes://{day}/x")),
+            ("files://<path:name>", Some("files://{+name}")),
+            ("notes://:80/a", None),
+            ("notes://user:secret@host/a:b", None),
+            ("urn:isbn:12", None),
+            ("notes://<>/<a b", None),
+            ("notes://{day}", None),
+            (":", None),
+            ("é/:é", None),
+        ] {
+            assert_eq!(template(given).as_deref(), meant, "{given}");
         }
     }
 

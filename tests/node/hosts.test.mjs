@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import express from 'express';
 import { Hono } from 'hono';
+import { Client } from 'mcp-resources/testing';
 import { heard, readText, server } from './helpers.mjs';
 import { answer, Caller, messages, modern, next } from './web.mjs';
 
@@ -22,6 +23,14 @@ async function listening(handle, body) {
     web.closeAllConnections();
     web.close();
   }
+}
+
+function deferred() {
+  let resolve;
+  const promise = new Promise((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
 }
 
 function notes(options) {
@@ -218,6 +227,87 @@ for (const way of ['nodeHandler', 'fetch']) {
     }
   });
 }
+
+/** Calls with `caller` while a handler of its own serves. */
+const HANDLERS = {
+  nodeHandler: (made, body) => {
+    const handle = made.nodeHandler();
+    return listening(handle, (origin) => body(new Caller(`${origin}/mcp`), handle));
+  },
+  fetch: (made, body) => {
+    const handle = made.fetchHandler();
+    return body(new Caller('http://localhost/mcp', (url, init) => handle(new Request(url, init))), handle);
+  },
+};
+
+for (const [way, serving] of Object.entries(HANDLERS)) {
+  test(`${way}: after close() requests are refused, and what is made later serves`, async () => {
+    const made = notes();
+    await serving(made, async (caller) => {
+      assert.equal(await caller.text('note://a'), 'x');
+      made.close();
+      assert.equal((await caller.send('resources/read', { uri: 'note://a' })).status, 503);
+    });
+    await serving(made, async (caller) => assert.equal(await caller.text('note://a'), 'x'));
+    made.close();
+  });
+
+  test(`${way}: a token that is verified while close() is called opens nothing`, async () => {
+    const made = notes();
+    const verifying = deferred();
+    const verified = deferred();
+    const auth = {
+      resource: 'http://localhost/mcp',
+      authorizationServers: ['https://login.example.com'],
+      verify: () => {
+        verifying.resolve();
+        return verified.promise;
+      },
+    };
+    const own = { nodeHandler: () => made.nodeHandler({ auth }), fetchHandler: () => made.fetchHandler({ auth }) };
+    await serving(own, async (caller) => {
+      const reading = caller.send('resources/read', { uri: 'note://a' }, { token: 'x' });
+      await verifying.promise;
+      made.close();
+      verified.resolve({ subject: 'alice' });
+      assert.equal((await reading).status, 503);
+    });
+  });
+
+  test(`${way}: one handler ends, and the other of the same server goes on (R-096)`, async () => {
+    const made = notes();
+    const filter = { notifications: { resourceSubscriptions: ['note://a'] } };
+    await serving(made, (ending, { close }) =>
+      serving(made, async (caller) => {
+        const [left, stayed] = [ending, caller].map(async (one) =>
+          messages(await one.send('subscriptions/listen', filter)),
+        );
+        await next(await left);
+        await next(await stayed);
+        close();
+        close();
+        assert.ok((await next(await left)).result);
+        assert.equal((await ending.send('resources/read', { uri: 'note://a' })).status, 503);
+        assert.equal(await caller.text('note://a'), 'x');
+        made.notifyUpdated('note://a');
+        assert.equal((await next(await stayed)).params.uri, 'note://a');
+        made.close();
+        assert.ok((await next(await stayed)).result);
+      }),
+    );
+  });
+}
+
+test('a client of tests listens after another one has gone (R-096)', async () => {
+  const made = notes();
+  for (const _ of [1, 2]) {
+    const client = await Client.connect(made);
+    const listen = await client.listen(['note://a']);
+    made.notifyUpdated('note://a');
+    assert.equal((await listen.next()).params.uri, 'note://a');
+    client.close();
+  }
+});
 
 const PROGRAM = `
 import { createServer } from 'node:http';

@@ -58,11 +58,12 @@ function resolvers() {
 
 for (const [way, serving] of Object.entries(WAYS)) {
   test(`${way}: concurrent reads make one call, each answered on its own response (R-219)`, async () => {
-    const made = server({ cache: true });
+    const made = server({ cache: true, metrics: true });
     let calls = 0;
     made.resource('slow://x', { ttlMs: 60_000 }, async () => {
       calls += 1;
-      await sleep(50);
+      // Until the other four wait for this one.
+      while (!/^mcp_resources_cache_reads_total\{result="shared"\} 4$/m.test(made.metricsText())) await sleep(1);
       return `call ${calls}`;
     });
     await serving(made, {}, async (caller) => {
@@ -140,13 +141,6 @@ for (const [way, serving] of Object.entries(WAYS)) {
       });
     });
     await serving(made, {}, async (caller) => {
-      const leaving = new AbortController();
-      const reading = caller.send('resources/read', { uri: 'slow://modern' }, { signal: leaving.signal });
-      const refused = assert.rejects(reading);
-      await started.promise;
-      leaving.abort();
-      await refused;
-      assert.equal(await cancelled.promise, 'aborted');
       const session = await caller.session();
       const gone = new AbortController();
       const legacy = session.post(request(1, 'resources/read', { uri: 'slow://legacy' }), { signal: gone.signal });
@@ -154,7 +148,14 @@ for (const [way, serving] of Object.entries(WAYS)) {
       await legacyStarted.promise;
       gone.abort();
       await left;
-      await sleep(50);
+      // The server has seen the end of the later one, so it has seen that of the earlier one too.
+      const leaving = new AbortController();
+      const reading = caller.send('resources/read', { uri: 'slow://modern' }, { signal: leaving.signal });
+      const refused = assert.rejects(reading);
+      await started.promise;
+      leaving.abort();
+      await refused;
+      assert.equal(await cancelled.promise, 'aborted');
       assert.equal(signalOfLegacy.aborted, false);
       goOn();
     });

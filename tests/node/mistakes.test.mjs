@@ -16,7 +16,7 @@ const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 async function said({ code }) {
   const logged = [];
   const take = (message, thrown) => logged.push(thrown instanceof Error ? thrown.message : message);
-  const logger = { warn: take, error: take };
+  const logger = { warn: take, error: take, info: take };
   const make = (options) => new library.ResourceServer({ name: 'mistakes' }, { logger, ...options });
   let told;
   const ask =

@@ -41,6 +41,7 @@ __all__ = [
     "Verification",
     "Words",
     "closest",
+    "suggested_template",
     "unexpected",
 ]
 
@@ -298,6 +299,9 @@ class Gather:
 
 def closest(given: str, known: Sequence[str]) -> str | None:
     """The name that `given` probably stands for."""
+
+def suggested_template(text: str) -> str | None:
+    """The template that was probably meant by a text in the notation of a web framework."""
 
 def unexpected(what: str, given: str, known: Sequence[str]) -> str:
     """The message about an unknown name, with the one that was probably meant."""

@@ -9,7 +9,7 @@ import typing
 from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, cast
 
-from ._core import Context, Function, Gather, UriTemplate, Variable, closest, unexpected
+from ._core import Context, Function, Gather, UriTemplate, Variable, closest, suggested_template, unexpected
 from .encoding import Encoder
 from .errors import RegistrationError
 from .parameters import Analysis, Param, analyse
@@ -189,10 +189,9 @@ def _check(function: object) -> None:
 
 def _meant(name: str, template: UriTemplate | str | None, variables: Mapping[str, Variable]) -> str:
     """What the author probably wanted, where a parameter is no variable of the URI."""
-    text = str(template)
-    for foreign in (f"<{name}>", f":{name}"):
-        if template is not None and foreign in text:
-            return f'; did you mean "{text.replace(foreign, "{" + name + "}")}"?'
+    meant = suggested_template(str(template))
+    if meant is not None and name in UriTemplate(meant).variables:
+        return f'; did you mean "{meant}"?'
     near = closest(name, [*variables])
     if near is not None:
         return f'; did you mean "{near}"?'

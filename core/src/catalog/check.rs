@@ -10,6 +10,7 @@ use crate::resource::{
     Details, Icon, Parameter, ParameterCheck, RegistrationError, Resource, Template, is_date_time,
     is_icon_size, is_media_type, is_scope,
 };
+use crate::suggest;
 use crate::template::UriTemplate;
 use crate::uri;
 use std::sync::Arc;
@@ -79,8 +80,13 @@ pub(super) fn check_template(
     Ok(CheckedTemplate { template, parsed, checks })
 }
 
-fn invalid_uri(uri: &str, error: &uri::InvalidUri) -> RegistrationError {
-    let remedy = if uri.contains('{') { "; a text with variables is registered as a template" } else { "" };
+/// The error about a text that an author gave for a URI, with what was probably meant.
+pub(crate) fn invalid_uri(uri: &str, error: &uri::InvalidUri) -> RegistrationError {
+    let remedy = match suggest::template(uri) {
+        Some(template) => format!("; did you mean {template:?}?"),
+        None if uri.contains('{') => "; a text with variables is registered as a template".to_owned(),
+        None => String::new(),
+    };
     let reason = format!("{} at byte {}{remedy}", error.reason, error.offset);
     RegistrationError::InvalidUri { uri: uri.to_owned(), reason }
 }

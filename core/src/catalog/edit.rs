@@ -3,10 +3,11 @@
 //! Law: a snapshot in which something is duplicated, ambiguous or invalid is never made (R-070, DEC-14).
 
 use crate::catalog::Catalog;
-use crate::catalog::check::{CheckedTemplate, check_resource, check_template};
+use crate::catalog::check::{CheckedTemplate, check_resource, check_template, invalid_uri};
 use crate::catalog::items::{HandlerId, ResourceEntry, Source, TemplateEntry};
 use crate::catalog::routes::{Templates, position, warning};
 use crate::resource::{RegistrationError, Resource, Template};
+use crate::suggest;
 use crate::uri;
 use std::sync::Arc;
 
@@ -100,6 +101,9 @@ impl Draft {
         }
         ensure_room("resources", self.catalog.in_order.len(), self.catalog.limits.resources)?;
         self.warn_of_web_scheme(&canonical);
+        if let Some(template) = suggest::template(&given) {
+            self.applied.warnings.push(format!("{given} has no variables; did you mean {template:?}?"));
+        }
         self.catalog.parents += usize::from(resource.children);
         self.catalog.scoped += usize::from(!resource.details.scopes.is_empty());
         let entry = Arc::new(ResourceEntry::new(resource, canonical.clone(), source));
@@ -110,9 +114,8 @@ impl Draft {
     }
 
     fn remove_resource(&mut self, uri: &str) -> Result<(), RegistrationError> {
-        let normal = uri::normalize(uri, self.catalog.limits.uri).map_err(|error| {
-            RegistrationError::InvalidUri { uri: uri.to_owned(), reason: error.to_string() }
-        })?;
+        let normal =
+            uri::normalize(uri, self.catalog.limits.uri).map_err(|error| invalid_uri(uri, &error))?;
         if let Some(entry) = self.catalog.by_uri.remove(&*normal) {
             self.catalog.in_order.remove(&*normal);
             self.catalog.parents -= usize::from(entry.resource.children);

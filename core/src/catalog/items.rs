@@ -68,7 +68,7 @@ impl TemplateEntry {
     /// Checks the values of a match against what the author said of the variables (S-16). Linear in the values.
     ///
     /// # Errors
-    /// [`ReadError::InvalidParameter`] for the first that is wrong.
+    /// As [`ParameterCheck::check`], for the first that is wrong.
     pub fn check(&self, params: &Params<'_>) -> Result<(), ReadError> {
         self.checks.iter().try_for_each(|check| check.check(params.get(&check.parameter().name)))
     }

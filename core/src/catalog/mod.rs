@@ -12,6 +12,7 @@ mod list;
 mod routes;
 
 pub use check::check_resource;
+pub(crate) use check::invalid_uri;
 pub use cursor::{Cursor, CursorScope, ListKind, Position};
 pub use edit::{Applied, Edit};
 pub use encode::{encode_item, write_icons};

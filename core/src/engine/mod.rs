@@ -21,7 +21,7 @@ pub(crate) use sight::Suggested;
 pub(crate) use cache::{Flight, Landed, Landing, Lead};
 
 use crate::catalog::{
-    Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, Position, Source,
+    Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, Position, Source, invalid_uri,
 };
 use crate::connection::{Connection, Event, Events, Listed, Peer};
 use crate::guard::{Amounts, Guard};
@@ -193,9 +193,7 @@ impl Engine {
         now: Now,
         woken: &mut Vec<ConnectionId>,
     ) -> Result<(), RegistrationError> {
-        let normal = uri::normalize(uri, self.limits().uri).map_err(|error| {
-            RegistrationError::InvalidUri { uri: uri.to_owned(), reason: error.to_string() }
-        })?;
+        let normal = uri::normalize(uri, self.limits().uri).map_err(|error| invalid_uri(uri, &error))?;
         self.mark(&normal, now, woken);
         Ok(())
     }

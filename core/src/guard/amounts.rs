@@ -99,5 +99,6 @@ mod tests {
         assert_eq!(refused(r#"{"max_size": {"a://%": 1}}"#).0, "max_size.a://%");
         let unknown = Policy::from_json(r#"{"rate": {"reads": {"per_second": 1}}}"#).unwrap_err();
         assert_eq!(unknown.field, "rate.reads");
+        assert!(unknown.reason.ends_with("`subscribe`, `call`"), "{unknown}");
     }
 }

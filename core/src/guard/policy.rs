@@ -98,7 +98,10 @@ impl Policy {
 fn at_path(error: serde_path_to_error::Error<serde_json::Error>) -> PolicyError {
     let path = error.path().to_string();
     let field = if path == "." { String::new() } else { path };
-    PolicyError::new(field, error.into_inner().to_string())
+    let reason = error.into_inner().to_string();
+    // A policy is mostly an object of the host's language, which the author never saw as a line of JSON.
+    let place = reason.rfind(" at line ").filter(|_| !field.is_empty());
+    PolicyError::new(field, &reason[..place.unwrap_or(reason.len())])
 }
 
 impl PolicyError {

@@ -4,6 +4,7 @@
 //! find out; what the client is told is decided here.
 
 use super::head::{Head, Response};
+use crate::error::Shown;
 use crate::jsonrpc::object;
 use crate::now::Millis;
 use crate::principal::{ANONYMOUS, Principal};
@@ -59,12 +60,17 @@ pub enum Denied {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulesError {
     field: &'static str,
+    /// As it was set; nothing where it is a secret, or nothing was set.
+    value: Option<String>,
     expected: &'static str,
 }
 
 impl fmt::Display for RulesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: expected {}", self.field, self.expected)
+        match &self.value {
+            Some(value) => write!(f, "{} is {}, expected {}", self.field, Shown(value), self.expected),
+            None => write!(f, "{}: expected {}", self.field, self.expected),
+        }
     }
 }
 
@@ -72,7 +78,12 @@ impl std::error::Error for RulesError {}
 
 impl RulesError {
     pub(crate) fn new(field: &'static str, expected: &'static str) -> Self {
-        Self { field, expected }
+        Self { field, value: None, expected }
+    }
+
+    /// The same error with the value that was set.
+    pub(crate) fn with(self, value: impl Into<String>) -> Self {
+        Self { value: Some(value.into()), ..self }
     }
 }
 
@@ -156,16 +167,15 @@ impl Words {
     pub(super) fn new(rules: Auth) -> Result<Self, RulesError> {
         let (origin, path) = split(&rules.resource).ok_or_else(|| {
             RulesError::new("auth.resource", "an http or https URL without query, fragment or quotes")
+                .with(&*rules.resource)
         })?;
         if rules.authorization_servers.is_empty() {
             return Err(RulesError::new("auth.authorization_servers", "at least one"));
         }
-        let scopes = rules.scopes_supported.iter().chain(&rules.required_scopes);
-        if scopes.into_iter().any(|scope| !is_scope(scope)) {
-            return Err(RulesError::new(
-                "auth scopes",
-                "printable ASCII without spaces, quotes and backslashes",
-            ));
+        let mut scopes = rules.scopes_supported.iter().chain(&rules.required_scopes);
+        if let Some(wrong) = scopes.find(|scope| !is_scope(scope)) {
+            let expected = "printable ASCII without spaces, quotes and backslashes";
+            return Err(RulesError::new("a scope of auth", expected).with(&**wrong));
         }
         let served = rules.authorization_server_document.as_deref();
         if served.is_some_and(|text| {

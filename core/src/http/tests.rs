@@ -403,7 +403,9 @@ fn rules_are_checked() {
         assert!(make(Rules { path: path.into(), ..Rules::default() }).is_some(), "{path}");
     }
     let auth = Rules { auth: Some(Auth::new("nowhere", [])), ..Rules::default() };
-    assert!(make(auth).unwrap().to_string().starts_with("auth.resource: "));
+    assert!(make(auth).unwrap().to_string().starts_with("auth.resource is \"nowhere\", "));
+    let health = Rules { health: Some("up".into()), ..Rules::default() };
+    assert!(make(health).unwrap().to_string().starts_with("health is \"up\", expected a text that begins"));
 }
 
 /// one client does not take the sessions of all others, and what it ends it can begin anew.

@@ -182,19 +182,27 @@ impl ParameterCheck {
     /// Checks the value of a variable; `None` is a variable that the URI leaves undefined.
     ///
     /// # Errors
-    /// [`ReadError::InvalidParameter`], saying what is allowed.
+    /// [`ReadError::RefusedParameter`] with the first value that is wrong, saying what is allowed;
+    /// [`ReadError::InvalidParameter`] if the variable must have a value and has none.
     pub fn check(&self, value: Option<&Value<'_>>) -> Result<(), ReadError> {
-        let is_valid = match value {
-            None => !self.parameter.required,
-            Some(Value::Scalar(text)) => self.accepts(text),
-            Some(Value::List(items)) => items.iter().all(|item| self.accepts(item)),
-            Some(Value::Map(pairs)) => pairs.iter().all(|(_, value)| self.accepts(value)),
+        let is_wrong = |text: &&Cow<'_, str>| !self.accepts(text);
+        let wrong = match value {
+            None if self.parameter.required => {
+                let expected = self.expected().into_owned();
+                return Err(ReadError::InvalidParameter { parameter: self.parameter.name.clone(), expected });
+            }
+            None => None,
+            Some(Value::Scalar(text)) => Some(text).filter(is_wrong),
+            Some(Value::List(items)) => items.iter().find(is_wrong),
+            Some(Value::Map(pairs)) => pairs.iter().map(|(_, value)| value).find(is_wrong),
         };
-        if is_valid {
-            return Ok(());
-        }
-        let expected = self.expected().into_owned();
-        Err(ReadError::InvalidParameter { parameter: self.parameter.name.clone(), expected })
+        wrong.map_or(Ok(()), |text| {
+            Err(ReadError::RefusedParameter {
+                parameter: self.parameter.name.clone(),
+                value: text.to_string(),
+                reason: format!("expected {}", self.expected()),
+            })
+        })
     }
 
     /// Whether `text` is a value.
@@ -239,9 +247,9 @@ mod tests {
     fn expected(parameter: Parameter, text: &str) -> Option<String> {
         match ParameterCheck::new(parameter).unwrap().check(Some(&text.into())) {
             Ok(()) => None,
-            Err(ReadError::InvalidParameter { parameter, expected }) => {
-                assert_eq!(parameter, "x");
-                Some(expected)
+            Err(ReadError::RefusedParameter { parameter, value, reason }) => {
+                assert_eq!((&*parameter, &*value), ("x", text));
+                reason.strip_prefix("expected ").map(str::to_owned)
             }
             Err(other) => panic!("{other}"),
         }

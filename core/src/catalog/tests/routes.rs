@@ -58,11 +58,12 @@ fn parameters_are_checked() {
     };
     assert_eq!(check("weather://oslo?days=3"), Ok(()));
     assert_eq!(check("weather://oslo"), Ok(()));
-    let refused = |parameter: &str, expected: &str| {
-        Err(ReadError::InvalidParameter { parameter: parameter.into(), expected: expected.into() })
+    let refused = |parameter: &str, value: &str, reason: &str| {
+        let (parameter, value, reason) = (parameter.into(), value.into(), reason.into());
+        Err(ReadError::RefusedParameter { parameter, value, reason })
     };
-    assert_eq!(check("weather://oslo?days=three"), refused("days", "an integer"));
-    assert_eq!(check("weather://rome?days=3"), refused("city", "one of: tokyo, oslo"));
+    assert_eq!(check("weather://oslo?days=three"), refused("days", "three", "expected an integer"));
+    assert_eq!(check("weather://rome?days=3"), refused("city", "rome", "expected one of: tokyo, oslo"));
 }
 
 /// R-107, S-16: a function of the author's, else the values that the parameter allows.
