@@ -2,9 +2,8 @@
 //! pair of sockets, in either era.
 //!
 //! ```
-//! use mcp_resources::resource::Resource;
-//! use mcp_resources::server::ResourceServer;
 //! use mcp_resources::testing::Client;
+//! use mcp_resources::{Resource, ResourceServer};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,10 +13,17 @@
 //! let mut client = Client::modern(&server)?;
 //! assert_eq!(client.read_text("greeting://world").await?, "Hello, world!");
 //! assert_eq!(client.read("greeting://moon").await.unwrap_err().code, -32602);
+//!
+//! let listen = client.listen(&["greeting://world"], false).await?;
+//! server.notify_updated("greeting://world")?;
+//! assert_eq!(client.next(&listen).await.unwrap().params["uri"], "greeting://world");
 //! # Ok(()) }
 //! ```
 #![expect(clippy::disallowed_methods, reason = "a host: its reader is a thread")]
 
+pub use crate::client::Sort;
+
+use crate::client::{self, Ask, Heard, Words};
 use crate::server::ResourceServer;
 use crate::version::Revision;
 use serde_json::{Value, json};
@@ -31,13 +37,17 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 #[derive(Debug)]
 pub struct Client {
     socket: UnixStream,
-    messages: UnboundedReceiver<Value>,
-    /// Notifications that came while an answer was waited for.
-    notifications: VecDeque<Value>,
-    modern: bool,
-    /// What is declared on each modern request.
-    capabilities: Value,
-    next: u64,
+    words: Words,
+    messages: UnboundedReceiver<Received>,
+    /// Notifications that came while something else was waited for.
+    notifications: VecDeque<Received>,
+}
+
+/// A message of the server's: sorted, and whole.
+#[derive(Debug)]
+struct Received {
+    heard: Heard,
+    whole: Value,
 }
 
 /// An error that the server answered.
@@ -51,6 +61,40 @@ pub struct ServerError {
     pub data: Value,
 }
 
+/// What a client was suggested for a variable.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Completion {
+    /// The values, best first; at most 100 (R-108).
+    pub values: Vec<String>,
+    /// How many there are in all, if the server says so.
+    pub total: Option<u64>,
+    /// Whether there are more than these.
+    pub has_more: bool,
+}
+
+/// An open listen. [`Client::cancel`] with its id ends it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Listen {
+    /// The id of its request.
+    pub id: u64,
+    /// What the server tells of: the granted part of the filter (R-089).
+    pub honoured: Value,
+}
+
+/// A notification of the server's.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Notification {
+    /// What it is.
+    pub sort: Sort,
+    /// The listen or request that it belongs to.
+    pub id: Option<u64>,
+    /// Its params.
+    pub params: Value,
+}
+
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.message, self.code)
@@ -59,24 +103,14 @@ impl fmt::Display for ServerError {
 
 impl std::error::Error for ServerError {}
 
+/// How a client begins and ends.
 impl Client {
-    /// A client of revision 2026-07-28, without a handshake. Needs a tokio runtime.
+    /// A client of 2026-07-28, without a handshake. Needs a tokio runtime.
     ///
     /// # Errors
     /// What the system says, if there are too many descriptors.
     pub fn modern(server: &ResourceServer) -> io::Result<Self> {
-        let (socket, theirs) = UnixStream::pair()?;
-        let (server, input) = (server.clone(), theirs.try_clone()?);
-        tokio::spawn(async move { server.run_on(input, theirs).await });
-        let (sender, messages) = unbounded_channel();
-        let reader = BufReader::new(socket.try_clone()?);
-        std::thread::spawn(move || {
-            let lines = reader.lines().map_while(Result::ok);
-            let mut values = lines.map_while(|line| serde_json::from_str(&line).ok());
-            values.try_for_each(|value: Value| sender.send(value))
-        });
-        let (notifications, capabilities) = (VecDeque::new(), json!({}));
-        Ok(Self { socket, messages, notifications, modern: true, capabilities, next: 1 })
+        Self::of(server, Revision::V2026_07_28)
     }
 
     /// A client with a session of a legacy revision, after its handshake.
@@ -84,21 +118,55 @@ impl Client {
     /// # Errors
     /// As [`Client::modern`], and if the server refuses the handshake.
     pub async fn legacy(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
-        let mut client = Self::modern(server)?;
-        client.modern = false;
-        let client_info = json!({ "name": "testing", "version": "1" });
-        let params =
-            json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client_info });
-        client.request("initialize", params).await.map_err(io::Error::other)?;
-        client.notify("notifications/initialized", json!({})).map_err(io::Error::other)?;
+        let mut client = Self::of(server, revision)?;
+        client.ask(Ask::Initialize, json!({})).await.map_err(io::Error::other)?;
+        client.write(&Words::initialized()).map_err(io::Error::other)?;
         Ok(client)
+    }
+
+    fn of(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
+        let (socket, theirs) = UnixStream::pair()?;
+        let (server, input) = (server.clone(), theirs.try_clone()?);
+        tokio::spawn(async move { server.run_on(input, theirs).await });
+        let (sender, messages) = unbounded_channel();
+        let reader = BufReader::new(socket.try_clone()?);
+        std::thread::spawn(move || {
+            let lines = reader.lines().map_while(Result::ok);
+            let mut received = lines.map_while(|line| {
+                Some(Received {
+                    heard: Heard::sort(line.as_bytes())?,
+                    whole: serde_json::from_str(&line).ok()?,
+                })
+            });
+            received.try_for_each(|received| sender.send(received))
+        });
+        Ok(Self { socket, words: Words::new(revision, "{}"), messages, notifications: VecDeque::new() })
     }
 
     /// The same client with capabilities to declare on each request of 2026-07-28: a JSON object. Default: none.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Value) -> Self {
-        self.capabilities = capabilities;
+        self.words = self.words.clone().declaring(&capabilities.to_string());
         self
+    }
+}
+
+/// What a client can ask.
+impl Client {
+    /// All resources, from all pages.
+    ///
+    /// # Errors
+    /// The server's error, or that it has gone.
+    pub async fn list_resources(&mut self) -> Result<Vec<Value>, ServerError> {
+        self.pages(Ask::List).await
+    }
+
+    /// All templates, from all pages.
+    ///
+    /// # Errors
+    /// As [`Client::list_resources`].
+    pub async fn list_templates(&mut self) -> Result<Vec<Value>, ServerError> {
+        self.pages(Ask::ListTemplates).await
     }
 
     /// Reads a resource: the whole result.
@@ -106,7 +174,7 @@ impl Client {
     /// # Errors
     /// The server's error, or that it has gone.
     pub async fn read(&mut self, uri: &str) -> Result<Value, ServerError> {
-        self.request("resources/read", json!({ "uri": uri })).await
+        self.ask(Ask::Read, json!({ "uri": uri })).await
     }
 
     /// Reads a resource that is one text.
@@ -117,11 +185,95 @@ impl Client {
         let result = self.read(uri).await?;
         match (result.pointer("/contents/0/text"), result.pointer("/contents/1")) {
             (Some(Value::String(text)), None) => Ok(text.clone()),
-            _ => Err(ServerError { code: 0, message: "not one text".into(), data: result }),
+            _ => Err(unexpected("not one text", result)),
         }
     }
 
-    /// Sends a request and waits for its answer: the `result`.
+    /// Values for a variable of a template, where `value` is typed so far. `arguments` are the values that were chosen for
+    /// other variables; revisions before 2025-06-18 do not have them.
+    ///
+    /// # Errors
+    /// The server's error, or that it has gone.
+    pub async fn complete(
+        &mut self,
+        template: &str,
+        (variable, value): (&str, &str),
+        arguments: &[(&str, &str)],
+    ) -> Result<Completion, ServerError> {
+        let params = client::completion(template, (variable, value), arguments);
+        let result = self.ask(Ask::Complete, params).await?;
+        client::completed(&result)
+            .map(|(values, total, has_more)| Completion { values, total, has_more })
+            .ok_or_else(|| unexpected("not a completion", result))
+    }
+
+    /// Asks to hear of changes of a resource (legacy revisions): see [`Client::notification`].
+    ///
+    /// # Errors
+    /// The server's error, or that it has gone.
+    pub async fn subscribe(&mut self, uri: &str) -> Result<(), ServerError> {
+        self.ask(Ask::Subscribe, json!({ "uri": uri })).await.map(drop)
+    }
+
+    /// Asks to hear of them no longer (legacy revisions).
+    ///
+    /// # Errors
+    /// As [`Client::subscribe`].
+    pub async fn unsubscribe(&mut self, uri: &str) -> Result<(), ServerError> {
+        self.ask(Ask::Unsubscribe, json!({ "uri": uri })).await.map(drop)
+    }
+
+    /// Listens to changes of these resources, and of the list (2026-07-28): see [`Client::next`].
+    ///
+    /// # Errors
+    /// The server's error, or that it has gone.
+    pub async fn listen(&mut self, uris: &[&str], list_changed: bool) -> Result<Listen, ServerError> {
+        let id = self.post(Ask::Listen, client::listening(uris, list_changed))?;
+        let first = self.received(|heard| heard.id == Some(id)).await.ok_or_else(gone)?;
+        match first.heard.sort {
+            Sort::Acknowledged => Ok(Listen { id, honoured: client::honoured(&body(&first.heard)) }),
+            _ => outcome(&first.heard).and_then(|result| Err(unexpected("not acknowledged", result))),
+        }
+    }
+
+    /// The next notification of a listen; `None` if the listen has ended, or the server has gone.
+    pub async fn next(&mut self, listen: &Listen) -> Option<Notification> {
+        let Received { heard, .. } = self.received(|heard| heard.id == Some(listen.id)).await?;
+        let is_over = matches!(heard.sort, Sort::Result | Sort::Error | Sort::Cancelled);
+        (!is_over).then(|| Notification { sort: heard.sort, id: heard.id, params: body(&heard) })
+    }
+
+    /// Takes a request back, or ends a listen.
+    ///
+    /// # Errors
+    /// The server has gone.
+    pub fn cancel(&mut self, id: u64) -> Result<(), ServerError> {
+        self.write(&Words::cancel(id))
+    }
+
+    async fn pages(&mut self, ask: Ask<'_>) -> Result<Vec<Value>, ServerError> {
+        let (mut items, mut params) = (Vec::new(), json!({}));
+        loop {
+            let page = self.ask(ask, params).await?;
+            let (more, next) = client::page(page).ok_or_else(|| unexpected("not a list", Value::Null))?;
+            items.extend(more);
+            match next {
+                None => return Ok(items),
+                Some(cursor) => params = json!({ "cursor": cursor }),
+            }
+        }
+    }
+
+    async fn ask(&mut self, ask: Ask<'_>, params: Value) -> Result<Value, ServerError> {
+        let id = self.post(ask, params)?;
+        self.answer(id).await
+    }
+}
+
+/// What it says and hears, message by message: for methods that are not ours, and requests that overlap.
+impl Client {
+    /// Sends a request and waits for its answer: the `result`. `method` is the name of a method, or one of ours by its short
+    /// name, such as `read`.
     ///
     /// # Errors
     /// The server's error, or that it has gone.
@@ -134,16 +286,8 @@ impl Client {
     ///
     /// # Errors
     /// The server has gone.
-    pub fn send(&mut self, method: &str, mut params: Value) -> Result<u64, ServerError> {
-        let id = self.next;
-        self.next += 1;
-        if self.modern {
-            params["_meta"]["io.modelcontextprotocol/protocolVersion"] =
-                json!(Revision::V2026_07_28.as_str());
-            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
-        }
-        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
-        Ok(id)
+    pub fn send(&mut self, method: &str, params: Value) -> Result<u64, ServerError> {
+        self.post(Ask::named(method).unwrap_or(Ask::Method(method)), params)
     }
 
     /// Waits for the answer to the request `id`. Answers to others that come before it are lost.
@@ -151,21 +295,9 @@ impl Client {
     /// # Errors
     /// The server's error, or that it has gone.
     pub async fn answer(&mut self, id: u64) -> Result<Value, ServerError> {
-        loop {
-            let mut message = self.messages.recv().await.ok_or_else(gone)?;
-            if message.get("method").is_some() {
-                self.notifications.push_back(message);
-            } else if message["id"] == id {
-                return match message.get_mut("error").map(Value::take) {
-                    None => Ok(message["result"].take()),
-                    Some(mut error) => Err(ServerError {
-                        code: error["code"].as_i64().unwrap_or_default(),
-                        message: error["message"].as_str().unwrap_or_default().to_owned(),
-                        data: error["data"].take(),
-                    }),
-                };
-            }
-        }
+        let answers =
+            |heard: &Heard| matches!(heard.sort, Sort::Result | Sort::Error) && heard.id == Some(id);
+        outcome(&self.received(answers).await.ok_or_else(gone)?.heard)
     }
 
     /// Sends a notification.
@@ -173,25 +305,39 @@ impl Client {
     /// # Errors
     /// The server has gone.
     pub fn notify(&mut self, method: &str, params: Value) -> Result<(), ServerError> {
-        self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+        self.write(&Words::notification(method, &params.to_string()))
     }
 
     /// The next notification, whole; `None` if the server has gone. Answers that come before it are lost.
     pub async fn notification(&mut self) -> Option<Value> {
+        let is_notification = |heard: &Heard| !matches!(heard.sort, Sort::Result | Sort::Error);
+        self.received(is_notification).await.map(|received| received.whole)
+    }
+
+    /// The first message that `wanted` takes. Other notifications are kept, other answers are lost.
+    async fn received(&mut self, wanted: impl Fn(&Heard) -> bool) -> Option<Received> {
+        if let Some(at) = self.notifications.iter().position(|received| wanted(&received.heard)) {
+            return self.notifications.remove(at);
+        }
         loop {
-            if let Some(notification) = self.notifications.pop_front() {
-                return Some(notification);
+            let received = self.messages.recv().await?;
+            if wanted(&received.heard) {
+                return Some(received);
             }
-            let message = self.messages.recv().await?;
-            if message.get("method").is_some() {
-                return Some(message);
+            if !matches!(received.heard.sort, Sort::Result | Sort::Error) {
+                self.notifications.push_back(received);
             }
         }
     }
 
-    fn write(&mut self, message: &Value) -> Result<(), ServerError> {
-        let line = format!("{message}\n");
-        self.socket.write_all(line.as_bytes()).map_err(|_| gone())
+    fn post(&mut self, ask: Ask<'_>, params: Value) -> Result<u64, ServerError> {
+        let (id, line) = self.words.request(ask, &params.to_string(), "{}");
+        self.write(&line)?;
+        Ok(id)
+    }
+
+    fn write(&mut self, line: &[u8]) -> Result<(), ServerError> {
+        self.socket.write_all(line).map_err(|_| gone())
     }
 }
 
@@ -202,6 +348,103 @@ impl Drop for Client {
     }
 }
 
+fn body(heard: &Heard) -> Value {
+    serde_json::from_str(&heard.body).unwrap_or_default()
+}
+
+fn outcome(heard: &Heard) -> Result<Value, ServerError> {
+    let mut body = body(heard);
+    if heard.sort != Sort::Error {
+        return Ok(body);
+    }
+    Err(ServerError {
+        code: body["code"].as_i64().unwrap_or_default(),
+        message: body["message"].as_str().unwrap_or_default().to_owned(),
+        data: body["data"].take(),
+    })
+}
+
+fn unexpected(what: &str, data: Value) -> ServerError {
+    ServerError { code: 0, message: what.into(), data }
+}
+
 fn gone() -> ServerError {
-    ServerError { code: 0, message: "the server has gone".into(), data: Value::Null }
+    unexpected("the server has gone", Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::{Resource, Template};
+
+    async fn server() -> ResourceServer {
+        let mut builder = ResourceServer::builder("notes", "1")
+            .template(Template::new("note://{id}"), |_| async { "x" })
+            .complete("id", |request| async move {
+                let first = request.argument("other").map(str::to_owned);
+                vec![first.unwrap_or_else(|| "a".into()), "b".into()]
+            });
+        for number in 0..3 {
+            builder = builder.resource(Resource::new(format!("c://{number}")), |_| async { "x" });
+        }
+        builder.limits(crate::limits::Limits { page: 2, ..Default::default() }).build().unwrap()
+    }
+
+    /// R-101, R-107: in either era all pages are walked, and variables completed.
+    #[tokio::test]
+    async fn lists_and_completions() {
+        let server = server().await;
+        for legacy in [false, true] {
+            let mut client = match legacy {
+                false => Client::modern(&server).unwrap(),
+                true => Client::legacy(&server, Revision::V2025_11_25).await.unwrap(),
+            };
+            let listed = client.list_resources().await.unwrap();
+            let uris: Vec<_> = listed.iter().map(|item| item["uri"].as_str().unwrap()).collect();
+            assert_eq!(uris, ["c://0", "c://1", "c://2"]);
+            let templates = client.list_templates().await.unwrap();
+            assert_eq!(templates[0]["uriTemplate"], "note://{id}");
+            let found = client.complete("note://{id}", ("id", ""), &[]).await.unwrap();
+            assert_eq!((found.values, found.has_more), (vec!["a".to_owned(), "b".to_owned()], false));
+            let chosen = client.complete("note://{id}", ("id", ""), &[("other", "c")]).await.unwrap();
+            assert_eq!(chosen.values[0], "c");
+            assert_eq!(client.complete("none://{x}", ("x", ""), &[]).await.unwrap_err().code, -32602);
+        }
+    }
+
+    /// R-081, R-085: a legacy client subscribes.
+    #[tokio::test]
+    async fn subscriptions() {
+        let server = server().await;
+        let mut client = Client::legacy(&server, Revision::V2025_11_25).await.unwrap();
+        assert_eq!(client.subscribe("none://x").await.unwrap_err().code, -32002);
+        client.subscribe("c://0").await.unwrap();
+        server.notify_updated("c://0").unwrap();
+        assert_eq!(client.notification().await.unwrap()["params"]["uri"], "c://0");
+        client.unsubscribe("c://0").await.unwrap();
+        server.notify_updated("c://0").unwrap();
+        client.subscribe("c://1").await.unwrap();
+        server.notify_updated("c://1").unwrap();
+        assert_eq!(client.notification().await.unwrap()["params"]["uri"], "c://1");
+    }
+
+    /// R-087, R-089, R-096: a modern client listens, to what there is; each listen hears its own.
+    #[tokio::test]
+    async fn listens() {
+        let server = server().await;
+        let mut client = Client::modern(&server).unwrap();
+        let one = client.listen(&["c://0", "none://x"], false).await.unwrap();
+        assert_eq!(one.honoured["resourceSubscriptions"], json!(["c://0"]));
+        let other = client.listen(&["c://1"], true).await.unwrap();
+        server.notify_updated("c://0").unwrap();
+        server.notify_updated("c://1").unwrap();
+        for (listen, uri) in [(&other, "c://1"), (&one, "c://0")] {
+            let told = client.next(listen).await.unwrap();
+            assert_eq!((told.sort, &told.params["uri"]), (Sort::Updated, &json!(uri)));
+        }
+        server.apply(crate::server::Changes::new().remove_resource("c://2")).unwrap();
+        assert_eq!(client.next(&other).await.unwrap().sort, Sort::ListChanged);
+        server.shutdown();
+        assert_eq!(client.next(&one).await, None);
+    }
 }

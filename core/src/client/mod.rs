@@ -81,12 +81,23 @@ impl Words {
         Self { revision, capabilities: object(capabilities).into(), next: 1 }
     }
 
-    /// A request with the members of `params` and of `meta`, both the text of a JSON object: its id, and a line.
+    /// The same client with other capabilities, the text of a JSON object.
+    #[must_use]
+    pub fn declaring(self, capabilities: &str) -> Self {
+        Self { capabilities: object(capabilities).into(), ..self }
+    }
+
+    /// A request with the members of `params` and of `meta`, both the text of a JSON object: its id, and a line. Members of a
+    /// `_meta` in `params` are sent too.
     pub fn request(&mut self, ask: Ask<'_>, params: &str, meta: &str) -> (u64, Vec<u8>) {
         let id = self.next;
         self.next += 1;
         let mut params = object(params);
-        let mut own = object(meta);
+        let mut own = match params.remove("_meta") {
+            Some(Value::Object(given)) => given,
+            _ => Map::new(),
+        };
+        own.extend(object(meta));
         if ask == Ask::Initialize {
             params.insert("protocolVersion".into(), self.revision.as_str().into());
             params.insert("capabilities".into(), self.capabilities.clone());
@@ -107,6 +118,11 @@ impl Words {
     /// The end of a handshake: a line.
     pub fn initialized() -> Vec<u8> {
         line(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+    }
+
+    /// A notification with the members of `params`, the text of a JSON object: a line.
+    pub fn notification(method: &str, params: &str) -> Vec<u8> {
+        line(&json!({ "jsonrpc": "2.0", "method": method, "params": object(params) }))
     }
 
     /// Takes a request back: a line.
@@ -197,6 +213,44 @@ impl Sort {
             Self::Other => "other",
         }
     }
+}
+
+/// The params of [`Ask::Complete`]: a template, a variable with what is typed so far, and what was chosen for others.
+pub fn completion(template: &str, (variable, value): (&str, &str), chosen: &[(&str, &str)]) -> Value {
+    let reference = json!({ "type": "ref/resource", "uri": template });
+    let mut params = json!({ "ref": reference, "argument": { "name": variable, "value": value } });
+    if !chosen.is_empty() {
+        let chosen = chosen.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value)));
+        params["context"] = json!({ "arguments": chosen.collect::<Map<_, _>>() });
+    }
+    params
+}
+
+/// What a completion gave: the values, how many there are if that is said, and whether there are more.
+pub fn completed(result: &Value) -> Option<(Vec<String>, Option<u64>, bool)> {
+    let completion = result.get("completion")?;
+    let values = completion.get("values")?.as_array()?.iter();
+    let values = values.map(|value| value.as_str().map(str::to_owned)).collect::<Option<_>>()?;
+    let has_more = completion.get("hasMore").and_then(Value::as_bool).unwrap_or_default();
+    Some((values, completion.get("total").and_then(Value::as_u64), has_more))
+}
+
+/// The params of [`Ask::Listen`]: the resources to hear of, and whether to hear of their list.
+pub fn listening(uris: &[&str], list_changed: bool) -> Value {
+    json!({ "notifications": { "resourceSubscriptions": uris, "resourcesListChanged": list_changed } })
+}
+
+/// What an acknowledgement says of a listen: the part of its filter that is granted.
+pub fn honoured(params: &Value) -> Value {
+    params.get("notifications").cloned().unwrap_or_default()
+}
+
+/// The items of a page of [`Ask::List`] or [`Ask::ListTemplates`], and the cursor of the next.
+pub fn page(mut result: Value) -> Option<(Vec<Value>, Option<Value>)> {
+    let members = result.as_object_mut()?;
+    let items = members.remove("resources").or_else(|| members.remove("resourceTemplates"))?;
+    let Value::Array(items) = items else { return None };
+    Some((items, members.remove("nextCursor")))
 }
 
 /// The listen or request that a notification belongs to.
