@@ -144,6 +144,9 @@ export class ResourceServer {
    * The reader is called with the variables by name, typed by the template's text, `vars` and `parameters`, and with a
    * `Context`.
    *
+   * Clients see resources in the order of their URIs, whatever the order of registration: a cursor then survives every
+   * insertion and removal. Number with leading zeros where the order matters (`r02` before `r10`).
+   *
    * @throws {RegistrationError} the URI, a detail or an option is wrong.
    */
   resource<const T extends string>(uri: T, read: Reader<Variables<T>>): ResourceHandler<T>;

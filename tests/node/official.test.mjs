@@ -96,12 +96,6 @@ for (const { name, isModern, notFound, make, hear, reach, ...transports } of PAI
           await client.close();
         }
       }));
-  const read = async (client, uri) => (await client.readResource({ uri })).contents;
-  const text = async (client, uri) => {
-    const [content] = await read(client, uri);
-    return content.text;
-  };
-
   connected('walks the lists', async (client) => {
     const resources = await walk('resources', (cursor) => client.listResources({ cursor }));
     assert.equal(resources.filter(({ uri }) => uri.startsWith('test://page/')).length, 60);
@@ -171,9 +165,86 @@ for (const { name, isModern, notFound, make, hear, reach, ...transports } of PAI
   });
 }
 
+async function read(client, uri) {
+  return (await client.readResource({ uri })).contents;
+}
+
+async function text(client, uri) {
+  const [content] = await read(client, uri);
+  return content.text;
+}
+
+/** Changes the watched resource, and hears of it. */
+async function hears(client, heard) {
+  const updated = once(heard, 'updated');
+  assert.equal(await text(client, 'test://trigger/updated'), 'ok');
+  assert.deepEqual(await updated, [WATCHED]);
+}
+
+test(`${LANGUAGE}: after a restart the same modern client listens again (R-094, R-096, R-099)`, async () => {
+  const { make, http } = CLIENTS['client 2, modern'];
+  const [port, client, heard] = [await freePort(), make(), new EventEmitter()];
+  hear2(client, heard);
+  try {
+    await serving(
+      '--http',
+      async (url) => {
+        await client.connect(http(url));
+        await client.listen({ resourceSubscriptions: [WATCHED] });
+        await hears(client, heard);
+      },
+      port,
+    );
+    await serving(
+      '--http',
+      async () => {
+        const listening = await client.listen({ resourceSubscriptions: [WATCHED] });
+        await hears(client, heard);
+        await listening.close();
+      },
+      port,
+    );
+  } finally {
+    await client.close();
+  }
+});
+
+for (const name of ['client 2, legacy', 'sdk 1']) {
+  test(`${LANGUAGE}: after a restart the session of ${name} is unknown, and a new one subscribes (R-084, R-171)`, async () => {
+    const { make, http, hear } = CLIENTS[name];
+    const port = await freePort();
+    const heard = new EventEmitter();
+    const watching = async (url) => {
+      const client = make();
+      hear(client, heard);
+      await client.connect(http(url));
+      await client.subscribeResource({ uri: WATCHED });
+      await hears(client, heard);
+      return client;
+    };
+    let older;
+    await serving(
+      '--http',
+      async (url) => {
+        older = await watching(url);
+      },
+      port,
+    );
+    await serving(
+      '--http',
+      async (url) => {
+        await assert.rejects(text(older, WATCHED), /404|session/i);
+        await older.close();
+        await (await watching(url)).close();
+      },
+      port,
+    );
+  });
+}
+
 /** A server of its own over HTTP, while `body` runs. */
-async function serving(way, body) {
-  const port = await freePort();
+async function serving(way, body, port) {
+  port ??= await freePort();
   const child = spawn(SERVER.command, [LANGUAGE, way, `${port}`], { env: SERVER.env, stdio: 'ignore' });
   const ended = once(child, 'exit');
   try {

@@ -44,7 +44,8 @@ impl Builder {
         }
     }
 
-    /// Adds a resource that `handler` reads: an async function from [`ReadRequest`] to what [`Read`] says.
+    /// Adds a resource that `handler` reads: an async function from [`ReadRequest`] to what [`Read`] says. Clients see
+    /// resources in the order of their URIs, whatever the order of registration.
     pub fn resource<F, Fut>(self, resource: impl Into<Resource>, handler: F) -> Self
     where
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
