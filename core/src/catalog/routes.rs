@@ -113,7 +113,9 @@ impl Templates {
             entries,
         };
         let is_linted = next.entries.len() <= Self::LINTED || next.entries.len() / Self::PART <= edits;
-        let lints = next.index().filter(|_| is_linted).map(TemplateIndex::lints);
+        // Without lints nothing here builds the index.
+        let index = if is_linted { next.index() } else { None };
+        let lints = index.map(TemplateIndex::lints);
         Ok(Self { lints: lints.unwrap_or_default(), ..next })
     }
 
@@ -145,6 +147,11 @@ impl Templates {
             TemplateIndex::build(&parsed).ok().filter(|index| !index.is_empty())
         };
         self.index.get_or_init(build).as_ref()
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_indexed(&self) -> bool {
+        self.index.get().is_some()
     }
 
     pub(super) fn by_text(&self, text: &str) -> Option<&Arc<TemplateEntry>> {

@@ -123,3 +123,16 @@ fn the_catalogue_has_bounds() {
     assert_eq!(full.apply(vec![matching("x:u/{id}")]).unwrap_err(), reached("templates", 1));
     assert!(full.apply(vec![remove("x:a"), at("x:c")]).is_ok());
 }
+
+/// Many templates that are added one by one cost no index each: it is built when the first URI is looked up.
+#[test]
+fn templates_that_are_added_one_by_one_share_one_index() {
+    let mut catalog = Catalog::new(&Limits::default());
+    for number in 0..300 {
+        let template = Template::new(format!("t{number}://{{x}}"));
+        catalog = catalog.apply(vec![Edit::AddTemplate { template, handler: 0 }]).unwrap().0;
+        assert_eq!(catalog.templates.is_indexed(), number < 128, "{number}");
+    }
+    assert!(matches!(catalog.route("t7://a"), Route::Template(..)));
+    assert!(catalog.templates.is_indexed());
+}
