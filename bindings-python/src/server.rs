@@ -186,6 +186,7 @@ impl Server {
     /// This process was forked from one that had threads.
     fn forked(&self) {
         self.host.queue.get().forked();
+        self.host.registry.forked();
     }
 
     /// What the server's lifespan gave, for handlers.

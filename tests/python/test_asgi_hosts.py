@@ -39,7 +39,8 @@ async def slow() -> str:
 
 server.resource("note://a")(lambda: "x")
 if __name__ == "__main__":
-    uvicorn.run(server.asgi(), host="127.0.0.1", port=int(sys.argv[1]), log_level="info")
+    options = {"limit_max_requests": 1} if "few" in sys.argv else {}
+    uvicorn.run(server.asgi(), host="127.0.0.1", port=int(sys.argv[1]), log_level="info", **options)
 """
 
 
@@ -65,12 +66,13 @@ def listening() -> bytes:
 
 
 @contextmanager
-def uvicorn_process() -> Iterator[tuple["subprocess.Popen[str]", int]]:
+def uvicorn_process(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", int]]:
     """A uvicorn with the application, and its port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(port)], stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", PROGRAM, str(port), *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         for line in process.stderr:
@@ -93,7 +95,23 @@ def test_uvicorn_ends_with_an_open_listen(number: signal.Signals) -> None:
         while b"acknowledged" not in received:
             received += client.recv(65536)
         process.send_signal(number)
-        process.wait(ENDING * 3)
+        process.wait(ENDING)
+        while chunk := client.recv(65536):
+            received += chunk
+        assert b'"resultType"' in received.split(b"acknowledged", 1)[1]
+
+
+def test_uvicorn_ends_after_its_last_request() -> None:
+    """R-096: as `limit_max_requests` ends the workers of gunicorn, without a signal."""
+    with uvicorn_process("few") as (process, port), socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.sendall(listening())
+        received = b""
+        while b"acknowledged" not in received:
+            received += client.recv(65536)
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as last:
+            last.sendall(b"GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert last.recv(65536)
+            process.wait(ENDING)
         while chunk := client.recv(65536):
             received += chunk
         assert b'"resultType"' in received.split(b"acknowledged", 1)[1]

@@ -163,9 +163,20 @@ class _Web(Driver):
 
 
 def _is_ending() -> bool:
-    """Whether uvicorn serves this process and was told to end: its server is what takes the signals."""
+    """Whether uvicorn serves this process and ends: its server is what takes the signals, in gunicorn's workers too.
+
+    It was told to, or has closed its sockets, as it does after `limit_max_requests`. One that runs in a thread takes no
+    signals and is not seen: `timeout_graceful_shutdown` ends it.
+    """
     handlers = (signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM))
-    return any(getattr(getattr(handler, "__self__", None), "should_exit", False) is True for handler in handlers)
+    return any(_ends(getattr(handler, "__self__", None)) for handler in handlers)
+
+
+def _ends(server: Any) -> bool:
+    if getattr(server, "should_exit", False) is True:
+        return True
+    sockets = getattr(server, "servers", None)
+    return isinstance(sockets, list) and bool(sockets) and not any(one.is_serving() for one in sockets)
 
 
 class _Request:

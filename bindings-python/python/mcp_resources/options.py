@@ -44,7 +44,7 @@ class Limits(TypedDict, total=False):
     list_source: int
     """Items that a `.list` callback without paging may return. Default 100,000."""
     list_ttl: int
-    """How long its answer is kept, so that a walk over its pages asks it once. Default 0: it is asked for each page."""
+    """How long its answer is kept, so that a walk over its pages asks it once. Default 0 ms: each page asks it."""
     list_cache: int
     """How many such answers are kept. Default 256."""
     list_cache_bytes: int
@@ -68,27 +68,27 @@ class Limits(TypedDict, total=False):
     output: int
     """Answers that wait for a client that does not read; above it no more is read or started for it. Default 1 MiB."""
     read_timeout: int
-    """When a read that is unanswered fails. Default 30,000."""
+    """When a read that is unanswered fails. Default 30,000 ms."""
     completion_timeout: int
-    """The same for a completion. Default 5,000."""
+    """The same for a completion. Default 5,000 ms."""
     arguments: int
     """The JSON text of a completion's `context.arguments`. Default 64 KiB."""
     completion_values: int
     """Values of one completion. Default 100."""
     coalesce: int
-    """Least time between two updates of one URI. Default 50."""
+    """Least time between two updates of one URI. Default 50 ms."""
     progress_interval: int
-    """Least time between two progress notifications of one request. Default 50."""
+    """Least time between two progress notifications of one request. Default 50 ms."""
     log_messages: int
     """Log messages of one request. Default 1,000."""
     state: int
     """Longest sealed text that a client may send back: the state of an `InputRequired`, or a cursor. Default 64 KiB."""
     state_ttl: int
-    """How long a request state is accepted. Default 600,000."""
+    """How long a request state is accepted. Default 600,000 ms."""
     asks: int
     """Unanswered `ctx.ask` of one connection; above it `ctx.ask` fails. Default 64."""
     grace: int
-    """How long what is in flight may still finish after the end of input. Default 1,000."""
+    """How long what is in flight may still finish after the end of input. Default 1,000 ms."""
     head: int
     """Request line and headers of an HTTP request together. Default 256 KiB, as one header repeats the URI."""
     headers: int
@@ -99,15 +99,15 @@ class Limits(TypedDict, total=False):
     """HTTP sessions of one principal; without tokens, of one client address. Behind a proxy all clients may have one.
     Default 1,000."""
     session_idle: int
-    """When an HTTP session that nobody uses ends. Default 1,800,000."""
+    """When an HTTP session that nobody uses ends. Default 1,800,000 ms."""
     handshake_timeout: int
-    """When such a session ends if its client has not sent `notifications/initialized`. Default 60,000."""
+    """When such a session ends if its client has not sent `notifications/initialized`. Default 60,000 ms."""
     streams: int
     """Streams of events that one session keeps. Default 16."""
     replay: int
     """What is kept of each of them to be sent again. Default 1 MiB."""
     keep_alive: int
-    """After so long without anything to send, a stream of events gets a comment. Default 15,000."""
+    """After so long without anything to send, a stream of events gets a comment. Default 15,000 ms."""
     connections: int
     """Open HTTP connections. Default 20,000."""
     connections_per_client: int
@@ -116,23 +116,23 @@ class Limits(TypedDict, total=False):
     Only `run` and `serve_http` count them."""
     head_timeout: int
     """How long the head of an HTTP request may take, from the opening of the connection or its first byte.
-    Default 10,000."""
+    Default 10,000 ms."""
     idle_timeout: int
-    """After so long without a further request an HTTP connection is closed. Default 60,000."""
+    """After so long without a further request an HTTP connection is closed. Default 60,000 ms."""
     body_timeout: int
-    """How long the body of an HTTP request may take. Default 30,000."""
+    """How long the body of an HTTP request may take. Default 30,000 ms."""
     bodies_total: int
     """All HTTP bodies that have come in part. Default 256 MiB."""
     write_timeout: int
-    """A client that takes nothing of what is sent to it for so long is gone. Default 30,000."""
+    """A client that takes nothing of what is sent to it for so long is gone. Default 30,000 ms."""
     token_cache: int
     """Verified tokens that are kept. Default 10,000."""
     token_ttl: int
-    """How long a verified token is believed at most. Default 300,000."""
+    """How long a verified token is believed at most. Default 300,000 ms."""
     audit_queue: int
     """Records of requests that wait to be taken; above it the newest is dropped. Default 10,000."""
     sse_after: int
-    """When a slow answer becomes a stream of events. Default 1,000."""
+    """When a slow answer becomes a stream of events. Default 1,000 ms."""
 
 
 class ServerOptions(TypedDict, total=False):

@@ -29,6 +29,12 @@ pub trait AuditSink: Send + 'static {
     /// # Errors
     /// They are lost. The sink is told how many when it works again.
     fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()>;
+
+    /// A second sink to the same place, for a process that is forked from this one: this one stays with the parent's thread.
+    /// Default: none, and a forked process records nothing.
+    fn fork(&self) -> Option<Box<dyn AuditSink>> {
+        None
+    }
 }
 
 /// A function that is called for each entry.
@@ -43,12 +49,16 @@ impl AuditSink for Box<dyn AuditSink> {
     fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
         (**self).take(entries)
     }
+
+    fn fork(&self) -> Option<Box<dyn AuditSink>> {
+        (**self).fork()
+    }
 }
 
 /// A file that gets one JSON object on a line for each entry.
 #[derive(Debug)]
 pub struct AuditFile {
-    file: File,
+    file: Arc<File>,
     lines: Vec<u8>,
     /// A line may have been written in part.
     is_torn: bool,
@@ -64,7 +74,11 @@ impl AuditFile {
         options.append(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Ok(Self { file: options.open(path)?, lines: Vec::new(), is_torn: false })
+        Ok(Self::of(Arc::new(options.open(path)?)))
+    }
+
+    fn of(file: Arc<File>) -> Self {
+        Self { file, lines: Vec::new(), is_torn: false }
     }
 }
 
@@ -75,32 +89,58 @@ impl AuditSink for AuditFile {
             self.lines.push(b'\n');
         }
         entries.iter().for_each(|entry| entry.write_line(&mut self.lines));
-        let written = self.file.write_all(&self.lines);
+        let written = (&*self.file).write_all(&self.lines);
         self.is_torn = written.is_err();
         written
+    }
+
+    /// Whole lines are appended in one write, so those of two processes do not mix.
+    fn fork(&self) -> Option<Box<dyn AuditSink>> {
+        Some(Box::new(Self::of(self.file.clone())))
     }
 }
 
 /// The thread between an engine and a sink. It starts with the first record, so a process may fork before it serves,
 /// and ends, after all that was recorded, when this is dropped.
 ///
-/// In a process that was forked after that, there is no such thread: nothing is recorded, flushed or waited for.
-pub struct AuditLog(Arc<Bell>);
+/// A process that is forked after that has no such thread: nothing is recorded, flushed or waited for there until it calls
+/// [`AuditLog::forked`].
+pub struct AuditLog {
+    bell: Arc<Bell>,
+    engine: Arc<Engine>,
+    /// The sink of a process that is forked.
+    spare: Mutex<Option<Box<dyn AuditSink>>>,
+}
 
 impl AuditLog {
     /// Takes what `engine` records from now on; it must have been made with
     /// [`Options::audit`](crate::engine::Options::audit).
     pub fn new(engine: Arc<Engine>, sink: impl AuditSink) -> Self {
-        let bell = Arc::new(Bell::default());
+        let (bell, spare) = (Arc::new(Bell::default()), Mutex::new(sink.fork()));
         let worker = Worker { engine: engine.clone(), sink, bell: bell.clone(), missed: 0 };
         *lock(&bell.work) = Some(Box::new(move || worker.run()));
         engine.watch_records(&Waker::from(bell.clone()));
-        Self(bell)
+        Self { bell, engine, spare }
+    }
+
+    /// The log of a process that was just forked from one with `log`. The thread, its sink and what waits to be recorded are
+    /// the parent's; a new thread starts with the next record. `None` if the sink cannot be [forked](AuditSink::fork).
+    #[must_use]
+    pub fn forked(log: Self) -> Option<Self> {
+        if !log.bell.is_left_behind() {
+            return Some(log);
+        }
+        let (engine, spare) = (log.engine.clone(), lock(&log.spare).take());
+        // The parent's thread may have held a lock of its own at the fork: nothing of it is touched again.
+        std::mem::forget(log);
+        engine.watch_records(Waker::noop());
+        engine.take_records(&mut Vec::new());
+        spare.map(|sink| Self::new(engine, sink))
     }
 
     /// Waits until the sink has taken all that is recorded now; a second at most.
     pub fn flush(&self) {
-        let bell = &self.0;
+        let bell = &self.bell;
         if bell.lock().rung && !bell.is_running() {
             bell.start();
         }
@@ -118,7 +158,7 @@ impl AuditLog {
 
 impl Drop for AuditLog {
     fn drop(&mut self) {
-        let bell = &self.0;
+        let bell = &self.bell;
         self.flush();
         bell.lock().closed = true;
         bell.change.notify_all();
@@ -176,6 +216,14 @@ impl Bell {
 
     fn is_running(&self) -> bool {
         lock(&self.thread).as_ref().is_some_and(|(_, process)| *process == std::process::id())
+    }
+
+    /// Whether there is a thread, of another process. A lock that is held was held by a thread at the fork.
+    fn is_left_behind(&self) -> bool {
+        match self.thread.try_lock() {
+            Ok(thread) => thread.as_ref().is_some_and(|(_, process)| *process != std::process::id()),
+            Err(_) => true,
+        }
     }
 
     /// Starts the thread, once. Where the system has none, the next record and the next flush try again.

@@ -116,6 +116,14 @@ impl<H> Registry<H> {
         }
     }
 
+    /// This process was forked from one that may have had the sink's thread: it records by itself from now on.
+    pub fn forked(&self) {
+        // A lock that is held belongs to a thread of the parent's for ever.
+        if let Ok(mut audit) = self.audit.try_lock() {
+            *audit = audit.take().and_then(AuditLog::forked);
+        }
+    }
+
     /// Ends the sink's thread, after all that is recorded now.
     pub fn end_audit(&self) {
         let audit = lock(&self.audit).take();
