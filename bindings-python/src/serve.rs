@@ -94,10 +94,11 @@ impl HttpServer {
 
     /// No new request comes in; what is in flight has its grace. The driver hears of the end.
     fn shutdown(&self, py: Python<'_>) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = &*running {
-            py.detach(|| running.shutdown());
-        }
+        // Whoever waits for the lock may be in the interpreter: it is free again before this thread is.
+        py.detach(|| {
+            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            running.iter().for_each(Running::shutdown);
+        });
     }
 
     /// Lets go of the threads.

@@ -286,9 +286,8 @@ def test_options_that_are_no_lists(server: ResourceServer) -> None:
         ({"required_scopes": "a b"}, "required_scopes: expected a list"),
         ({"scopes_supported": ["a", 7]}, "scopes_supported: expected a list of texts; item 1 is of type `int`"),
     ):
-        given = Auth(**({"resource": RESOURCE, "authorization_servers": [ISSUER], "verify": verifier} | options))
         with pytest.raises(TypeError, match=message):
-            server.asgi(auth=given)
+            Auth(**({"resource": RESOURCE, "authorization_servers": [ISSUER], "verify": verifier} | options))
     for scopes in ("a b", 7, ["a", 7]):
         with pytest.raises((TypeError, RegistrationError)):
             server.resource("x://{y}", scopes=scopes)(lambda y: y)  # type: ignore[arg-type]

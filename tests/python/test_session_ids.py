@@ -13,6 +13,7 @@ COUNT = 1_700
 """For each way: over 10,000 in all."""
 AT_ONCE = 100
 SSE_COUNT = 200
+LIMITS = {"sessions_per_client": COUNT}
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "client", "version": "1"}}
 INITIALIZE = write({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}).encode()
 HOST = (b"host", b"localhost:8000")
@@ -28,7 +29,9 @@ def opened(way: str) -> Site:
 
 async def ids_of(site: Site, rules: dict[str, Any], count: int, ask: Any, found: Any) -> list[str]:
     """Asks so often, some at once."""
-    await site.start(Case("session ids", None, {"name": "many sessions", "rules": rules, "steps": []}))
+    await site.start(
+        Case("session ids", None, {"name": "many sessions", "options": {"limits": LIMITS}, "rules": rules, "steps": []})
+    )
     ids: list[str] = []
     try:
         while len(ids) < count:

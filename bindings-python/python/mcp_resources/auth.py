@@ -155,6 +155,10 @@ class Auth:
     authorization_server_document: Mapping[str, object] | None = None
     """The authorization server's metadata, for clients of 2025-03-26, which look for it here."""
 
+    def __post_init__(self) -> None:
+        """Refuses at once what no endpoint would take."""
+        fields(self)
+
 
 def fields(auth: Auth) -> dict[str, Any]:
     """What the core takes of it."""

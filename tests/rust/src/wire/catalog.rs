@@ -291,6 +291,7 @@ fn limits(limits: &mut Limits, given: &Map<String, Value>) {
             "headers" => limits.headers = size,
             "sessions" => limits.sessions = size,
             "session_idle" => limits.session_idle = number,
+            "sessions_per_client" => limits.sessions_per_client = size,
             "streams" => limits.streams = size,
             "replay" => limits.replay = size,
             "keep_alive" => limits.keep_alive = number,
