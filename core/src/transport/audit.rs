@@ -408,9 +408,9 @@ mod tests {
         let (tell, told) = channel();
         let log = AuditLog::new(engine.clone(), move |entry: &AuditEntry| tell.send(entry.clone()).unwrap());
         log.flush();
-        assert!(!log.0.is_running());
+        assert!(!log.bell.is_running());
         read(&mut connection, 1);
-        assert!(log.0.is_running());
+        assert!(log.bell.is_running());
         log.flush();
         assert_eq!(told.try_iter().count(), 1);
         drop(log);
