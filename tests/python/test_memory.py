@@ -144,4 +144,4 @@ def test_many_requests_leave_nothing_behind(way: str) -> None:
     assert grown["objects"] < 1_000, grown
     assert grown["descriptors"] < 10, grown
     assert grown["threads"] < 10, grown
-    assert grown["rss"] < 16 * MIB, grown
+    assert grown["rss"] < 8 * MIB, grown
