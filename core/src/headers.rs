@@ -25,8 +25,9 @@ impl Headers {
             let is_secret = SECRET.iter().any(|secret| secret.eq_ignore_ascii_case(name));
             let lengths = (u32::try_from(name.len()), u32::try_from(value.len()));
             if let (false, (Ok(name_length), Ok(value_length))) = (is_secret, lengths) {
-                own.extend_from_slice(&name_length.to_ne_bytes());
-                own.extend_from_slice(&value_length.to_ne_bytes());
+                own.reserve(8 + name.len() + value.len());
+                let lengths = u64::from(name_length) << 32 | u64::from(value_length);
+                own.extend_from_slice(&lengths.to_be_bytes());
                 own.extend_from_slice(name.as_bytes());
                 own.extend_from_slice(value);
             }
@@ -57,7 +58,7 @@ impl Headers {
 
 fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
-    Some((u32::from_ne_bytes(*length).try_into().ok()?, rest))
+    Some((u32::from_be_bytes(*length).try_into().ok()?, rest))
 }
 
 /// Values may be secrets: only names are shown.

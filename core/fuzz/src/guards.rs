@@ -24,10 +24,36 @@ pub fn guard(data: &[u8]) {
     assert!(!(only && without));
     assert!(!only && !without || all);
     if all && is_resolved(&normal) {
-        let any = globs.iter().any(|text| Glob::parse(text).is_ok_and(|glob| glob.matches(&normal)));
-        assert_eq!((only, without), (any, !any), "{globs:?} {normal}");
+        let allowed = globs.iter().any(|text| decides(text, &normal, |part, own| part == own));
+        let narrowed = globs.iter().any(|text| decides(text, &normal, |part, own| part >= own));
+        assert_eq!((only, without), (allowed, !narrowed), "{globs:?} {normal}");
         assert!(is_harmless(&normal), "{normal}");
     }
+}
+
+/// Whether the glob matches one of the parts of the URI that `asks` is true of: 0 is the path with what is before it, 1 goes
+/// on to the end of the query, 2 is everything. `asks` is given a part and the one that the glob itself decides about.
+fn decides(glob: &str, normal: &str, asks: impl Fn(usize, usize) -> bool) -> bool {
+    let own = match (names(glob, '?'), names(glob, '#')) {
+        (_, true) => 2,
+        (true, false) => 1,
+        (false, false) => 0,
+    };
+    let parts = [path(normal), normal.split('#').next().unwrap_or_default(), normal];
+    let matches = |part: &&str| Glob::parse(glob).is_ok_and(|glob| glob.matches(part));
+    parts.iter().enumerate().any(|(number, part)| asks(number, own) && matches(part))
+}
+
+/// Whether a glob has the character as itself.
+fn names(glob: &str, sign: char) -> bool {
+    let mut chars = glob.chars();
+    while let Some(char) = chars.next() {
+        let (own, is_wild) = if char == '\\' { (chars.next(), false) } else { (Some(char), char == '?') };
+        if own == Some(sign) && !is_wild {
+            return true;
+        }
+    }
+    false
 }
 
 fn permits(allow: Option<&Globs>, deny: &Globs, normal: &str) -> bool {

@@ -7,6 +7,7 @@ use super::phase::Phase;
 use crate::http::{
     Admitted, Denied, Exchange, Head, Identified, Opened, Response, ResponseHead, Turn, Verified,
 };
+use crate::now::Now;
 use bytes::Bytes;
 use http_body::Body;
 use hyper::header::{HOST, HeaderName, HeaderValue};
@@ -62,18 +63,22 @@ impl HttpServer {
         }
         self.keeper.start(&self);
         let (parts, body) = request.into_parts();
-        let admitted = match self.admit(&parts, client) {
+        let now = self.now();
+        let admitted = match self.admit(&parts, client, now) {
             Ok(admitted) => admitted,
             Err(response) => {
-                if let Some(advice) = self.endpoint.advice(&response, self.now()) {
+                if let Some(advice) = self.endpoint.advice(&response, now) {
                     self.host.warn(&advice);
                 }
                 return Ok(of(response));
             }
         };
         drop(parts);
-        let who = self.verify(&admitted).await;
-        let identified = match admitted.identify(who, self.now()) {
+        let (who, now) = match admitted.token() {
+            Some(token) => (self.verify(token).await, self.now()),
+            None => (Ok(Verified::anyone()), now),
+        };
+        let identified = match admitted.identify(who, now) {
             Ok(identified) => identified,
             Err(response) => return Ok(of(response)),
         };
@@ -103,6 +108,7 @@ impl HttpServer {
         &self,
         parts: &hyper::http::request::Parts,
         client: Option<IpAddr>,
+        now: Now,
     ) -> Result<Admitted, Response> {
         let lines = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let mut headers: SmallVec<[(&str, &[u8]); 24]> = lines.collect();
@@ -117,14 +123,13 @@ impl HttpServer {
         };
         let verb = parts.method.as_str();
         let head = Head { verb, target: &target, headers: &headers, client, mount: "" };
-        self.endpoint.admit(&head, self.now())
+        self.endpoint.admit(&head, now)
     }
 
-    async fn verify(&self, admitted: &Admitted) -> Result<Verified, Denied> {
-        match (admitted.token(), &self.verifier) {
-            (None, _) => Ok(Verified::anyone()),
-            (Some(token), Some(verifier)) => verifier.verify(token).await,
-            (Some(_), None) => Err(Denied::Unavailable),
+    async fn verify(&self, token: &str) -> Result<Verified, Denied> {
+        match &self.verifier {
+            Some(verifier) => verifier.verify(token).await,
+            None => Err(Denied::Unavailable),
         }
     }
 
