@@ -76,7 +76,7 @@ export class Endpoint extends WebDriver {
     this.#started = started.then(() => {
       this.#started = undefined;
     });
-    this.#started.catch(() => {}); // the requests that wait are told
+    this.#started.catch(() => {}); // reported to the requests that wait for it
   }
 
   /**

@@ -124,7 +124,7 @@ export interface Limits {
    * Default 1,000.
    */
   readonly sessionsPerClient?: number;
-  /** When an HTTP session that nobody uses ends. Default 1,800,000. */
+  /** How long an unused HTTP session is kept, in ms. Default 1,800,000. */
   readonly sessionIdle?: number;
   /** When such a session ends if its client has not sent `notifications/initialized`. Default 60,000. */
   readonly handshakeTimeout?: number;

@@ -147,7 +147,7 @@ impl Answers {
         self.answer(request, Answer::Failed(failure.read()))
     }
 
-    /// What chunks are pushed into; `null` if nobody waits for them. `mimeType` replaces the resource's own.
+    /// The queue that receives chunks; `null` when the request has ended. `mimeType` replaces the resource's own.
     #[napi(catch_unwind)]
     pub fn gather(&self, request: f64, mime_type: Option<String>) -> Option<Gather> {
         let (peer, token) = self.0.clone().find(request)?;

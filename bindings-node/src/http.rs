@@ -220,7 +220,7 @@ impl Receiving {
         Some(Refusal::of(refused))
     }
 
-    /// The body is complete, or nobody reads on.
+    /// Releases the bytes counted so far: the body is complete, or reading has stopped.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.0.take();

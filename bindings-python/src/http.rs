@@ -223,7 +223,7 @@ impl Receiving {
         Some(response_parts(py, refused))
     }
 
-    /// The body is complete, or nobody reads on.
+    /// Releases the bytes counted so far: the body is complete, or reading has stopped.
     fn close(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     }

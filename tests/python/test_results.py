@@ -151,7 +151,8 @@ async def test_what_only_looks_alike_is_json(server: ResourceServer, value: obje
 
 
 async def test_results_of_the_official_sdk(server: ResourceServer) -> None:
-    types = pytest.importorskip("mcp.types")
+    from mcp import types  # of the tests alone: other tests here need no SDK
+
     text = types.TextResourceContents(uri="a://x", text="t")
     blob = types.BlobResourceContents(uri="a://y", blob=BLOB)
     text_only, both = await read(server, text), await read(server, types.ReadResourceResult(contents=[text, blob]))

@@ -475,7 +475,7 @@ class Receiving:
     def take(self, bytes: int) -> tuple[_Head, bytes] | None:
         """Counts further bytes. The response to send instead of reading on, if it is too much."""
     def close(self) -> None:
-        """The body is complete, or nobody reads on."""
+        """Releases the bytes counted so far: the body is complete, or reading has stopped."""
 
 @final
 class Exchange:

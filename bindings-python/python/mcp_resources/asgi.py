@@ -65,7 +65,7 @@ class App:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
-            if not self._is_alive:  # whoever mounts an application may keep its lifespan from it
+            if not self._is_alive:  # a mounted application may not receive lifespan events
                 await self._begin()
             with suppress(_Gone):
                 await _Request(self._endpoint(), self._auth, receive, send).serve(scope)

@@ -38,7 +38,7 @@ class Life:
             await self.leave()
 
     async def enter(self, server: "ResourceServer") -> None:
-        """Opens it if nobody has."""
+        """Opens it, unless it is open already."""
         async with self._lock:
             if self._users == 0:
                 manager = self._make(server)
@@ -52,7 +52,7 @@ class Life:
             self._users += 1
 
     async def leave(self) -> None:
-        """Closes it if nobody else is inside."""
+        """Closes it when the last user leaves."""
         async with self._lock:
             self._users -= 1
             if self._users == 0 and self._open is not None:

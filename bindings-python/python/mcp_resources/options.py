@@ -99,7 +99,7 @@ class Limits(TypedDict, total=False):
     """HTTP sessions of one principal; without tokens, of one client address. Behind a proxy all clients may have one.
     Default 1,000."""
     session_idle: int
-    """When an HTTP session that nobody uses ends. Default 1,800,000 ms."""
+    """How long an unused HTTP session is kept. Default 1,800,000 ms."""
     handshake_timeout: int
     """When such a session ends if its client has not sent `notifications/initialized`. Default 60,000 ms."""
     streams: int
