@@ -26,7 +26,7 @@ export class Context {
     return this.#fields?.uri ?? undefined;
   }
 
-  /** Who asks: the identity that the transport verified; empty for the local process, `anonymous` without a token. */
+  /** The identity that the transport verified: empty for the local process, `anonymous` for an HTTP client without a token. */
   get principal(): string {
     return this.#fields?.principal ?? '';
   }

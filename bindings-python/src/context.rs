@@ -75,7 +75,7 @@ impl Context {
         self.about.uri.as_deref()
     }
 
-    /// Who asks: the identity that the transport verified; empty for the local process, `anonymous` without a token.
+    /// The identity that the transport verified: empty for the local process, `anonymous` for an HTTP client without a token.
     #[getter]
     fn principal(&self) -> &str {
         self.about.principal.as_ref().map_or("", |principal| principal.id())

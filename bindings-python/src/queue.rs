@@ -48,7 +48,7 @@ pub struct Queue {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// Those whose client does not read: they start when it does, and hold back nobody else's.
+    /// Jobs of clients that do not read. They start when the client reads again, and do not delay other clients' jobs.
     stalled: VecDeque<Job>,
     threads: usize,
     idle: usize,

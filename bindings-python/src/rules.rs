@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// The options of an endpoint, and of who serves it.
+/// The options of an endpoint and of its HTTP server.
 const OPTIONS: &[&str] = &[
     "host", "port", "auth", "path", "health", "metrics", "hosts", "origins", "cors", "answers", "polling",
     "sessions", "sse24",

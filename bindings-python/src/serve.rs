@@ -94,7 +94,7 @@ impl HttpServer {
 
     /// No new request comes in; what is in flight has its grace. The driver hears of the end.
     fn shutdown(&self, py: Python<'_>) {
-        // Whoever waits for the lock may be in the interpreter: it is free again before this thread is.
+        // A thread that holds the GIL may wait for this lock, so the lock is never held while taking the GIL.
         py.detach(|| {
             let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             running.iter().for_each(Running::shutdown);

@@ -96,8 +96,8 @@ impl Server {
         Ok(Self { host: Arc::new(host) })
     }
 
-    /// The functions are in Rust's tables, and may close over the server: the collector must see them. Whoever serves
-    /// holds the server, so nothing is collected that is in use.
+    /// Rust holds the functions, which may close over the server, so the collector must visit them. A running host
+    /// references the server, so a server in use is never collected.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.host.traverse(&visit)
     }

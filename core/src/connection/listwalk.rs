@@ -107,7 +107,7 @@ impl ListWalk {
         if !entry.template.list.is_some_and(|list| list.pages) {
             let given = Given { listed: Arc::new(sorted(listed)), generation: self.asked };
             engine.keep_list(entry.handler, &self.principal, &given, now);
-            // Taken from here, not from what is kept: that may be nothing.
+            // Use the answer itself: it may not have been stored (`list_ttl` 0, or too large).
             if self.take_kept(&catalog, &given.listed, engine.limits().page.saturating_sub(self.count)) {
                 return Ok((self.done(engine, true), misuse));
             }
@@ -252,7 +252,7 @@ fn ask(entry: &TemplateEntry, cursor: Option<String>, limit: usize) -> Step {
     Step::Ask(ListRequest { token, handler: entry.handler, cursor, limit, caller: None })
 }
 
-/// What the author is told of a cursor that cannot be sent.
+/// The error that is logged for a cursor that cannot be sent.
 fn too_long(template: &str, length: usize, engine: &Engine) -> String {
     let most = engine.limits().state;
     format!(

@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(outcomes(&host), ["cancelled"]);
     }
 
-    /// a search that ended at its limit is told as if there were nothing, and recorded as what it was.
+    /// a search that reached its limit is answered as not found, and recorded as `exhausted`.
     #[test]
     fn a_search_without_an_end() {
         let mut host = host();
