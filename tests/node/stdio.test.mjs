@@ -8,6 +8,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancel, read, request, running, SCRIPT } from './process.mjs';
+import { ROOT } from './vectors.mjs';
 
 const SORTS = ['sync', 'async', 'later', 'turn'];
 const count = (to) => Array.from({ length: to }, (_, at) => at + 1);
@@ -199,6 +200,31 @@ test('input and output may be files', () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+const WITH_AUTH = `
+  import { ResourceServer } from 'mcp-resources';
+  const server = new ResourceServer({ name: 'x' });
+  server.addResource({ uri: 'a://open' }, { text: 'open' });
+  server.addResource({ uri: 'a://scoped', scopes: ['read'] }, { text: 'scoped' });
+  const verify = () => ({ subject: 'ada', scopes: ['read'] });
+  const servers = ['https://login.example.com'];
+  server.nodeHandler({
+    auth: { resource: 'https://api.example.com/mcp', authorizationServers: servers, requiredScopes: ['read'], verify },
+  });
+  await server.run();
+`;
+
+// An endpoint that asks for tokens has no effect on standard input and output of the same server.
+test('a pipe asks for no token and gives no scopes (R-195)', () => {
+  const input = ['open', 'scoped', 'absent'].map((name) => read(1, `a://${name}`)).join('');
+  const command = ['--input-type=module', '--eval', WITH_AUTH];
+  const ended = spawnSync(process.execPath, command, { cwd: ROOT, input, encoding: 'utf8', timeout: 60_000 });
+  assert.equal(ended.status, 0, ended.stderr);
+  const [open, scoped, absent] = ended.stdout.trimEnd().split('\n');
+  assert.equal(text(JSON.parse(open)), 'open');
+  assert.ok(JSON.parse(scoped).error);
+  assert.equal(scoped.replaceAll('scoped', 'absent'), absent);
 });
 
 test('no input at all', () => {

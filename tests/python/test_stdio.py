@@ -210,6 +210,28 @@ def test_a_loop_that_cannot_wait_for_descriptors(tmp_path: Path) -> None:
         assert process.end() == (0, b"")
 
 
+WITH_AUTH = """
+from mcp_resources import Auth, Resource, ResourceServer, StaticTokens, Verified
+server = ResourceServer("x")
+server.add_resource(Resource("a://open"), text="open")
+server.add_resource(Resource("a://scoped", scopes=["read"]), text="scoped")
+tokens = StaticTokens({"token": Verified("ada", ["read"])})
+auth = Auth("https://api.example.com/mcp", ["https://login.example.com"], tokens, required_scopes=["read"])
+app = server.asgi(auth=auth)
+server.run()
+"""
+
+
+def test_a_pipe_asks_for_no_token_and_gives_no_scopes() -> None:
+    """R-195: an endpoint that asks for tokens has no effect on standard input and output of the same server."""
+    lines = b"".join(read(1, f"a://{name}") for name in ("open", "scoped", "absent"))
+    ended = subprocess.run([sys.executable, "-c", WITH_AUTH], input=lines, capture_output=True, timeout=60, check=True)
+    opened, scoped, absent = map(json.loads, ended.stdout.splitlines())
+    assert opened["result"]["contents"][0]["text"] == "open"
+    assert "error" in scoped
+    assert json.loads(json.dumps(scoped).replace("scoped", "absent")) == absent
+
+
 def test_no_input_at_all(tmp_path: Path) -> None:
     del tmp_path
     ended = subprocess.run(

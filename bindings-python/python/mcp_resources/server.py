@@ -51,6 +51,19 @@ def _is_in_loop() -> bool:
     return True
 
 
+def _not_on_stdio(options: Mapping[str, object]) -> str:
+    """What is wrong with options of `run` when it serves stdio."""
+    known = ["host", "port", "auth", "tls", "loop_factory", *HttpOptions.__annotations__]
+    for name in options:
+        if name not in known:
+            return _core.unexpected("option", name, known)
+    # Only plain values are repeated: `auth` and `tls` are long, and hold what does not belong in a log.
+    given = ", ".join(
+        f"{name}={value!r}" if isinstance(value, str | int | float) else f"{name}=…" for name, value in options.items()
+    )
+    return f'run() serves stdio, which takes no {", ".join(options)}; write run("http", {given})'
+
+
 def _undecorated(decorator: str, needed: str, given: object) -> str:
     """What is wrong with a decorator that was given something else than its text."""
     if callable(given):
@@ -308,8 +321,7 @@ class ResourceServer:
             from .stdio import serve
 
             if options:
-                given = ", ".join(f"{name}={value!r}" for name, value in options.items())
-                raise TypeError(f'run() serves stdio, which takes no {", ".join(options)}; write run("http", {given})')
+                raise TypeError(_not_on_stdio(options))
             work: Callable[..., Any] = functools.partial(serve, self._core)
         elif transport == "http":
             from .http import announce

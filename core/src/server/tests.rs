@@ -17,6 +17,8 @@ mod contents;
 mod ends;
 mod replicas;
 mod signals;
+#[cfg(feature = "http")]
+mod tokens;
 
 fn quiet() -> Builder {
     ResourceServer::builder("test", "1").diagnostics(|_| ())
