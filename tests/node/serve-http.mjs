@@ -132,7 +132,7 @@ class Served {
     else if ('tick' in step) {
       this.now = this.now.map((time) => time + step.tick);
       internals(this.server).native.setTime(...this.now);
-      timers.advance(step.tick);
+      timers?.advance(step.tick);
     } else if ('shutdown' in step) internals(this.server).native.shutdown();
     else throw new Error(`no such step: ${JSON.stringify(step)}`);
   }
@@ -147,7 +147,7 @@ function tell(message) {
 }
 
 const way = process.argv[2] ?? 'run';
-// The native server keeps the time by itself.
+// The native server sleeps by its own clock, which `setTime` moves.
 const timers = way === 'run' ? undefined : new Timers();
 let served;
 for await (const line of createInterface(process.stdin)) {

@@ -68,6 +68,7 @@ class _Here:
 
     def __init__(self) -> None:
         self.events: list[Json] = []
+        self.passed = 0
 
     def _make(self, case: Case) -> Json:
         """Makes the server. Returns the options of its endpoint."""
@@ -75,6 +76,7 @@ class _Here:
         self.author = Author(generates=False)
         self.events = self.author.events
         self.server = server(case.catalog(), self.author)
+        self.passed = 0
         self.server._core.set_time(*START)
         options = dict(case.members.get("rules", {}))
         for name in ("hosts", "origins"):
@@ -111,6 +113,9 @@ class _Here:
                 self.server.notify_list_changed(given)
             case "edit":
                 edit(self.server, given, self.author)
+            case "tick":
+                self.passed += given
+                self.server._core.set_time(*(start + self.passed for start in START))
             case "shutdown":
                 self.server._core.shutdown()
 
@@ -128,8 +133,8 @@ class Asgi(_Here):
         self._calls: list[Call] = []
         # The loop's timers and the engine have one clock, which only `tick` moves.
         self._loop: Any = asyncio.get_running_loop()
-        self._begin, self._passed = self._loop.time(), 0
-        self._loop.time = lambda: self._begin + self._passed / 1000
+        self._begin = self._loop.time()
+        self._loop.time = lambda: self._begin + self.passed / 1000
 
     def request(self, verb: str, target: str, headers: list[tuple[bytes, bytes]], body: bytes) -> Response:
         self._calls.append(Call(self.app, verb, target, headers, body))
@@ -138,9 +143,6 @@ class Asgi(_Here):
     async def act(self, verb: str, given: Any, step: Json) -> None:
         if verb == "close":
             self.app._web.endpoint.close()
-        elif verb == "tick":
-            self._passed += given
-            self.server._core.set_time(*(start + self._passed for start in START))
         else:
             await super().act(verb, given, step)
 

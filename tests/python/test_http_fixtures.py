@@ -1,7 +1,7 @@
 """The HTTP fixtures through every way to serve over HTTP: every status, header and byte.
 
-Where the event loop keeps the time, its clock is the case's: the ASGI application and Node's two handlers. The native
-servers have timers of their own, which nothing can advance.
+Every way has the case's clock: the timers of the event loop of the ASGI application and of Node's two handlers, and the
+clock of the native servers.
 """
 
 import base64
@@ -313,8 +313,6 @@ def unobservable(case: Case, way: str) -> str | None:
     steps = write(case.members["steps"])
     if '"ask":' in steps:
         return "asks from outside of a handler"
-    if way in NATIVE and '"tick":' in steps:
-        return "the timers of a native server cannot be advanced"
     if way != "asgi" and '"close":' in steps:
         return "the end of all sessions is the end of the server"
     return LEFT_OUT.get((way, case.members["name"]))
@@ -330,7 +328,6 @@ def sites() -> Iterator[dict[str, Site]]:
             site.close()
 
 
-NATIVE = ("python", "rust", "node run")
 WAYS = ["asgi", "python", "rust", "node run", "node nodeHandler", "node fetch"]
 CASES = list(wire_cases("http"))
 

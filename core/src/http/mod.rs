@@ -234,7 +234,7 @@ impl Endpoint {
         let is_modern = request.call.names_modern();
         let (session, standing) = match (is_modern, self.rules().sessions) {
             (true, _) => (None, Standing::Missing),
-            (false, true) => self.session_of(request),
+            (false, true) => self.session_of(request, now),
             (false, false) => (None, Standing::Known),
         };
         let call = (request, request.call.mirror(standing), &*self.gate);

@@ -164,7 +164,7 @@ impl Endpoint {
         now: Now,
         out: &mut Vec<u8>,
     ) -> Opened<'m> {
-        let channel = match self.session_or_refusal(request) {
+        let channel = match self.session_or_refusal(request, now) {
             Ok(channel) => channel,
             Err(refused) => {
                 return Opened::whole(refuse(self.engine.connect(Peer::Session).id(), refused, request, out));
@@ -199,7 +199,7 @@ impl Endpoint {
     ///
     pub(super) fn delete<'m>(&self, request: &'m Identified, now: Now, out: &mut Vec<u8>) -> Opened<'m> {
         let none = || self.engine.connect(Peer::Session).id();
-        let ended = self.session_or_refusal(request).and_then(|_| {
+        let ended = self.session_or_refusal(request, now).and_then(|_| {
             let id = request.call.session.text().unwrap_or_default();
             self.end_session(id, now).map(Turn::shorten).ok_or_else(session_unknown)
         });
@@ -212,24 +212,33 @@ impl Endpoint {
         })
     }
 
-    /// The session that a request belongs to, and what its session is.
-    pub(super) fn session_of(&self, request: &Identified) -> (Option<Arc<Channel>>, Standing) {
+    /// The session that a request belongs to, and what its session is. One that has run out of time is unknown, also before
+    /// [`Endpoint::tick`] has ended it.
+    pub(super) fn session_of(&self, request: &Identified, now: Now) -> (Option<Arc<Channel>>, Standing) {
         let id = match &request.call.session {
             Header::Absent => return (None, Standing::Missing),
             Header::Repeated => return (None, Standing::Unknown),
             Header::Once(_) => request.call.session.text().unwrap_or_default(),
         };
-        match self.sessions().find(id, request.principal.id()) {
-            Some(channel) => (Some(Arc::clone(channel)), Standing::Known),
+        let found = self.sessions().find(id, request.principal.id()).map(Arc::clone);
+        match found.filter(|channel| !self.has_expired(channel, now)) {
+            Some(channel) => (Some(channel), Standing::Known),
             None => (None, Standing::Unknown),
         }
     }
 
-    fn session_or_refusal(&self, request: &Identified) -> Result<Arc<Channel>, Response> {
+    fn has_expired(&self, channel: &Channel, now: Now) -> bool {
+        self.due.load(Ordering::Acquire) <= now.tick
+            && channel
+                .with(|state| state.expires(self.engine.limits()))
+                .is_some_and(|expires| expires <= now.tick)
+    }
+
+    fn session_or_refusal(&self, request: &Identified, now: Now) -> Result<Arc<Channel>, Response> {
         if request.call.names_unserved(|revision| self.engine.serves(revision)) {
             return Err(Response::error(400, INVALID_REQUEST, "Unsupported protocol version"));
         }
-        match self.session_of(request) {
+        match self.session_of(request, now) {
             (Some(channel), _) => Ok(channel),
             (None, Standing::Missing) => {
                 Err(Response::error(400, INVALID_REQUEST, "Invalid Request: Mcp-Session-Id is missing"))

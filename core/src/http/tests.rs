@@ -445,6 +445,21 @@ fn a_handshake_that_is_not_finished_ends() {
     assert_eq!(endpoint.sessions_open(), 1);
 }
 
+/// R-171: a session ends at its time, even if its host has not called `tick` yet.
+#[test]
+fn a_session_that_has_run_out_of_time_is_unknown_before_it_is_ended() {
+    let endpoint = endpoint(Limits { session_idle: 1_000, ..Limits::default() }, Rules::default());
+    let id = session(&endpoint);
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let ask = |verb, tick| send(&endpoint, verb, &[("mcp-session-id", &id)], ping, at(tick)).status;
+    assert_eq!(ask("POST", 999), 200);
+    assert_eq!(ask("POST", 1_998), 200);
+    assert_eq!([("POST", 2_998), ("DELETE", 2_999)].map(|(verb, tick)| ask(verb, tick)), [404; 2]);
+    assert_eq!(endpoint.sessions_open(), 1);
+    assert!(endpoint.tick(at(3_000)).is_empty());
+    assert_eq!(endpoint.sessions_open(), 0);
+}
+
 /// All bodies that are received have a bound, and give back what they took.
 #[test]
 fn bodies_have_a_bound_together() {

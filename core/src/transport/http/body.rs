@@ -129,9 +129,13 @@ impl Writer {
     /// Waits for the deadline, if there is one.
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(deadline) = self.exchange.deadline() else { return Poll::Pending };
+        let stands = self.server.clock.stands(context.waker());
         let left = deadline.saturating_sub(self.server.now().tick);
         if left == 0 {
             return Poll::Ready(());
+        }
+        if stands {
+            return Poll::Pending;
         }
         let at = || Instant::now() + Duration::from_millis(left);
         let (armed, sleep) =

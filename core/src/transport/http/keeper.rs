@@ -3,12 +3,16 @@
 use super::HttpServer;
 use super::phase::{Either, Phase, either, reach};
 use crate::now::Millis;
+use crate::transport::Clock;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long it sleeps at most: a clock that a test sets is looked at as often.
+/// How long it sleeps when nothing is due.
 const LONGEST: Millis = 60_000;
 
 /// See the module.
@@ -58,12 +62,22 @@ async fn keep(server: Weak<HttpServer>) {
         let now = strong.now().tick;
         let due = next(&strong).unwrap_or(Millis::MAX).min(now.saturating_add(LONGEST));
         strong.keeper.armed.store(due, Ordering::SeqCst);
-        let sleep = tokio::time::sleep(Duration::from_millis(due.saturating_sub(now).max(1)));
-        let word = either(strong.keeper.notify.notified(), sleep);
+        let word = either(strong.keeper.notify.notified(), sleep(&strong.clock, due, now));
         if let Either::Second(()) = either(word, reach(&mut phase, Phase::Over)).await {
             return;
         }
     }
+}
+
+/// Until `due`, by the timer of the machine, or by the clock if a test has stopped it.
+async fn sleep(clock: &Clock, due: Millis, now: Millis) {
+    let mut timer = pin!(tokio::time::sleep(Duration::from_millis(due.saturating_sub(now).max(1))));
+    poll_fn(|context| match clock.stands(context.waker()) {
+        true if clock.now().tick >= due => Poll::Ready(()),
+        true => Poll::Pending,
+        false => timer.as_mut().poll(context),
+    })
+    .await;
 }
 
 /// Does what is due.

@@ -12,6 +12,7 @@ use mcp_resources::connection::{Events, LogLevel, Reply, RequestToken};
 use mcp_resources::engine::Engine;
 use mcp_resources::http::{Exchange, Turn};
 use mcp_resources::hub::ConnectionId;
+use mcp_resources::now::Now;
 use mcp_resources::transport::Clock;
 use mcp_resources::transport::http::{Host, HttpOptions, HttpServer, Running, Verifier, Verifying};
 use serde_json::{Value, json};
@@ -47,6 +48,7 @@ pub fn serve() -> io::Result<()> {
 struct Served {
     engine: Arc<Engine>,
     server: Arc<HttpServer>,
+    clock: Arc<Clock>,
     running: Running,
     author: Arc<Author>,
 }
@@ -123,13 +125,14 @@ impl Served {
         clock.set(Some(START));
         let mut options = HttpOptions::new(rules(&given["rules"]));
         options.verifier = Some(Arc::new(Tokens(given["tokens"].clone())));
-        let server = HttpServer::new(&engine, clock, options, author.clone()).map_err(io::Error::other)?;
+        let server =
+            HttpServer::new(&engine, clock.clone(), options, author.clone()).map_err(io::Error::other)?;
         let running = server.run(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, 1, || {})?;
-        Ok(Self { engine, server, running, author })
+        Ok(Self { engine, server, clock, running, author })
     }
 
     fn act(&self, step: &Value) -> io::Result<()> {
-        let mut woken = Vec::new();
+        let (mut woken, now) = (Vec::new(), self.clock.now());
         if let Some(given) = step.get("respond") {
             self.respond(given, &step["to"])?;
         } else if let Some(given) = step.get("progress") {
@@ -137,12 +140,14 @@ impl Served {
         } else if let Some(given) = step.get("log") {
             self.report("log", given)?;
         } else if let Some(uri) = step["updated"].as_str() {
-            self.engine.updated(uri, START, &mut woken).map_err(io::Error::other)?;
+            self.engine.updated(uri, now, &mut woken).map_err(io::Error::other)?;
         } else if let Some(kind) = step.get("list_changed") {
-            self.engine.list_changed(catalog::list_kinds(kind), START, &mut woken);
+            self.engine.list_changed(catalog::list_kinds(kind), now, &mut woken);
         } else if let Some(given) = step.get("edit") {
             let edits = catalog::edits(given, &self.engine, &mut lock(&self.author.handlers));
-            self.engine.publish(edits, START, &mut woken).map_err(io::Error::other)?;
+            self.engine.publish(edits, now, &mut woken).map_err(io::Error::other)?;
+        } else if let Some(passed) = step["tick"].as_u64() {
+            self.clock.set(Some(Now { tick: now.tick + passed, unix: now.unix + passed }));
         } else if step.get("shutdown").is_some() {
             self.server.endpoint().shutdown();
         } else {
@@ -158,18 +163,20 @@ impl Served {
             (open.exchange.clone(), open.reply.take())
         })?;
         let Some(reply) = reply else { return Ok(()) };
+        let now = self.clock.now();
         let answer = answer(given, || reply.gather());
-        let Turn { connection, events, .. } = exchange.finish(reply.encode(answer, START), START);
+        let Turn { connection, events, .. } = exchange.finish(reply.encode(answer, now), now);
         self.author.handle(connection, Some(&exchange), events);
         Ok(())
     }
 
     fn report(&self, verb: &str, given: &Value) -> io::Result<()> {
+        let now = self.clock.now();
         self.with(&given["to"], |open| {
             let Some(reply) = open.reply.as_mut().filter(|_| !open.is_cancelled) else { return };
             let line = if verb == "progress" {
                 let progress = given["progress"].as_f64().unwrap_or_default();
-                reply.progress(progress, given["total"].as_f64(), given["message"].as_str(), START)
+                reply.progress(progress, given["total"].as_f64(), given["message"].as_str(), now)
             } else {
                 let level = given["level"].as_str().and_then(LogLevel::parse);
                 let log = |level| reply.log(level, given["logger"].as_str(), &write(&given["data"]));
