@@ -4,11 +4,6 @@
 
 use std::fmt;
 
-/// What could be used to act as the client: never given to a handler.
-const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
-/// How many bytes most heads take.
-const USUAL: usize = 512;
-
 /// The headers of an HTTP request, but for those with credentials (`Authorization`, `Cookie`, `Proxy-Authorization`). The
 /// client chose all of them, or a proxy: none is verified.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -17,22 +12,40 @@ pub struct Headers {
     lines: Vec<u8>,
 }
 
+/// Where the value of a line is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    start: u32,
+    end: u32,
+}
+
+/// How many bytes the two lengths of a line take.
+const LENGTHS: usize = 8;
+
 impl Headers {
-    /// Of header lines, in order. One that is longer than 4 GiB is left out.
-    pub fn new<'h>(lines: impl Iterator<Item = (&'h str, &'h [u8])>) -> Self {
-        let mut own = Vec::with_capacity(USUAL);
-        for (name, value) in lines {
-            let is_secret = SECRET.iter().any(|secret| secret.eq_ignore_ascii_case(name));
-            let lengths = (u32::try_from(name.len()), u32::try_from(value.len()));
-            if let (false, (Ok(name_length), Ok(value_length))) = (is_secret, lengths) {
-                own.reserve(8 + name.len() + value.len());
-                let lengths = u64::from(name_length) << 32 | u64::from(value_length);
-                own.extend_from_slice(&lengths.to_be_bytes());
-                own.extend_from_slice(name.as_bytes());
-                own.extend_from_slice(value);
-            }
+    /// None yet. Copies nothing again for `lines` whose names and values have `size` bytes together.
+    pub(crate) fn with_room(lines: usize, size: usize) -> Self {
+        Self { lines: Vec::with_capacity(lines.saturating_mul(LENGTHS).saturating_add(size)) }
+    }
+
+    /// Adds a line, and says where its value is kept. `None`: it has credentials, or there would be more than 4 GiB.
+    pub(crate) fn push(&mut self, name: &str, value: &[u8]) -> Option<Place> {
+        if is_secret(name) {
+            return None;
         }
-        Self { lines: own }
+        let start = (self.lines.len() + LENGTHS).checked_add(name.len())?;
+        let end = u32::try_from(start.checked_add(value.len())?).ok()?;
+        let (start, lengths) = (u32::try_from(start).ok()?, (name.len() as u64) << 32 | value.len() as u64);
+        self.lines.reserve(LENGTHS + name.len() + value.len());
+        self.lines.extend_from_slice(&lengths.to_be_bytes());
+        self.lines.extend_from_slice(name.as_bytes());
+        self.lines.extend_from_slice(value);
+        Some(Place { start, end })
+    }
+
+    /// The value that [`Headers::push`] kept there.
+    pub(crate) fn value(&self, place: Place) -> &[u8] {
+        self.lines.get(place.start as usize..place.end as usize).unwrap_or_default()
     }
 
     /// Lower-case names and their values, in the order of the request. Bytes that are not UTF-8 are replaced.
@@ -53,6 +66,16 @@ impl Headers {
     pub fn get(&self, name: &str) -> Option<String> {
         let found = self.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value).reduce(|all, value| format!("{all}, {value}"))
+    }
+}
+
+/// Whether a header could be used to act as the client: no handler gets it.
+fn is_secret(name: &str) -> bool {
+    match name.len() {
+        6 => name.eq_ignore_ascii_case("cookie"),
+        13 => name.eq_ignore_ascii_case("authorization"),
+        19 => name.eq_ignore_ascii_case("proxy-authorization"),
+        _ => false,
     }
 }
 
@@ -83,7 +106,10 @@ mod tests {
             ("x-tenant", b"b"),
             ("X-Bytes", b"\xff"),
         ];
-        let headers = Headers::new(lines.into_iter());
+        let mut headers = Headers::default();
+        let places = lines.map(|(name, value)| headers.push(name, value));
+        let kept = places.map(|place| place.map(|place| headers.value(place)));
+        assert_eq!(kept, [Some(&b" a "[..]), None, None, None, Some(b"b"), Some(b"\xff")]);
         assert_eq!(headers.get("X-TENANT").as_deref(), Some("a, b"));
         assert_eq!(headers.get("x-bytes").as_deref(), Some("\u{fffd}"));
         assert_eq!((headers.iter().count(), headers.get("cookie")), (3, None));

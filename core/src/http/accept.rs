@@ -12,9 +12,10 @@ pub(super) struct Accept {
 
 impl Accept {
     /// No header is everything; a header that cannot be read is nothing.
-    pub(super) fn of(head: &Head<'_>) -> Self {
+    /// `field` is the one line, `head` has them all.
+    pub(super) fn of(field: Field<'_>, head: &Head<'_>) -> Self {
         let everything = Self { json: true, events: true };
-        match head.field("accept") {
+        match field {
             Field::Absent => return everything,
             // What clients of the protocol send.
             Field::Once(b"application/json, text/event-stream") => return everything,
@@ -65,9 +66,11 @@ impl<'v> Range<'v> {
 }
 
 /// Whether the body is declared to be JSON.
-pub(super) fn sends_json(head: &Head<'_>) -> bool {
-    let mut values = head.all("content-type");
-    let (Some(value), None) = (values.next(), values.next()) else { return false };
+pub(super) fn is_json(content_type: Field<'_>) -> bool {
+    let Field::Once(value) = content_type else { return false };
+    if value == JSON.as_bytes() {
+        return true;
+    }
     let media = std::str::from_utf8(value).unwrap_or_default().split(';').next().unwrap_or_default();
     media.trim().eq_ignore_ascii_case(JSON)
 }
@@ -75,11 +78,12 @@ pub(super) fn sends_json(head: &Head<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::lines::{Lines, Name};
 
     fn accept(values: &[&str]) -> (bool, bool) {
         let headers: Vec<(&str, &[u8])> = values.iter().map(|value| ("Accept", value.as_bytes())).collect();
-        let Accept { json, events } =
-            Accept::of(&Head { verb: "POST", target: "/", headers: &headers, ..Head::default() });
+        let head = Head { verb: "POST", target: "/", headers: &headers, ..Head::default() };
+        let Accept { json, events } = Accept::of(Lines::of(&head, 0).field(Name::Accept), &head);
         (json, events)
     }
 
@@ -108,11 +112,9 @@ mod tests {
 
     #[test]
     fn the_content_type_has_parameters() {
-        let sends = |value: &str| {
-            let headers: [(&str, &[u8]); 1] = [("content-type", value.as_bytes())];
-            sends_json(&Head { verb: "POST", target: "/", headers: &headers, ..Head::default() })
-        };
+        let sends = |value: &str| is_json(Field::Once(value.as_bytes()));
         assert!(sends("application/json") && sends("Application/Json ; charset=utf-8"));
         assert!(!sends("text/plain") && !sends("application/json-patch+json") && !sends(""));
+        assert!(!is_json(Field::Absent) && !is_json(Field::Repeated));
     }
 }

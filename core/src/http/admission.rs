@@ -4,17 +4,17 @@
 //! Law: the first step that fails answers. The steps after the authorization are decided with the others, and told
 //! only when the token was good.
 
-use super::accept::{Accept, sends_json};
+use super::accept::{Accept, is_json};
 use super::auth::{Denied, Judged, RulesError, Verified, Words};
 use super::cors;
-use super::head::{Head, Response, trim};
+use super::head::{Head, Response};
+use super::lines::{Lines, Name};
 use super::receiving::Total;
 use super::refused::Refused;
 use super::rules::{Rules, Sse24, is_origin};
 use super::tokens::{Digest, Tokens, digest};
 use crate::connection::{Field, Mirror, Outcome, Refusal, Standing, Status};
 use crate::engine::Keeper;
-use crate::headers::Headers;
 use crate::limits::Limits;
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
@@ -81,18 +81,15 @@ pub struct Identified {
 pub(super) struct Call {
     pub(super) verb: Verb,
     pub(super) accept: Accept,
-    pub(super) session: Header,
     /// What names the stream of a message of 2024-11-05.
     pub(super) token: Option<String>,
-    pub(super) last_event_id: Option<String>,
     /// The origin whose page may see the answer.
     pub(super) origin: Option<String>,
     /// What the endpoint is mounted below.
     mount: Box<str>,
-    version: Header,
-    method: Header,
-    name: Header,
-    headers: Arc<Headers>,
+    lines: Lines,
+    /// What the version header names.
+    revision: Option<Revision>,
 }
 
 /// What is asked of the endpoint.
@@ -107,14 +104,6 @@ pub(super) enum Verb {
     Send,
     /// `GET` of what is counted.
     Metrics,
-}
-
-/// A [`Field`] that outlives its head.
-#[derive(Clone, Debug)]
-pub(super) enum Header {
-    Absent,
-    Once(Box<[u8]>),
-    Repeated,
 }
 
 impl Gate {
@@ -136,43 +125,33 @@ impl Gate {
     }
 
     pub(super) fn admit(self: &Arc<Self>, head: &Head<'_>, now: Now) -> Result<Admitted, Response> {
-        self.check_bounds(head)?;
-        check_framing(head)?;
-        let origin = self.check_origin(head)?;
+        let size = self.check_bounds(head)?;
+        let lines = Lines::of(head, size);
+        check_framing(&lines)?;
+        let origin = self.check_origin(&lines)?;
         let mount = if is_plain(head.mount) { head.mount } else { "" };
         let head = &Head { mount, ..*head };
-        self.beyond_origin(head, origin.clone(), now)
+        self.beyond_origin(head, (lines, origin.clone()), now)
             .map_err(|response| response.shared_with(origin.as_deref()))
     }
 
     fn beyond_origin(
         self: &Arc<Self>,
         head: &Head<'_>,
-        origin: Option<String>,
+        (lines, origin): (Lines, Option<String>),
         now: Now,
     ) -> Result<Admitted, Response> {
+        let revision = lines.text(Name::Version).and_then(Revision::parse);
         let verb = match self.check_path(head)? {
             Some(verb) => verb,
-            None => self.check_verb(head)?,
+            None => self.check_verb(head, revision)?,
         };
         let token = self.words.as_ref().map(|words| words.token(head)).transpose()?;
         let token = token.map(|token| self.known(token, now));
-        let accept = Accept::of(head);
-        let refused = self.check_media(head, verb, accept).err();
-        let last_event_id = text(head.field("last-event-id")).map(str::to_owned);
-        let call = Call {
-            verb,
-            accept,
-            session: head.field("mcp-session-id").into(),
-            token: head.query("session_id").map(str::to_owned).filter(|_| verb == Verb::Send),
-            last_event_id,
-            origin,
-            mount: head.mount.into(),
-            version: head.field("mcp-protocol-version").into(),
-            method: head.field("mcp-method").into(),
-            name: head.field("mcp-name").into(),
-            headers: Arc::new(Headers::new(head.headers.iter().copied())),
-        };
+        let accept = Accept::of(lines.field(Name::Accept), head);
+        let refused = self.check_media(&lines, verb, accept).err();
+        let stream = if verb == Verb::Send { head.query("session_id").map(str::to_owned) } else { None };
+        let call = Call { verb, accept, token: stream, origin, mount: head.mount.into(), lines, revision };
         Ok(Admitted { gate: Arc::clone(self), token, client: head.client, call, refused })
     }
 
@@ -192,26 +171,25 @@ impl Gate {
         own.into_iter().flatten().chain(documents).chain(older).collect()
     }
 
-    fn check_bounds(&self, head: &Head<'_>) -> Result<(), Response> {
-        let lines = head.headers.iter().map(|(name, value)| name.len() + value.len());
-        let size = head.target.len() + lines.sum::<usize>();
-        if head.headers.len() > self.max_headers || size > self.max_head {
+    /// How many bytes the header lines have.
+    fn check_bounds(&self, head: &Head<'_>) -> Result<usize, Response> {
+        let size = head.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+        if head.headers.len() > self.max_headers || head.target.len() + size > self.max_head {
             return Err(Response::error(431, INVALID_REQUEST, "Request header fields too large"));
         }
-        Ok(())
+        Ok(size)
     }
 
     /// R-156, R-157. Returns the origin, where its page may see the answer.
-    fn check_origin(&self, head: &Head<'_>) -> Result<Option<String>, Response> {
-        let host = head.field("host");
-        if !self.rules.hosts.accept(text(host).unwrap_or_default()) {
-            return Err(Refused::host(sent(host)));
+    fn check_origin(&self, lines: &Lines) -> Result<Option<String>, Response> {
+        if !self.rules.hosts.accept(lines.text(Name::Host).unwrap_or_default()) {
+            return Err(Refused::host(sent(lines.field(Name::Host))));
         }
-        let field = head.field("origin");
+        let field = lines.field(Name::Origin);
         if field == Field::Absent {
             return Ok(None);
         }
-        match text(field).filter(|origin| self.rules.origins.accept(origin)) {
+        match lines.text(Name::Origin).filter(|origin| self.rules.origins.accept(origin)) {
             None => Err(Refused::origin(sent(field))),
             Some(origin) => Ok((self.rules.cors && is_origin(origin)).then(|| origin.to_owned())),
         }
@@ -263,8 +241,7 @@ impl Gate {
     }
 
     /// R-155, R-186.
-    fn check_verb(&self, head: &Head<'_>) -> Result<Verb, Response> {
-        let revision = text(head.field("mcp-protocol-version")).and_then(Revision::parse);
+    fn check_verb(&self, head: &Head<'_>, revision: Option<Revision>) -> Result<Verb, Response> {
         let names_modern = revision.is_some_and(Revision::is_modern);
         let sessions = self.sessions && !names_modern;
         match head.verb {
@@ -281,20 +258,20 @@ impl Gate {
     }
 
     /// R-163, R-190, DEC-05.
-    fn check_media(&self, head: &Head<'_>, verb: Verb, accept: Accept) -> Result<(), Response> {
+    fn check_media(&self, lines: &Lines, verb: Verb, accept: Accept) -> Result<(), Response> {
         let refuse = |status, message| Err(Response::error(status, INVALID_REQUEST, message));
         if matches!(verb, Verb::Post | Verb::Send) {
-            if declared_length(head).is_some_and(|length| length > self.max_body as u64) {
+            if declared_length(lines).is_some_and(|length| length > self.max_body as u64) {
                 return Err(too_large());
             }
-            if !sends_json(head) {
+            if !is_json(lines.field(Name::ContentType)) {
                 return refuse(415, "Content-Type must be application/json");
             }
         }
         // What is refused here because of the header is refused in the body too: they must be equal (R-100, R-179).
-        let listens = text(head.field("mcp-method")).and_then(Method::parse) == Some(Method::Listen);
+        let listens = || lines.text(Name::Method).and_then(Method::parse) == Some(Method::Listen);
         let enough = match verb {
-            Verb::Post => accept.json && (accept.events || !listens),
+            Verb::Post => accept.json && (accept.events || !listens()),
             Verb::Get | Verb::Connect => accept.events,
             Verb::Delete | Verb::Send | Verb::Metrics => true,
         };
@@ -348,7 +325,9 @@ impl Admitted {
         let checked = match (&gate.words, token, who) {
             (Some(words), Some(token), who) => gate.judge((words, &call.mount), token, who, now),
             (Some(words), None, _) => Err(words.denied(Denied::Invalid, &call.mount)),
-            (None, _, Ok(verified)) if verified.principal.is_anonymous() => Ok(Principal::anonymous(client)),
+            (None, _, Ok(verified)) if client.is_some() && verified.principal.is_anonymous() => {
+                Ok(Principal::anonymous(client))
+            }
             (None, _, Ok(verified)) => Ok(verified.principal),
             (None, _, Err(_)) => Err(Response::empty(401)),
         };
@@ -407,65 +386,42 @@ impl Call {
     pub(super) fn mirror(&self, session: Standing) -> Mirror<'_> {
         Mirror {
             challenges: true,
-            headers: Some(&self.headers),
-            version: self.version.as_field(),
-            method: self.method.as_field(),
-            name: self.name.as_field(),
+            headers: Some(self.lines.all()),
+            version: self.lines.field(Name::Version),
+            method: self.lines.field(Name::Method),
+            name: self.lines.field(Name::Resource),
             session,
         }
     }
 
+    /// What names the session.
+    pub(super) fn session(&self) -> Field<'_> {
+        self.lines.field(Name::Session)
+    }
+
+    /// The same, where it is there once and is text.
+    pub(super) fn session_id(&self) -> Option<&str> {
+        self.lines.text(Name::Session)
+    }
+
+    /// The last event that the client has of a stream.
+    pub(super) fn last_event_id(&self) -> Option<&str> {
+        self.lines.text(Name::LastEventId)
+    }
+
     /// Whether the version header names a modern revision: then there is no session (R-185).
     pub(super) fn names_modern(&self) -> bool {
-        self.version.text().and_then(Revision::parse).is_some_and(Revision::is_modern)
+        self.revision.is_some_and(Revision::is_modern)
     }
 
     /// The legacy revision that the version header names.
     pub(super) fn legacy_revision(&self) -> Option<Revision> {
-        self.version.text().and_then(Revision::parse).filter(|revision| !revision.is_modern())
+        self.revision.filter(|revision| !revision.is_modern())
     }
 
     /// Whether the version header names a revision that is not `served`, or none (R-177).
     pub(super) fn names_unserved(&self, served: impl Fn(Revision) -> bool) -> bool {
-        match &self.version {
-            Header::Absent => false,
-            Header::Once(_) => !self.version.text().and_then(Revision::parse).is_some_and(served),
-            Header::Repeated => true,
-        }
-    }
-}
-
-impl Header {
-    pub(super) fn as_field(&self) -> Field<'_> {
-        match self {
-            Self::Absent => Field::Absent,
-            Self::Once(value) => Field::Once(value),
-            Self::Repeated => Field::Repeated,
-        }
-    }
-
-    pub(super) fn text(&self) -> Option<&str> {
-        match self {
-            Self::Once(value) => std::str::from_utf8(value).ok(),
-            Self::Absent | Self::Repeated => None,
-        }
-    }
-}
-
-impl From<Field<'_>> for Header {
-    fn from(field: Field<'_>) -> Self {
-        match field {
-            Field::Absent => Self::Absent,
-            Field::Once(value) => Self::Once(value.into()),
-            Field::Repeated => Self::Repeated,
-        }
-    }
-}
-
-fn text(field: Field<'_>) -> Option<&str> {
-    match field {
-        Field::Once(value) => std::str::from_utf8(value).ok(),
-        Field::Absent | Field::Repeated => None,
+        self.lines.field(Name::Version) != Field::Absent && !self.revision.is_some_and(served)
     }
 }
 
@@ -483,34 +439,13 @@ fn is_plain(mount: &str) -> bool {
     mount.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
 }
 
-/// RFC 9112, sections 6.1 and 6.3, RFC 9110, section 5.5: servers that disagree on where a body ends can be made to take a
-/// part of it for a request. One of the two headers says it, and once.
-fn check_framing(head: &Head<'_>) -> Result<(), Response> {
-    let (mut lengths, mut codings, mut is_bad) = (0, 0, false);
-    for (name, value) in head.headers {
-        match name.len() {
-            14 if name.eq_ignore_ascii_case("content-length") => {
-                lengths += 1;
-                let digits = trim(value);
-                is_bad |= digits.is_empty() || !digits.iter().all(u8::is_ascii_digit);
-            }
-            17 if name.eq_ignore_ascii_case("transfer-encoding") => codings += 1,
-            _ => {}
-        }
-        // A header of the protocol has an error of its own for that (R-182).
-        let is_ours = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("mcp-"));
-        is_bad |= !is_ours && value.iter().fold(false, |found, byte| found | is_control(*byte));
+fn check_framing(lines: &Lines) -> Result<(), Response> {
+    if lines.are_sound() {
+        return Ok(());
     }
-    if is_bad || lengths + codings > 1 {
-        let message = "Malformed request: Content-Length or Transfer-Encoding must say once how long the body is, and \
-                       headers have no control characters";
-        return Err(Response::error(400, INVALID_REQUEST, message).with("connection", "close"));
-    }
-    Ok(())
-}
-
-fn is_control(byte: u8) -> bool {
-    (byte < b' ' && byte != b'\t') || byte == 0x7f
+    let message = "Malformed request: Content-Length or Transfer-Encoding must say once how long the body is, and \
+                   headers have no control characters";
+    Err(Response::error(400, INVALID_REQUEST, message).with("connection", "close"))
 }
 
 pub(super) fn too_large() -> Response {
@@ -518,7 +453,9 @@ pub(super) fn too_large() -> Response {
 }
 
 /// `None` if the length is not declared; a declaration that cannot be read is too much.
-fn declared_length(head: &Head<'_>) -> Option<u64> {
-    let parse = |value: &[u8]| std::str::from_utf8(value).ok()?.parse().ok();
-    head.all("content-length").map(|value| parse(value).unwrap_or(u64::MAX)).max()
+fn declared_length(lines: &Lines) -> Option<u64> {
+    match lines.field(Name::ContentLength) {
+        Field::Absent => None,
+        _ => Some(lines.text(Name::ContentLength).and_then(|value| value.parse().ok()).unwrap_or(u64::MAX)),
+    }
 }

@@ -106,6 +106,12 @@ impl Verified {
         Self::of(Principal::anonymous(None))
     }
 
+    /// This client, where no tokens are asked for: it is `anonymous`, made once for a connection.
+    #[cfg(feature = "http")]
+    pub(crate) fn client(anonymous: Arc<Principal>) -> Self {
+        Self::of(anonymous)
+    }
+
     /// Sets [`Verified::scopes`].
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {

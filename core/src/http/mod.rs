@@ -24,6 +24,7 @@ mod channel;
 mod cors;
 mod exchange;
 mod head;
+mod lines;
 mod receiving;
 mod refused;
 mod rules;

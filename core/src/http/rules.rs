@@ -148,19 +148,18 @@ fn is_web(scheme: &str) -> bool {
 }
 
 fn is_loopback(authority: &str) -> bool {
-    ["localhost", "127.0.0.1", "[::1]"].iter().any(|own| own.eq_ignore_ascii_case(without_port(authority)))
+    let host = without_port(authority);
+    host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost") || host == "[::1]"
 }
 
 /// The host of an authority; the whole of it if what follows the colon is no port.
 fn without_port(authority: &str) -> &str {
-    match authority.rsplit_once(':') {
-        Some((host, port)) if !host.is_empty() && is_port(port) => host,
+    let digits = authority.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (host, port) = authority.split_at_checked(authority.len() - digits).unwrap_or((authority, ""));
+    match host.strip_suffix(':') {
+        Some(host) if !host.is_empty() && (1..=5).contains(&port.len()) => host,
         _ => authority,
     }
-}
-
-fn is_port(text: &str) -> bool {
-    (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether an origin can be repeated in a header: a scheme, a host, a port, `null`.

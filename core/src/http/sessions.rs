@@ -1,6 +1,6 @@
 //! The legacy sessions of an endpoint: a bounded table by id (R-169 … ).
 
-use super::admission::{Header, Identified};
+use super::admission::Identified;
 use super::channel::{Channel, Owner};
 use super::head::Response;
 use super::sse::EventId;
@@ -8,7 +8,7 @@ use super::state::{State, Taken};
 use super::turn::Turn;
 use super::{Endpoint, Opened};
 use crate::base64;
-use crate::connection::{Peer, Standing};
+use crate::connection::{Field, Peer, Standing};
 use crate::hub::ConnectionId;
 use crate::limits::Limits;
 use crate::now::Now;
@@ -176,7 +176,7 @@ impl Endpoint {
             if state.is_over() {
                 return Err(session_unknown());
             }
-            let last = call.last_event_id.as_deref();
+            let last = call.last_event_id();
             if let Some(seat) = last.and_then(EventId::parse).and_then(|id| state.resume(id, request, now)) {
                 return Ok(seat);
             }
@@ -200,7 +200,7 @@ impl Endpoint {
     pub(super) fn delete<'m>(&self, request: &'m Identified, now: Now, out: &mut Vec<u8>) -> Opened<'m> {
         let none = || self.engine.connect(Peer::Session).id();
         let ended = self.session_or_refusal(request, now).and_then(|_| {
-            let id = request.call.session.text().unwrap_or_default();
+            let id = request.call.session_id().unwrap_or_default();
             self.end_session(id, now).map(Turn::shorten).ok_or_else(session_unknown)
         });
         Opened::whole(match ended {
@@ -215,10 +215,10 @@ impl Endpoint {
     /// The session that a request belongs to, and what its session is. One that has run out of time is unknown, also before
     /// [`Endpoint::tick`] has ended it.
     pub(super) fn session_of(&self, request: &Identified, now: Now) -> (Option<Arc<Channel>>, Standing) {
-        let id = match &request.call.session {
-            Header::Absent => return (None, Standing::Missing),
-            Header::Repeated => return (None, Standing::Unknown),
-            Header::Once(_) => request.call.session.text().unwrap_or_default(),
+        let id = match request.call.session() {
+            Field::Absent => return (None, Standing::Missing),
+            Field::Repeated => return (None, Standing::Unknown),
+            Field::Once(_) => request.call.session_id().unwrap_or_default(),
         };
         let found = self.sessions().find(id, request.principal.id()).map(Arc::clone);
         match found.filter(|channel| !self.has_expired(channel, now)) {

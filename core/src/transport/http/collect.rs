@@ -19,17 +19,19 @@ pub(super) enum NoBody {
 
 /// Reads the whole body. One that came with the head is not copied, and needs no timer: hyper hands it over in the turn
 /// after it was first asked.
-pub(super) async fn collect<B>(body: B, request: &Identified) -> Result<Bytes, NoBody>
+///
+/// Also returns whether it had to wait for the client.
+pub(super) async fn collect<B>(body: B, request: &Identified) -> Result<(Bytes, bool), NoBody>
 where
     B: Body<Data = Bytes> + Unpin,
 {
     let mut body = Collecting { body, request, whole: Bytes::new() };
     if body.body.is_end_stream() {
-        return Ok(Bytes::new());
+        return Ok((Bytes::new(), false));
     }
     for _ in 0..2 {
         if let Some(done) = body.at_once().await {
-            return done;
+            return done.map(|whole| (whole, false));
         }
         if !body.whole.is_empty() {
             break;
@@ -38,7 +40,7 @@ where
     }
     let patience = Duration::from_millis(request.body_timeout());
     match either(body.rest(), tokio::time::sleep(patience)).await {
-        Either::First(done) => done,
+        Either::First(done) => done.map(|whole| (whole, true)),
         Either::Second(()) => Err(NoBody::Refused(Box::new(request.too_late()))),
     }
 }

@@ -5,6 +5,7 @@ use super::phase::{Either, Phase, either, reach};
 use super::places::{Place, Places};
 use super::socket;
 use super::wire::Checked;
+use crate::principal::Principal;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -133,9 +134,10 @@ where
     let mut phase = server.phases.watch();
     // On the heap, for as long as it takes: hyper keeps room for it in each connection, idle ones and listeners too.
     let stall = Duration::from_millis(server.endpoint.engine().limits().write_timeout);
-    let (client, socket) = (Some(own.client), Checked::new(socket, head_timeout(&server), stall));
+    let (anyone, socket) =
+        (Principal::anonymous(Some(own.client)), Checked::new(socket, head_timeout(&server), stall));
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        Box::pin(server.clone().respond_to(client, request))
+        Box::pin(server.clone().respond_to(anyone.clone(), request))
     });
     let mut serving = pin!(builder.serve_connection(TokioIo::new(socket), service));
     if let Either::First(_ended) = either(serving.as_mut(), reach(&mut phase, Phase::Draining)).await {

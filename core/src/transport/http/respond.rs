@@ -8,6 +8,7 @@ use crate::http::{
     Admitted, Denied, Exchange, Head, Identified, Opened, Response, ResponseHead, Turn, Verified,
 };
 use crate::now::Now;
+use crate::principal::Principal;
 use bytes::Bytes;
 use http_body::Body;
 use hyper::header::{HOST, HeaderName, HeaderValue};
@@ -17,7 +18,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::future::poll_fn;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The client is gone, or its request breaks off: there is nobody to answer.
@@ -46,13 +47,13 @@ impl HttpServer {
         B: Body<Data = Bytes> + Unpin,
     {
         let client = request.extensions().get::<SocketAddr>().map(SocketAddr::ip);
-        self.respond_to(client, request).await
+        self.respond_to(Principal::anonymous(client), request).await
     }
 
-    /// Answers one request of the client with this address.
+    /// Answers one request. `anyone`: whose it is where no tokens are asked for.
     pub(super) async fn respond_to<B>(
         self: Arc<Self>,
-        client: Option<IpAddr>,
+        anyone: Arc<Principal>,
         request: Request<B>,
     ) -> Result<Answer, Disconnected>
     where
@@ -64,7 +65,7 @@ impl HttpServer {
         self.keeper.start(&self);
         let (parts, body) = request.into_parts();
         let now = self.now();
-        let admitted = match self.admit(&parts, client, now) {
+        let admitted = match self.admit(&parts, now) {
             Ok(admitted) => admitted,
             Err(response) => {
                 if let Some(advice) = self.endpoint.advice(&response, now) {
@@ -76,16 +77,22 @@ impl HttpServer {
         drop(parts);
         let (who, now) = match admitted.token() {
             Some(token) => (self.verify(token).await, self.now()),
-            None => (Ok(Verified::anyone()), now),
+            None => (Ok(Verified::client(anyone)), now),
         };
         let identified = match admitted.identify(who, now) {
             Ok(identified) => identified,
             Err(response) => return Ok(of(response)),
         };
         match collect(body, &identified).await {
-            Ok(body) => self.open(&identified, &body).await,
+            Ok((body, has_waited)) => {
+                let now = if has_waited { self.now() } else { now };
+                self.open(&identified, &body, now).await
+            }
             // A body where none belongs is not read.
-            Err(NoBody::Refused(_)) if identified.body_limit() == 0 => self.open(&identified, &[]).await,
+            Err(NoBody::Refused(_)) if identified.body_limit() == 0 => {
+                let now = self.now();
+                self.open(&identified, &[], now).await
+            }
             Err(NoBody::Refused(response)) => Ok(of(*response)),
             Err(NoBody::Broken) => Err(Disconnected),
         }
@@ -104,12 +111,7 @@ impl HttpServer {
         }
     }
 
-    fn admit(
-        &self,
-        parts: &hyper::http::request::Parts,
-        client: Option<IpAddr>,
-        now: Now,
-    ) -> Result<Admitted, Response> {
+    fn admit(&self, parts: &hyper::http::request::Parts, now: Now) -> Result<Admitted, Response> {
         let lines = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let mut headers: SmallVec<[(&str, &[u8]); 24]> = lines.collect();
         if !parts.headers.contains_key(HOST)
@@ -122,7 +124,7 @@ impl HttpServer {
             None => Cow::Borrowed(parts.uri.path_and_query().map_or("", |target| target.as_str())),
         };
         let verb = parts.method.as_str();
-        let head = Head { verb, target: &target, headers: &headers, client, mount: "" };
+        let head = Head { verb, target: &target, headers: &headers, ..Head::default() };
         self.endpoint.admit(&head, now)
     }
 
@@ -133,9 +135,14 @@ impl HttpServer {
         }
     }
 
-    async fn open(self: Arc<Self>, identified: &Identified, body: &[u8]) -> Result<Answer, Disconnected> {
+    async fn open(
+        self: Arc<Self>,
+        identified: &Identified,
+        body: &[u8],
+        now: Now,
+    ) -> Result<Answer, Disconnected> {
         let mut out = Vec::new();
-        let Opened { mut turn, exchange } = self.endpoint.open(identified, body, self.now(), &mut out);
+        let Opened { mut turn, exchange } = self.endpoint.open(identified, body, now, &mut out);
         let head = turn.head.take();
         // Made first: if a handler panics through, the client is told that it is over.
         let writer = exchange.map(|exchange| (Writer::new(self.clone(), exchange.clone()), exchange));

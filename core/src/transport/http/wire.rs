@@ -251,23 +251,23 @@ impl Scan {
 
     /// RFC 9112, section 6.3: one field says how long the body is, and says it once.
     fn field(&mut self, line: &[u8], is_long: bool) -> Result<(), Doubt> {
-        if !matches!(line.first(), Some(b'c' | b'C' | b't' | b'T')) {
-            return Ok(());
-        }
-        let Some(colon) = line.iter().position(|byte| *byte == b':') else { return Ok(()) };
-        let (name, value) = line.split_at(colon);
-        let is_length = name.eq_ignore_ascii_case(b"content-length");
-        if !is_length && !name.eq_ignore_ascii_case(b"transfer-encoding") {
+        // The colon says first whether the name can be one of the two: most lines are done with here.
+        let named = |own: &[u8]| match line.split_at_checked(own.len()) {
+            Some((name, [b':', value @ ..])) if name.eq_ignore_ascii_case(own) => Some(value),
+            _ => None,
+        };
+        let length = named(b"content-length");
+        if length.is_none() && named(b"transfer-encoding").is_none() {
             return Ok(());
         }
         if is_long || self.length.is_some() || self.is_chunked {
             return Err(Doubt);
         }
-        if !is_length {
+        let Some(digits) = length else {
             self.is_chunked = true;
             return Ok(());
-        }
-        let digits = value.get(1..).unwrap_or_default().trim_ascii();
+        };
+        let digits = digits.trim_ascii();
         // What is no number is refused by hyper, and a number beyond every bound by the rules.
         let digits = std::str::from_utf8(digits).unwrap_or_default();
         self.length = Some(digits.parse().unwrap_or(u64::MAX));

@@ -1,0 +1,190 @@
+//! The header lines of a request, looked at once: those that the rules read are found, and all are kept for handlers.
+//!
+//! Law: one pass for a request. A rule asks for a line by its [`Name`], and no rule searches.
+
+use super::head::{Head, trim};
+use crate::connection::Field;
+use crate::headers::{Headers, Place};
+use std::sync::Arc;
+
+/// See the module. Owned: it outlives the head.
+#[derive(Debug)]
+pub(super) struct Lines {
+    all: Arc<Headers>,
+    found: [Found; NAMES],
+    /// Whether a value has a control character.
+    has_control: bool,
+}
+
+/// A line that a rule reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    Accept,
+    ContentLength,
+    ContentType,
+    Host,
+    LastEventId,
+    Method,
+    Origin,
+    /// `Mcp-Name`.
+    Resource,
+    Session,
+    TransferEncoding,
+    Version,
+}
+
+const NAMES: usize = Name::Version as usize + 1;
+
+/// Where the value of a line is kept.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    Absent,
+    Once(Place),
+    Repeated,
+}
+
+impl Lines {
+    /// The lines of `head`; `size`: how many bytes their names and values have.
+    pub(super) fn of(head: &Head<'_>, size: usize) -> Self {
+        let mut all = Headers::with_room(head.headers.len(), size);
+        let (mut found, mut has_control) = ([Found::Absent; NAMES], false);
+        for (name, value) in head.headers {
+            let value = trim(value);
+            if value.iter().fold(false, |found, byte| found | is_control(*byte)) {
+                // A header of the protocol has an error of its own for that.
+                has_control |= !name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("mcp-"));
+            }
+            let Some(place) = all.push(name, value) else { continue };
+            if let Some(found) = known(name).and_then(|name| found.get_mut(name as usize)) {
+                *found = match found {
+                    Found::Absent => Found::Once(place),
+                    Found::Once(_) | Found::Repeated => Found::Repeated,
+                };
+            }
+        }
+        Self { all: Arc::new(all), found, has_control }
+    }
+
+    /// A line, its value without the white space around it.
+    pub(super) fn field(&self, name: Name) -> Field<'_> {
+        match self.found.get(name as usize) {
+            Some(Found::Once(place)) => Field::Once(self.all.value(*place)),
+            Some(Found::Repeated) => Field::Repeated,
+            Some(Found::Absent) | None => Field::Absent,
+        }
+    }
+
+    /// The value of a line that is there once and is text.
+    pub(super) fn text(&self, name: Name) -> Option<&str> {
+        match self.field(name) {
+            Field::Once(value) => std::str::from_utf8(value).ok(),
+            Field::Absent | Field::Repeated => None,
+        }
+    }
+
+    /// All of them, for handlers.
+    pub(super) fn all(&self) -> &Arc<Headers> {
+        &self.all
+    }
+
+    /// RFC 9112, sections 6.1 and 6.3, RFC 9110, section 5.5: servers that disagree on where a body ends can be made to take
+    /// a part of it for a request. One of the two headers says it, and once.
+    pub(super) fn are_sound(&self) -> bool {
+        let says_once = match (self.field(Name::ContentLength), self.field(Name::TransferEncoding)) {
+            (Field::Absent, Field::Absent | Field::Once(_)) => true,
+            (Field::Once(digits), Field::Absent) => {
+                !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+            }
+            _ => false,
+        };
+        says_once && !self.has_control
+    }
+}
+
+fn is_control(byte: u8) -> bool {
+    (byte < b' ' && byte != b'\t') || byte == 0x7f
+}
+
+fn known(name: &str) -> Option<Name> {
+    // Hosts give most names in lower case.
+    let is = |own: &str| name == own || name.eq_ignore_ascii_case(own);
+    let found = match name.len() {
+        4 if is("host") => Name::Host,
+        6 if is("accept") => Name::Accept,
+        6 if is("origin") => Name::Origin,
+        8 if is("mcp-name") => Name::Resource,
+        10 if is("mcp-method") => Name::Method,
+        12 if is("content-type") => Name::ContentType,
+        13 if is("last-event-id") => Name::LastEventId,
+        14 if is("content-length") => Name::ContentLength,
+        14 if is("mcp-session-id") => Name::Session,
+        17 if is("transfer-encoding") => Name::TransferEncoding,
+        20 if is("mcp-protocol-version") => Name::Version,
+        _ => return None,
+    };
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(headers: &[(&str, &[u8])]) -> Lines {
+        Lines::of(&Head { headers, ..Head::default() }, 0)
+    }
+
+    ///
+    #[test]
+    fn fields_are_trimmed_and_counted() {
+        let lines =
+            of(&[("MCP-Method", b" \ta b\t"), ("Host", b" \t"), ("mcp-name", b"c"), ("Mcp-Name", b"c")]);
+        assert_eq!(lines.field(Name::Method), Field::Once(b"a b"));
+        assert_eq!(lines.field(Name::Host), Field::Once(b""));
+        assert_eq!(lines.field(Name::Resource), Field::Repeated);
+        assert_eq!((lines.field(Name::Session), lines.text(Name::Method)), (Field::Absent, Some("a b")));
+    }
+
+    #[test]
+    fn every_name_has_its_place() {
+        let names = [
+            ("Accept", Name::Accept),
+            ("Content-Length", Name::ContentLength),
+            ("Content-Type", Name::ContentType),
+            ("Host", Name::Host),
+            ("Last-Event-Id", Name::LastEventId),
+            ("Mcp-Method", Name::Method),
+            ("Mcp-Name", Name::Resource),
+            ("Mcp-Protocol-Version", Name::Version),
+            ("Mcp-Session-Id", Name::Session),
+            ("Origin", Name::Origin),
+            ("Transfer-Encoding", Name::TransferEncoding),
+        ];
+        assert_eq!(names.len(), NAMES);
+        for (text, name) in names {
+            let lower = text.to_ascii_lowercase();
+            assert_eq!((known(text), known(&lower)), (Some(name), Some(name)), "{text}");
+            let lines = of(&[(text, b"1")]);
+            assert_eq!((lines.field(name), lines.all().get(text).as_deref()), (Field::Once(b"1"), Some("1")));
+        }
+        assert_eq!(known("authorization"), None);
+    }
+
+    /// Headers that two servers could read differently.
+    #[test]
+    fn sound_lines() {
+        let is_sound = |headers: &[(&str, &[u8])]| of(headers).are_sound();
+        assert!(is_sound(&[]) && is_sound(&[("content-length", b" 12 ")]));
+        assert!(is_sound(&[("transfer-encoding", b"chunked")]) && is_sound(&[("x", b"a\tb\xff")]));
+        assert!(is_sound(&[("Mcp-Name", b"a\x01")]));
+        let twice: [(&str, &[u8]); 2] = [("content-length", b"1"), ("Content-Length", b"1")];
+        let both: [(&str, &[u8]); 2] = [("content-length", b"1"), ("transfer-encoding", b"chunked")];
+        let codings: [(&str, &[u8]); 2] = [("transfer-encoding", b"x"), ("transfer-encoding", b"chunked")];
+        assert!(!is_sound(&twice) && !is_sound(&both) && !is_sound(&codings));
+        for value in [&b""[..], b"+1", b"1,1", b"x"] {
+            assert!(!is_sound(&[("content-length", value)]), "{value:?}");
+        }
+        assert!(
+            !is_sound(&[("x", b"a\x01")]) && !is_sound(&[("cookie", b"\x7f")]) && !is_sound(&[("x", b"\n")])
+        );
+    }
+}
