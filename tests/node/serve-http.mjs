@@ -112,6 +112,7 @@ class Served {
     this.author.events.push = (event) => tell({ event });
     this.server = server(catalog, this.author);
     this.now = START;
+    this.asked = 0;
     internals(this.server).native.setTime(...START);
     this.options = rules(given, tokens);
   }
@@ -126,6 +127,7 @@ class Served {
     if ('respond' in step) which(step.to).respond(step.respond);
     else if ('progress' in step) which(step.progress.to).context.progress(...progress(step.progress));
     else if ('log' in step) which(step.log.to).context.log(step.log.level, step.log.data, step.log.logger);
+    else if ('ask' in step) this.#ask(which(step.ask.to).context, step.ask);
     else if ('updated' in step) this.server.notifyUpdated(step.updated);
     else if ('list_changed' in step) this.server.notifyListChanged(step.list_changed);
     else if ('edit' in step) edit(this.server, step.edit, this.author);
@@ -135,6 +137,14 @@ class Served {
       timers?.advance(step.tick);
     } else if ('shutdown' in step) internals(this.server).native.shutdown();
     else throw new Error(`no such step: ${JSON.stringify(step)}`);
+  }
+
+  /** Sends a request to the client, as the handler of a read does. */
+  #ask(context, { method, params }) {
+    this.asked += 1;
+    const event = { replied: this.asked };
+    const replied = () => this.author.events.push(event);
+    context.ask(method, params).then(replied, replied);
   }
 }
 

@@ -32,6 +32,11 @@ class Call:
             self.done = not message.get("more_body", False)
         self._changed.set()
 
+    @property
+    def over(self) -> bool:
+        """Whether the application has returned."""
+        return self.task.done()
+
     def leave(self) -> None:
         """The client is gone."""
         self._requests.put_nowait({"type": "http.disconnect"})

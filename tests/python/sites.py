@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import h11
 from asgi_call import PATIENCE, Call
 from catalogs import Author, Open, edit, server
-from mcp_resources import Auth, InvalidToken, Verified
+from mcp_resources import Auth, Context, InvalidToken, Verified
 from vectors import ROOT
 from wire import Case, write
 
@@ -36,6 +36,10 @@ class Response(Protocol):
     headers: dict[str, str]
     body: bytes
     done: bool
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more can come: the end, or the connection broke."""
 
     def leave(self) -> None:
         """The client is gone."""
@@ -68,7 +72,7 @@ class _Here:
 
     def __init__(self) -> None:
         self.events: list[Json] = []
-        self.passed = 0
+        self.passed, self._asked = 0, 0
 
     def _make(self, case: Case) -> Json:
         """Makes the server. Returns the options of its endpoint."""
@@ -76,7 +80,7 @@ class _Here:
         self.author = Author(generates=False)
         self.events = self.author.events
         self.server = server(case.catalog(), self.author)
-        self.passed = 0
+        self.passed, self._asked = 0, 0
         self.server._core.set_time(*START)
         options = dict(case.members.get("rules", {}))
         for name in ("hosts", "origins"):
@@ -107,6 +111,8 @@ class _Here:
             case "log":
                 context = self._which(given.get("to")).context
                 context.send_log(given["level"], write(given["data"]), given.get("logger"))
+            case "ask":
+                self._ask(self._which(given.get("to")).context, given)
             case "updated":
                 self.server.notify_updated(given)
             case "list_changed":
@@ -118,6 +124,17 @@ class _Here:
                 self.server._core.set_time(*(start + self.passed for start in START))
             case "shutdown":
                 self.server._core.shutdown()
+
+    def _ask(self, context: Context, given: Json) -> None:
+        """Sends a request to the client, as the handler of a read does."""
+        self._asked += 1
+        number = self._asked
+
+        def replied(reply: "asyncio.Future[Any]") -> None:
+            reply.exception()  # looked at: a failure is as good as a result here
+            self.events.append({"replied": number})
+
+        asyncio.ensure_future(context.ask(given["method"], given["params"])).add_done_callback(replied)
 
     def _which(self, number: int | None) -> Open:
         calls = self.author.open
@@ -280,6 +297,11 @@ class Exchanged:
         for event in (h11.Request(method=method, target="/", headers=[("host", "x")]), h11.EndOfMessage()):
             self._parser.send(event)
         self.task = asyncio.ensure_future(self._run(port))
+
+    @property
+    def over(self) -> bool:
+        """See `Response`."""
+        return self.task.done()
 
     def leave(self) -> None:
         """The client is gone."""

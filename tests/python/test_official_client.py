@@ -20,22 +20,23 @@ SERVER: Any = ""
 MODERN, LEGACY = "2026-07-28", "legacy"
 WATCHED = "test://watched-resource"
 
+SERVERS = ["rust", "rust --http", "python", "python --http", "python --asgi", "node", "node --http", "node --handler"]
+SSE = ["rust --sse", "python --sse", "python --asgi-sse", "node --sse"]
+"""The transport of 2024-11-05, which the client still has (R-191, R-192, R-193). Only for legacy revisions."""
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
-    pytest.mark.parametrize("mode", [LEGACY, MODERN]),
+    pytest.mark.parametrize(
+        ("server", "mode"),
+        [(server, mode) for server in SERVERS for mode in (LEGACY, MODERN)] + [(server, LEGACY) for server in SSE],
+        indirect=["server"],
+    ),
 ]
 
 
-SERVERS = ["rust", "rust --http", "python", "python --http", "python --asgi", "node", "node --http", "node --handler"]
-SSE = ["rust --sse", "python --sse", "python --asgi-sse", "node --sse"]
-"""The transport of 2024-11-05, which the client still has (R-191, R-192, R-193)."""
-
-
-@pytest.fixture(autouse=True, params=[*SERVERS, *SSE])
-def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, mode: str) -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     language, _, way = request.param.partition(" ")
-    if request.param in SSE and mode == MODERN:
-        pytest.skip("a transport of the legacy era alone")
     build(language)
     with serving(language, way) if way else nullcontext(_on_pipes(language)) as reached:
         found = sse_client(str(reached).replace("/mcp", "/sse")) if request.param in SSE else reached

@@ -139,6 +139,8 @@ impl Served {
             self.report("progress", given)?;
         } else if let Some(given) = step.get("log") {
             self.report("log", given)?;
+        } else if let Some(given) = step.get("ask") {
+            self.ask(given)?;
         } else if let Some(uri) = step["updated"].as_str() {
             self.engine.updated(uri, now, &mut woken).map_err(io::Error::other)?;
         } else if let Some(kind) = step.get("list_changed") {
@@ -186,6 +188,12 @@ impl Served {
                 open.exchange.report(open.token, &line);
             }
         })
+    }
+
+    fn ask(&self, given: &Value) -> io::Result<()> {
+        let (method, params) = (given["method"].as_str().unwrap_or_default(), write(&given["params"]));
+        let exchange = self.with(&given["to"], |open| open.exchange.clone())?;
+        exchange.ask(method, &params, self.clock.now()).map(drop).map_err(io::Error::other)
     }
 
     fn with<R>(&self, to: &Value, work: impl FnOnce(&mut Open) -> R) -> io::Result<R> {
