@@ -260,7 +260,7 @@ export interface Details {
   readonly scopes?: readonly string[];
   /** Whether a subscription to it also hears of the resources beneath it. Default `false`. */
   readonly children?: boolean;
-  /** Its size in bytes, for a resource without variables. */
+  /** Its size in bytes before base64, for a resource without variables. Default: that of a constant. */
   readonly size?: number;
 }
 

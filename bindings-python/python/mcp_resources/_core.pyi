@@ -67,7 +67,7 @@ class _Driver(Protocol):
 
 @final
 class Resource:
-    """One resource, at one URI. The keyword arguments are those of `Details`, and `size` in bytes."""
+    """One resource, at one URI. Keyword arguments: those of `Details`, and `size` in bytes (default: a constant's)."""
 
     def __new__(
         cls,

@@ -277,7 +277,7 @@ class ResourceDetails(Details, total=False):
     """The keyword arguments of `ResourceServer.resource`."""
 
     size: int
-    """Its size in bytes, for a resource without variables."""
+    """Its size in bytes before base64, for a resource without variables. Default: that of a constant."""
     vars: Mapping[str, Variable]
     """How single variables of the template match."""
     extra_query: Literal["ignore", "reject"]

@@ -95,6 +95,7 @@ impl Draft {
 
     fn add_resource(&mut self, mut resource: Resource, source: Source) -> Result<(), RegistrationError> {
         let given = resource.uri.clone();
+        resource.size = resource.size.or_else(|| source.size());
         let canonical = check_resource(&mut resource, &self.catalog.limits)?;
         if self.catalog.by_uri.contains_key(&canonical) {
             return Err(RegistrationError::DuplicateResource { uri: given });

@@ -24,6 +24,17 @@ pub enum Source {
     Bytes(Arc<[u8]>),
 }
 
+impl Source {
+    /// The length of a constant in bytes, before any base64; unknown for a function.
+    pub(super) fn size(&self) -> Option<u64> {
+        match self {
+            Source::Handler(_) => None,
+            Source::Text(text) => u64::try_from(text.len()).ok(),
+            Source::Bytes(bytes) => u64::try_from(bytes.len()).ok(),
+        }
+    }
+}
+
 /// A registered resource.
 #[derive(Debug)]
 pub struct ResourceEntry {

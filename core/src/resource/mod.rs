@@ -33,7 +33,7 @@ use details::details_setters;
 pub struct Resource {
     /// Its URI.
     pub uri: String,
-    /// Its size in bytes, before any base64. Default: unknown.
+    /// Its size in bytes, before any base64. Default: that of a constant; of others it is unknown.
     pub size: Option<u64>,
     /// Whether a subscription to it also hears of the resources beneath it: a directory. Default `false`.
     pub children: bool,
@@ -47,7 +47,7 @@ impl Resource {
         Self { uri: uri.into(), size: None, children: false, details: Details::default() }
     }
 
-    /// Its size in bytes, before any base64. Default: unknown.
+    /// Its size in bytes, before any base64. Default: that of a constant; of others it is unknown.
     pub fn size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
         self
