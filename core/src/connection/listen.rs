@@ -140,6 +140,11 @@ impl Connection {
     pub fn readmit(&self) {
         self.engine.hub().readmit(self.id);
     }
+
+    /// Its streams end, as after [`Engine::revoke`](crate::engine::Engine::revoke). Deliver next.
+    pub(crate) fn dismiss(&self) {
+        self.engine.hub().dismiss(self.id);
+    }
 }
 
 fn put_id(out: &mut Vec<u8>, request: &Request<'_, '_>) {

@@ -45,6 +45,8 @@ pub struct Admitted {
     token: Option<Token>,
     client: Option<IpAddr>,
     call: Call,
+    /// [`Tokens::revocations`] before its token was looked at.
+    revocations: u64,
     /// What a later step has against it.
     refused: Option<Response>,
 }
@@ -74,6 +76,8 @@ pub struct Identified {
     pub(super) principal: Arc<Principal>,
     pub(super) call: Call,
     pub(super) gate: Arc<Gate>,
+    /// [`Tokens::revocations`] before its token was looked at.
+    revocations: u64,
 }
 
 /// What is needed of the head later on.
@@ -146,13 +150,14 @@ impl Gate {
             Some(verb) => verb,
             None => self.check_verb(head, revision)?,
         };
+        let revocations = self.tokens.revocations();
         let token = self.words.as_ref().map(|words| words.token(head)).transpose()?;
         let token = token.map(|token| self.known(token, now));
         let accept = Accept::of(lines.field(Name::Accept), head);
         let refused = self.check_media(&lines, verb, accept).err();
         let stream = if verb == Verb::Send { head.query("session_id").map(str::to_owned) } else { None };
         let call = Call { verb, accept, token: stream, origin, mount: head.mount.into(), lines, revision };
-        Ok(Admitted { gate: Arc::clone(self), token, client: head.client, call, refused })
+        Ok(Admitted { gate: Arc::clone(self), token, client: head.client, call, revocations, refused })
     }
 
     fn known(&self, token: String, now: Now) -> Token {
@@ -321,7 +326,7 @@ impl Admitted {
     /// The response to send: 401 or 403 with its challenge, 503 if the token could not be verified,
     /// 413, 415 or 406.
     pub fn identify(self, who: Result<Verified, Denied>, now: Now) -> Result<Identified, Response> {
-        let Self { gate, token, call, refused, client } = self;
+        let Self { gate, token, call, revocations, refused, client } = self;
         let checked = match (&gate.words, token, who) {
             (Some(words), Some(token), who) => gate.judge((words, &call.mount), token, who, now),
             (Some(words), None, _) => Err(words.denied(Denied::Invalid, &call.mount)),
@@ -332,7 +337,7 @@ impl Admitted {
             (None, _, Err(_)) => Err(Response::empty(401)),
         };
         match (checked, refused) {
-            (Ok(principal), None) => Ok(Identified { principal, call, gate }),
+            (Ok(principal), None) => Ok(Identified { principal, call, gate, revocations }),
             (Err(response), _) | (Ok(_), Some(response)) => Err(response.shared_with(call.origin.as_deref())),
         }
     }
@@ -340,7 +345,7 @@ impl Admitted {
 
 impl Keeper for Gate {
     fn forget(&self, principal: &str) {
-        self.tokens.forget(principal);
+        self.tokens.revoke(principal);
     }
 }
 
@@ -374,6 +379,11 @@ impl Identified {
     /// The response to a body that is longer than [`Identified::body_limit`] of a `POST` (413).
     pub fn too_large(&self) -> Response {
         too_large().shared_with(self.call.origin.as_deref())
+    }
+
+    /// Whether its principal was revoked after its token was verified: then nothing that it opens goes on.
+    pub(super) fn was_revoked(&self) -> bool {
+        self.gate.tokens.was_revoked(self.principal.id(), self.revocations)
     }
 
     /// Whose request it is.

@@ -122,6 +122,9 @@ impl State {
                 return Taken::Whole(turn);
             }
         };
+        // Asked now that the hub knows the listen: a later revocation finds it there.
+        let is_late = policy.purpose != Purpose::Answer && whose.was_revoked();
+        let left = if is_late { self.connection.end_listens() } else { Events::new() };
         let is_over = outcome.status == Status::Answered;
         let until = whose.principal.expires_at(now).filter(|_| policy.purpose != Purpose::Answer);
         let seat = self.open_stream(policy, &whose.call, until, now);
@@ -133,6 +136,7 @@ impl State {
             }
         }
         let mut turn = self.deliver(seat, usize::MAX, now, out).shorten();
+        left.into_iter().for_each(|event| turn.events.push(event));
         let asked = Turn::after(turn.connection, outcome);
         turn.events.insert_many(0, asked.events);
         turn.misuse = asked.misuse;
@@ -163,7 +167,7 @@ impl State {
     pub(super) fn open_notices(&mut self, request: &Identified, rules: &Rules, now: Now) -> Option<Seat> {
         let call = &request.call;
         self.touched = now.tick;
-        self.connection.readmit();
+        self.readmit(request);
         let most = self.connection.engine().limits().streams;
         self.shed(most.saturating_sub(1));
         if self.kept() >= most {
@@ -177,10 +181,18 @@ impl State {
         Some(seat)
     }
 
+    /// The token of a `GET` was accepted, so streams go on again; unless it was revoked before the `GET` came here.
+    fn readmit(&mut self, request: &Identified) {
+        self.connection.readmit();
+        if request.was_revoked() {
+            self.connection.dismiss();
+        }
+    }
+
     /// Gives an earlier stream a new reader. `None` if it is not kept: then what was lost on it is marked.
     pub(super) fn resume(&mut self, id: EventId, request: &Identified, now: Now) -> Option<Seat> {
         self.touched = now.tick;
-        self.connection.readmit();
+        self.readmit(request);
         self.next_reader += 1;
         let seat = Seat { stream: id.stream, reader: self.next_reader };
         let stream =
@@ -217,6 +229,9 @@ impl State {
         let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
         let arrival = Arrival { message, principal: &whose.principal, mirror: Some(mirror) };
         let outcome = self.connection.message(arrival, now, &mut lines);
+        if whose.was_revoked() {
+            self.connection.dismiss();
+        }
         for (_, mut line) in self.connection.take_completed() {
             lines.append(&mut line);
         }

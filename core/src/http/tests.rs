@@ -5,6 +5,7 @@ use super::*;
 use crate::catalog::{Edit, Source};
 use crate::connection::{Answer, Contents, Event};
 use crate::engine::{Options, ServerInfo};
+use crate::hub::Counts;
 use crate::limits::Limits;
 use crate::resource::{Resource, Template};
 use std::sync::atomic::AtomicUsize;
@@ -68,22 +69,25 @@ fn send_as(
     let mut all: Vec<(&str, &[u8])> = vec![("host", b"localhost"), ("content-type", b"application/json")];
     all.extend(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
     let admitted = endpoint.admit(&Head { verb, target: "/mcp", headers: &all, ..Head::default() }, now);
-    let identified = admitted.and_then(|admitted| admitted.identify(Ok(who), now));
-    let written = |head: ResponseHead| {
-        (head.status, head.headers.into_iter().map(|(name, value)| (name, value.into_owned())).collect())
-    };
-    let request = match identified {
-        Ok(request) => request,
+    match admitted.and_then(|admitted| admitted.identify(Ok(who), now)) {
+        Ok(request) => open(endpoint, &request, body, now),
         Err(Response { head, body, .. }) => {
-            let (status, headers) = written(head);
-            return Got { status, headers, body, tokens: Vec::new(), exchange: None };
+            let (status, headers) = written_head(head);
+            Got { status, headers, body, tokens: Vec::new(), exchange: None }
         }
-    };
+    }
+}
+
+fn open(endpoint: &Arc<Endpoint>, request: &Identified, body: &str, now: Now) -> Got {
     let mut out = Vec::new();
-    let Opened { turn, exchange } = endpoint.open(&request, body.as_bytes(), now, &mut out);
-    let (status, headers) = turn.head.map(written).unwrap_or_default();
+    let Opened { turn, exchange } = endpoint.open(request, body.as_bytes(), now, &mut out);
+    let (status, headers) = turn.head.map(written_head).unwrap_or_default();
     let tokens = turn.events.iter().filter_map(Event::asks).collect();
     Got { status, headers, body: out, tokens, exchange }
+}
+
+fn written_head(head: ResponseHead) -> (u16, Vec<(&'static str, String)>) {
+    (head.status, head.headers.into_iter().map(|(name, value)| (name, value.into_owned())).collect())
 }
 
 pub(super) fn initialize(endpoint: &Arc<Endpoint>, date: &str, now: Now) -> Got {
@@ -352,6 +356,63 @@ fn revocation_ends_what_is_open() {
     assert_eq!(lapses(&endpoint), (0, 2));
     let again = send_as(until(u64::MAX), &endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(2));
     assert!(!written(&again.exchange.unwrap(), at(2)).1, "the verifier has let it in again");
+}
+
+/// A request of `eve`'s whose token was verified, and that is not opened yet.
+fn verified(endpoint: &Arc<Endpoint>, verb: &str, headers: &[(&str, &str)]) -> Identified {
+    let mut all: Vec<(&str, &[u8])> = vec![("host", b"localhost"), ("content-type", b"application/json")];
+    all.extend(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
+    let head = Head { verb, target: "/mcp", headers: &all, ..Head::default() };
+    endpoint.admit(&head, at(0)).unwrap().identify(Ok(until(u64::MAX)), at(0)).unwrap()
+}
+
+/// R-096, R-202: a listen whose token was verified before a revocation, and that is opened after it, ends at once.
+#[test]
+fn a_listen_that_is_opened_after_a_revocation_ends_at_once() {
+    let endpoint = endpoint(Limits::default(), Rules::default());
+    endpoint.engine().measure();
+    let theirs = verified(&endpoint, "POST", &LISTEN);
+    let _ = endpoint.engine().revoke("adam", &mut Vec::new());
+    let going_on = open(&endpoint, &theirs, &listen_body(), at(1)).exchange.unwrap();
+    assert!(!written(&going_on, at(1)).1, "another one's tokens were revoked");
+    let late = verified(&endpoint, "POST", &LISTEN);
+    let _ = endpoint.engine().revoke("eve", &mut Vec::new());
+    assert!(written(&going_on, at(1)).1);
+    let _ = going_on.closed(at(1));
+    let got = open(&endpoint, &late, &listen_body(), at(2));
+    assert!(got.exchange.is_none() && got.text().contains(r#""resultType":"complete""#), "{}", got.text());
+    assert_eq!(endpoint.engine().subscriptions(), Counts::default());
+    assert_eq!(lapses(&endpoint), (0, 2));
+    let again = open(&endpoint, &verified(&endpoint, "POST", &LISTEN), &listen_body(), at(3));
+    assert!(!written(&again.exchange.unwrap(), at(3)).1, "the verifier has let it in again");
+}
+
+/// R-173, R-202: so does the stream of a session; it does not keep open what the revocation has ended.
+#[test]
+fn a_stream_that_is_opened_after_a_revocation_ends_at_once() {
+    let endpoint = endpoint(Limits::default(), Rules::default());
+    endpoint.engine().measure();
+    let (id, stream) = session_until(&endpoint, u64::MAX);
+    let late = verified(&endpoint, "GET", &[("mcp-session-id", &id)]);
+    let _ = endpoint.engine().revoke("eve", &mut Vec::new());
+    assert!(open(&endpoint, &late, "", at(1)).exchange.is_none());
+    assert!(written(&stream, at(1)).1);
+    assert_eq!(lapses(&endpoint), (0, 2));
+    let again = send_as(until(u64::MAX), &endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(2));
+    assert!(!written(&again.exchange.unwrap(), at(2)).1, "the verifier has let it in again");
+}
+
+/// R-202: when more was revoked meanwhile than is remembered, a listen ends: its client begins another one.
+#[test]
+fn after_very_many_revocations_a_late_listen_ends() {
+    let endpoint = endpoint(Limits::default(), Rules::default());
+    for (revoked, ends) in [(10, false), (10_000, true)] {
+        let late = verified(&endpoint, "POST", &LISTEN);
+        for number in 0..revoked {
+            let _ = endpoint.engine().revoke(&format!("adam-{number}"), &mut Vec::new());
+        }
+        assert_eq!(open(&endpoint, &late, &listen_body(), at(1)).exchange.is_none(), ends, "{revoked}");
+    }
 }
 
 /// R-096: an endpoint that stops ends its own listens and streams, those that come late too; another one goes on.

@@ -1,23 +1,31 @@
 //! Tokens that were verified and need not be verified again, by their digests.
 //!
-//! Law: a token itself is kept nowhere. The table is bounded and each entry has an end.
+//! Law: a token itself is kept nowhere. The table is bounded and each entry has an end. What a request began under
+//! a token that was revoked meanwhile ends with it.
 
 use super::auth::Judged;
 use crate::limits::Limits;
 use crate::now::Millis;
 use sha2::{Digest as _, Sha256};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What stands for a token.
 pub(super) type Digest = [u8; 32];
+
+/// How many revoked identities are remembered, for requests that began before. When more were revoked during one request,
+/// it counts as revoked too.
+const REMEMBERED: usize = 256;
 
 /// See the module.
 pub(super) struct Tokens {
     max: usize,
     /// How long a token is kept at most.
     ttl: Millis,
+    /// How many revocations there were. It grows while the table is locked.
+    revocations: AtomicU64,
     table: Mutex<Table>,
 }
 
@@ -26,6 +34,8 @@ struct Table {
     kept: HashMap<Digest, Kept>,
     /// How often identities were forgotten: a token that was being verified meanwhile is not kept.
     forgotten: u64,
+    /// The identities that were revoked last, newest at the end.
+    revoked: VecDeque<Box<str>>,
 }
 
 struct Kept {
@@ -40,7 +50,12 @@ pub(super) fn digest(token: &str) -> Digest {
 
 impl Tokens {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { max: limits.token_cache, ttl: limits.token_ttl, table: Mutex::default() }
+        Self {
+            max: limits.token_cache,
+            ttl: limits.token_ttl,
+            revocations: AtomicU64::new(0),
+            table: Mutex::default(),
+        }
     }
 
     /// What is known of a token.
@@ -74,13 +89,45 @@ impl Tokens {
 
     /// Forgets the tokens of this identity: they are verified again.
     pub(super) fn forget(&self, principal: &str) {
+        self.lock().forget(principal);
+    }
+
+    /// Forgets them, and has [`Tokens::was_revoked`] say so to requests that began before.
+    pub(super) fn revoke(&self, principal: &str) {
         let mut table = self.lock();
-        table.forgotten = table.forgotten.wrapping_add(1);
-        table.kept.retain(|_, kept| kept.judged.principal().id() != principal);
+        table.forget(principal);
+        if table.revoked.len() >= REMEMBERED {
+            table.revoked.pop_front();
+        }
+        table.revoked.push_back(principal.into());
+        self.revocations.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How many revocations there were up to now: to be asked before the token of a request is looked at.
+    pub(super) fn revocations(&self) -> u64 {
+        self.revocations.load(Ordering::SeqCst)
+    }
+
+    /// Whether this identity was revoked after [`Tokens::revocations`] gave `since`. To be asked when the hub knows what the
+    /// request watches: a later revocation finds it there.
+    pub(super) fn was_revoked(&self, principal: &str, since: u64) -> bool {
+        if self.revocations() == since {
+            return false;
+        }
+        let table = self.lock();
+        let later = usize::try_from(self.revocations().saturating_sub(since)).unwrap_or(usize::MAX);
+        later > table.revoked.len() || table.revoked.iter().rev().take(later).any(|id| **id == *principal)
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn forget(&mut self, principal: &str) {
+        self.forgotten = self.forgotten.wrapping_add(1);
+        self.kept.retain(|_, kept| kept.judged.principal().id() != principal);
     }
 }
 

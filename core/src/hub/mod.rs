@@ -206,7 +206,12 @@ impl Hub {
 
     /// The client of a legacy connection was let in after [`Hub::revoke`]: its stream is not ended.
     pub fn readmit(&self, id: ConnectionId) {
-        self.lock().readmit(id);
+        self.lock().set_revoked(id, false);
+    }
+
+    /// Has the next [`Hub::deliver`] of a legacy connection end its stream, as [`Hub::revoke`] does.
+    pub(crate) fn dismiss(&self, id: ConnectionId) {
+        self.lock().set_revoked(id, true);
     }
 
     /// Ends the listens of one connection, which hear of nothing more: its token has expired. Returns the URIs that nobody

@@ -248,10 +248,10 @@ impl Table {
         self.end_silently(&subscribers, woken)
     }
 
-    /// A legacy connection was let in again after [`Table::revoke`].
-    pub(super) fn readmit(&mut self, id: ConnectionId) {
+    /// Whether the stream of a legacy connection ends, as after [`Table::revoke`], or goes on.
+    pub(super) fn set_revoked(&mut self, id: ConnectionId, revoked: bool) {
         if let Some(key) = self.connection(id) {
-            self.connections[key].revoked = false;
+            self.connections[key].revoked = revoked;
         }
     }
 
