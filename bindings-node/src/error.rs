@@ -1,6 +1,7 @@
 //! Errors over the border. One is thrown as an `Error` with the name of its class in `mcpError`; `js/errors.ts` makes
 //! the class of it.
 
+use crate::options::camel_case;
 use mcp_resources::resource::RegistrationError;
 use mcp_resources::template::InvalidTemplate;
 use mcp_resources::uri::InvalidUri;
@@ -37,9 +38,16 @@ pub(crate) fn invalid_template(env: &Env, error: &InvalidTemplate) -> Error {
 pub(crate) fn invalid_uri(env: &Env, error: &InvalidUri) -> Error {
     raise(env, "InvalidUriError", error.to_string(), &[])
 }
+
 /// What a registration was refused for. `first` is the name of the function that is registered already.
 pub(crate) fn registration(env: &Env, error: &RegistrationError, first: Option<&str>) -> Error {
-    let message = format!("{error}{}", taken(error, first));
+    let message = match error {
+        RegistrationError::InvalidField { of, field, value, expected } if field.starts_with("limits.") => {
+            let (of, value, expected) = (of.clone(), value.clone(), expected.clone());
+            RegistrationError::InvalidField { of, field: camel_case(field), value, expected }.to_string()
+        }
+        _ => format!("{error}{}", taken(error, first)),
+    };
     match error {
         RegistrationError::InvalidUri { .. } => raise(env, "InvalidUriError", message, &[]),
         RegistrationError::InvalidTemplate { template, offset, .. } => {

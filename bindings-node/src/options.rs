@@ -142,7 +142,8 @@ fn unknown(name: &str, known: &[&str]) -> String {
     suggest::unexpected("limit", name, &known.iter().map(|name| &**name).collect::<Vec<_>>())
 }
 
-fn camel_case(name: &str) -> String {
+/// The name of a limit as JavaScript spells it.
+pub(crate) fn camel_case(name: &str) -> String {
     let mut words = name.split('_');
     let first = words.next().unwrap_or_default().to_owned();
     words.fold(first, |camel, word| {

@@ -48,7 +48,8 @@ impl Server {
     pub fn new(env: Env, name: String, version: String, mut fields: ServerFields) -> Result<Self> {
         let file = audit::file(fields.audit.take())?;
         let (info, options) = fields.read(&env, name, version)?;
-        let (registry, clock) = (Registry::new(info, options), Arc::new(Clock::new()));
+        let registry = Registry::new(info, options).map_err(|error| registration(&env, &error, None))?;
+        let clock = Arc::new(Clock::new());
         if let Some(file) = file {
             registry.audit(Box::new(file));
         }

@@ -61,6 +61,7 @@ impl Server {
     #[new]
     #[pyo3(signature = (name, version, fields, workers, audit = None))]
     fn new(
+        py: Python<'_>,
         name: String,
         version: String,
         fields: &Bound<'_, PyDict>,
@@ -69,7 +70,7 @@ impl Server {
     ) -> PyResult<Self> {
         let (info, options) = options::read(ServerInfo { name, version, ..ServerInfo::default() }, fields)?;
         let (queue, spawn) = workers;
-        let registry = Registry::new(info, options);
+        let registry = Registry::new(info, options).map_err(|error| error::registration(py, &error, None))?;
         let recorder = match audit.map(Audit::read).transpose()? {
             Some(Audit::File(file)) => {
                 registry.audit(Box::new(file));

@@ -2,6 +2,7 @@
 
 use super::{Options, ServerInfo};
 use crate::guard::{Amounts, Guard};
+use crate::limits::Limits;
 use crate::meta;
 use crate::resource::RegistrationError;
 use crate::version::{COMPLETE, Method};
@@ -19,9 +20,7 @@ pub(super) fn info(info: &ServerInfo) -> Result<(), RegistrationError> {
 }
 
 pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
-    if options.limits.page == 0 {
-        return Err(invalid("limits.page", "0", "at least 1 item on a page"));
-    }
+    limits(&options.limits)?;
     if options.revisions.is_empty() {
         return Err(invalid("revisions", "", "at least one revision"));
     }
@@ -43,6 +42,32 @@ pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
         object(id, settings)?;
     }
     Ok(())
+}
+
+/// Refuses limits that no request, or no read, could keep to.
+fn limits(limits: &Limits) -> Result<(), RegistrationError> {
+    let is_zero = [
+        (limits.page == 0, "limits.page", "at least 1 item on a page"),
+        (limits.message == 0, "limits.message", "at least 1 byte"),
+        (limits.uri == 0, "limits.uri", "at least 1 byte"),
+        (limits.in_flight == 0, "limits.in_flight", "at least 1 request"),
+        (limits.list_scan == 0, "limits.list_scan", "at least 1 item"),
+        (limits.read_timeout == 0, "limits.read_timeout", "at least 1 ms"),
+        (limits.completion_timeout == 0, "limits.completion_timeout", "at least 1 ms"),
+        (limits.keep_alive == 0, "limits.keep_alive", "at least 1 ms"),
+        (limits.head == 0, "limits.head", "at least 1 byte"),
+        (limits.headers == 0, "limits.headers", "at least 1 line"),
+        (limits.connections == 0, "limits.connections", "at least 1 connection"),
+        (limits.connections_per_client == 0, "limits.connections_per_client", "at least 1 connection"),
+        (limits.head_timeout == 0, "limits.head_timeout", "at least 1 ms"),
+        (limits.idle_timeout == 0, "limits.idle_timeout", "at least 1 ms"),
+        (limits.body_timeout == 0, "limits.body_timeout", "at least 1 ms"),
+        (limits.write_timeout == 0, "limits.write_timeout", "at least 1 ms"),
+    ];
+    match is_zero.into_iter().find(|(is_zero, ..)| *is_zero) {
+        Some((_, field, expected)) => Err(invalid(field, "0", expected)),
+        None => Ok(()),
+    }
 }
 
 /// The guard that the policy makes, and its bounds.
@@ -71,4 +96,27 @@ fn invalid(field: &str, value: &str, expected: &str) -> RegistrationError {
 
 fn is_web(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+
+    /// Such a server could be made, and would refuse every request.
+    #[test]
+    fn limits_that_leave_nothing_to_serve_are_refused() {
+        let refused = |set: fn(&mut Limits)| {
+            let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
+            let mut options = Options::default();
+            set(&mut options.limits);
+            Engine::new(info, options).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        let page = "\"the server\": limits.page is \"0\", expected at least 1 item on a page";
+        assert_eq!(refused(|limits| limits.page = 0), page);
+        let timeout = "\"the server\": limits.read_timeout is \"0\", expected at least 1 ms";
+        assert_eq!(refused(|limits| limits.read_timeout = 0), timeout);
+        assert!(refused(|limits| limits.connections = 0).contains("at least 1 connection"));
+        assert_eq!(refused(|limits| (limits.page, limits.batch, limits.token_cache) = (1, 0, 0)), "");
+    }
 }

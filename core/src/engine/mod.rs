@@ -101,6 +101,15 @@ impl Engine {
         }))
     }
 
+    /// What [`Engine::new`] says of them, but for the guard's policy: for a host that makes the engine later.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub(crate) fn check(info: &ServerInfo, options: &Options) -> Result<(), RegistrationError> {
+        check::info(info)?;
+        check::options(options)
+    }
+
     /// The state of a new peer.
     pub fn connect(self: &Arc<Self>, peer: Peer) -> Connection {
         Connection::new(self.clone(), self.hub.connect(), peer)

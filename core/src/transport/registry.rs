@@ -60,16 +60,20 @@ pub struct Foreign {
 
 impl<H> Registry<H> {
     /// Nothing registered yet.
-    pub fn new(info: ServerInfo, options: Options) -> Self {
+    ///
+    /// # Errors
+    /// A field of the server has a value that it cannot have, such as a limit that leaves nothing to serve.
+    pub fn new(info: ServerInfo, options: Options) -> Result<Self, RegistrationError> {
+        Engine::check(&info, &options)?;
         let (sink, watcher, audit) = (Mutex::default(), OnceLock::new(), Mutex::default());
-        Self {
+        Ok(Self {
             draft: Mutex::new((info, options)),
             engine: OnceLock::new(),
             handlers: RwLock::default(),
             sink,
             watcher,
             audit,
-        }
+        })
     }
 
     /// The engine, made when it is first needed.
@@ -307,7 +311,7 @@ mod tests {
 
     fn registry() -> Registry<&'static str> {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
-        Registry::new(info, Options::default())
+        Registry::new(info, Options::default()).unwrap()
     }
 
     fn publish(
