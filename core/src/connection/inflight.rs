@@ -89,7 +89,7 @@ impl Late {
         };
         let first = self.first?;
         Some(format!(
-            "{first}{others}; the client was told so. Its time is limits.read_timeout, or completion_timeout"
+            "{first}{others}; the client got an error. For more time, raise the read or completion timeout in limits"
         ))
     }
 }
