@@ -67,7 +67,7 @@ export interface Limits {
   readonly listScan?: number;
   /** Items that a lister without paging may return. Default 100,000. */
   readonly listSource?: number;
-  /** How long its answer is kept, so that a walk over its pages asks it once. Default 0: it is asked for each page. */
+  /** How long its answer is kept, so that a walk over its pages asks it once. Default 0 ms: it is asked for each page. */
   readonly listTtl?: number;
   /** How many such answers are kept. Default 256. */
   readonly listCache?: number;
@@ -91,27 +91,27 @@ export interface Limits {
   readonly contentsTotal?: number;
   /** Above this no further request is read until the output has drained. Default 1 MiB. */
   readonly output?: number;
-  /** When a read that is unanswered fails. Default 30,000. */
+  /** When a read that is unanswered fails. Default 30,000 ms. */
   readonly readTimeout?: number;
-  /** The same for a completion. Default 5,000. */
+  /** The same for a completion. Default 5,000 ms. */
   readonly completionTimeout?: number;
   /** The JSON text of a completion's `context.arguments`. Default 64 KiB. */
   readonly arguments?: number;
   /** Values of one completion. Default 100. */
   readonly completionValues?: number;
-  /** Least time between two updates of one URI. Default 50. */
+  /** Least time between two updates of one URI. Default 50 ms. */
   readonly coalesce?: number;
-  /** Least time between two progress notifications of one request. Default 50. */
+  /** Least time between two progress notifications of one request. Default 50 ms. */
   readonly progressInterval?: number;
   /** Log messages of one request. Default 1,000. */
   readonly logMessages?: number;
   /** Longest request state or cursor. Default 64 KiB. */
   readonly state?: number;
-  /** How long a request state is accepted. Default 600,000. */
+  /** How long a request state is accepted. Default 600,000 ms. */
   readonly stateTtl?: number;
   /** Questions to a client that wait for an answer. Default 64. */
   readonly asks?: number;
-  /** How long what is in flight may still finish after the end of input. Default 1,000. */
+  /** How long what is in flight may still finish after the end of input. Default 1,000 ms. */
   readonly grace?: number;
   /** All headers of an HTTP request together. Default 256 KiB. */
   readonly head?: number;
@@ -124,15 +124,15 @@ export interface Limits {
    * Default 1,000.
    */
   readonly sessionsPerClient?: number;
-  /** How long an unused HTTP session is kept, in ms. Default 1,800,000. */
+  /** How long an unused HTTP session is kept. Default 1,800,000 ms. */
   readonly sessionIdle?: number;
-  /** When such a session ends if its client has not sent `notifications/initialized`. Default 60,000. */
+  /** When such a session ends if its client has not sent `notifications/initialized`. Default 60,000 ms. */
   readonly handshakeTimeout?: number;
   /** Streams of events that one session keeps. Default 16. */
   readonly streams?: number;
   /** What is kept of each of them to be sent again. Default 1 MiB. */
   readonly replay?: number;
-  /** After so long without anything to send, a stream of events gets a comment. Default 15,000. */
+  /** After so long without anything to send, a stream of events gets a comment. Default 15,000 ms. */
   readonly keepAlive?: number;
   /** Open HTTP connections. Default 20,000. */
   readonly connections?: number;
@@ -142,24 +142,24 @@ export interface Limits {
   readonly connectionsPerClient?: number;
   /**
    * How long the head of an HTTP request may take, from the opening of the connection or its first byte.
-   * Default 10,000.
+   * Default 10,000 ms.
    */
   readonly headTimeout?: number;
-  /** After so long without a further request an HTTP connection is closed. Default 60,000. */
+  /** After so long without a further request an HTTP connection is closed. Default 60,000 ms. */
   readonly idleTimeout?: number;
-  /** How long the body of an HTTP request may take. Default 30,000. */
+  /** How long the body of an HTTP request may take. Default 30,000 ms. */
   readonly bodyTimeout?: number;
   /** All HTTP bodies that have come in part. Default 256 MiB. */
   readonly bodiesTotal?: number;
-  /** A client that takes nothing of what is sent to it for so long is gone. Default 30,000. */
+  /** A client that takes nothing of what is sent to it for so long is gone. Default 30,000 ms. */
   readonly writeTimeout?: number;
   /** Verified tokens that are kept. Default 10,000. */
   readonly tokenCache?: number;
-  /** How long a verified token is believed at most. Default 300,000. */
+  /** How long a verified token is believed at most. Default 300,000 ms. */
   readonly tokenTtl?: number;
   /** Records of requests that wait to be taken; above it the newest is dropped. Default 10,000. */
   readonly auditQueue?: number;
-  /** When a slow answer becomes a stream of events. Default 1,000. */
+  /** When a slow answer becomes a stream of events. Default 1,000 ms. */
   readonly sseAfter?: number;
 }
 
@@ -252,7 +252,7 @@ export interface Details {
   readonly lastModified?: Date | string;
   /** Members of `_meta`. */
   readonly meta?: JsonObject;
-  /** For how many milliseconds its contents may be kept. Default 0. */
+  /** For how many milliseconds its contents may be kept. Default 0 ms: they are not. */
   readonly ttlMs?: number;
   /** By whom: `public` only if they are the same for everyone. Default `private`. */
   readonly cacheScope?: CacheScope;

@@ -7,7 +7,7 @@ export type CacheScope = 'public' | 'private';
 
 /** How long a result may be kept, in milliseconds, and by whom (revision 2026-07-28). */
 export interface CacheHint {
-  /** Milliseconds. Default 0. */
+  /** Milliseconds. Default 0 ms: it is not kept. */
   readonly ttlMs?: number;
   /** By whom. Default `private`. */
   readonly cacheScope?: CacheScope;

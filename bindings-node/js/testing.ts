@@ -89,7 +89,7 @@ export class Listen {
   /**
    * The next notification of this listen.
    *
-   * @param timeout - milliseconds.
+   * @param timeout - milliseconds. Default 5,000.
    * @throws a `TimeoutError`: none came.
    */
   next(timeout = PATIENCE): Promise<Notification> {
@@ -270,7 +270,7 @@ export class Client {
   /**
    * The next notification: of one request, or any.
    *
-   * @param timeout - milliseconds.
+   * @param timeout - milliseconds. Default 5,000.
    * @throws a `TimeoutError`: none came.
    */
   notification(timeout = PATIENCE, { of }: { of?: number } = {}): Promise<Notification> {

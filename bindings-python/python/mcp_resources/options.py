@@ -32,9 +32,9 @@ class Limits(TypedDict, total=False):
     uri: int
     """Longest URI. Default 64 KiB."""
     resources: int
-    """Most resources that may be registered."""
+    """Most resources that may be registered. Default 1,000,000."""
     templates: int
-    """Most templates that may be registered."""
+    """Most templates that may be registered. Default 10,000."""
     in_flight: int
     """Most unanswered requests of one connection. Default 1,024."""
     page: int
@@ -60,7 +60,7 @@ class Limits(TypedDict, total=False):
     filter_uris: int
     """URIs that one listen may name. Default 10,000."""
     watched_uris: int
-    """URIs that all subscriptions of one connection may name together."""
+    """URIs that all subscriptions of one connection may name together. Default 100,000."""
     contents: int
     """Contents of one reply before encoding. Default 16 MiB."""
     contents_total: int
