@@ -85,6 +85,10 @@ export interface Limits {
   readonly filterUris?: number;
   /** URIs that all subscriptions of one connection may name together. Default 100,000. */
   readonly watchedUris?: number;
+  /** Bytes of the URIs that one connection watches. Default 16 MiB. */
+  readonly watchedBytes?: number;
+  /** Bytes of the URIs that all connections watch. Default 256 MiB. */
+  readonly watchedTotal?: number;
   /** Contents of one reply before encoding. Default 16 MiB. */
   readonly contents?: number;
   /** Contents of all replies that are being gathered. Default 256 MiB. */

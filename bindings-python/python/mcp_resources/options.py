@@ -61,6 +61,10 @@ class Limits(TypedDict, total=False):
     """URIs that one listen may name. Default 10,000."""
     watched_uris: int
     """URIs that all subscriptions of one connection may name together. Default 100,000."""
+    watched_bytes: int
+    """Bytes of the URIs that one connection watches. Default 16 MiB."""
+    watched_total: int
+    """Bytes of the URIs that all connections watch. Default 256 MiB."""
     contents: int
     """Contents of one reply before encoding. Default 16 MiB."""
     contents_total: int

@@ -74,7 +74,8 @@ impl Hub {
     /// that its notifications carry (R-081, DEC-15). Returns `canonical` if nobody watched it before.
     ///
     /// # Errors
-    /// [`LimitReached`] when the connection holds [`Limits::subscriptions`] (DEC-18).
+    /// [`LimitReached`] when the connection holds [`Limits::subscriptions`] (DEC-18), or would watch more than
+    /// [`Limits::watched_bytes`] or [`Limits::watched_total`].
     pub fn subscribe(
         &self,
         id: ConnectionId,
@@ -366,9 +367,11 @@ pub struct Counts {
     pub subscriptions: usize,
     /// URIs that somebody watches.
     pub uris: usize,
+    /// Bytes of these URIs, and of the clients' own spellings: what [`Limits::watched_total`] bounds.
+    pub bytes: usize,
 }
 
-/// A connection has as many subscriptions as it may (DEC-18).
+/// A connection has as many subscriptions as it may, or they take as many bytes as they may (DEC-18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitReached;
 
@@ -383,8 +386,8 @@ impl std::error::Error for LimitReached {}
 /// Why a listen was not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenError {
-    /// The connection holds [`Limits::subscriptions`] or would watch more than [`Limits::watched_uris`], or the filter
-    /// names more than [`Limits::filter_uris`] URIs.
+    /// The connection holds [`Limits::subscriptions`], or would watch more than [`Limits::watched_uris`],
+    /// [`Limits::watched_bytes`] or [`Limits::watched_total`], or the filter names more than [`Limits::filter_uris`] URIs.
     LimitReached,
     /// A listen with this request id is open on this connection.
     IdInUse,

@@ -24,6 +24,10 @@ pub(super) struct Table {
     by_uri: HashMap<Arc<str>, usize>,
     max_subscriptions: usize,
     max_watched: usize,
+    max_bytes: usize,
+    max_total: usize,
+    /// What [`Limits::watched_total`] bounds.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -52,6 +56,8 @@ pub(super) struct Subscriber {
     pub(super) request_id: Option<Arc<OwnedId>>,
     pub(super) state: State,
     pub(super) watches: BTreeMap<usize, Watch>,
+    /// Its part of what [`Limits::watched_bytes`] bounds.
+    bytes: usize,
     /// The topics of `watches` that are dirty, oldest first.
     pub(super) dirty: VecDeque<usize>,
     /// Whether it is in its connection's queue.
@@ -115,6 +121,9 @@ impl Table {
             by_uri: HashMap::new(),
             max_subscriptions: limits.subscriptions,
             max_watched: limits.watched_uris,
+            max_bytes: limits.watched_bytes,
+            max_total: limits.watched_total,
+            bytes: 0,
         }
     }
 
@@ -149,7 +158,10 @@ impl Table {
         if known.is_some_and(|topic| self.subscribers[key].watches.contains_key(topic)) {
             return Ok(None);
         }
-        if self.subscriptions(self.subscribers[key].connection) >= self.max_subscriptions {
+        let connection = self.subscribers[key].connection;
+        let bytes = canonical.len() + length(spelling.as_ref());
+        if self.subscriptions(connection) >= self.max_subscriptions || !self.has_room(Some(connection), bytes)
+        {
             return Err(LimitReached);
         }
         Ok(self.watch_uri(key, canonical, spelling))
@@ -160,11 +172,12 @@ impl Table {
         let topic = *self.by_uri.get(canonical)?;
         let subscriber = &mut self.subscribers[key];
         let watch = subscriber.watches.remove(&topic)?;
+        subscriber.bytes -= canonical.len() + length(watch.spelling.as_ref());
         if watch.dirty {
             // A search, but among what this client asked for, and never when it is served in time.
             subscriber.dirty.retain(|dirty| *dirty != topic);
         }
-        self.release(topic, watch.place)
+        self.release(topic, &watch)
     }
 
     /// `uris` holds each canonical URI once. Returns those that are newly watched.
@@ -180,8 +193,11 @@ impl Table {
         if known.is_some_and(|known| self.connections[known].listens.contains_key(&*canonical_id)) {
             return Err(ListenError::IdInUse);
         }
+        let bytes =
+            uris.iter().map(|(canonical, spelling)| canonical.len() + length(spelling.as_ref())).sum();
         if known.map_or(0, |known| self.subscriptions(known)) >= self.max_subscriptions
             || known.map_or(0, |known| self.watched(known)) + uris.len() > self.max_watched
+            || !self.has_room(known, bytes)
         {
             return Err(ListenError::LimitReached);
         }
@@ -265,6 +281,7 @@ impl Table {
                 continue;
             }
             subscriber.dirty.clear();
+            subscriber.bytes = 0;
             let watches = std::mem::take(&mut subscriber.watches);
             left.append(&mut self.release_all(watches));
             self.end(*key, woken);
@@ -291,6 +308,7 @@ impl Table {
             connections: self.connections.len(),
             subscriptions: connections.sum(),
             uris: self.by_uri.len(),
+            bytes: self.bytes,
         }
     }
 
@@ -323,6 +341,15 @@ impl Table {
         self.connections[connection].subscribers().map(|key| self.subscribers[key].watches.len()).sum()
     }
 
+    /// Whether a connection may watch URIs and spellings of so many bytes more. Of the total, those are counted that others
+    /// watch already: then they take less than this.
+    fn has_room(&self, connection: Option<usize>, bytes: usize) -> bool {
+        let own = connection.map_or(0, |key| {
+            self.connections[key].subscribers().map(|key| self.subscribers[key].bytes).sum::<usize>()
+        });
+        own.saturating_add(bytes) <= self.max_bytes && self.bytes.saturating_add(bytes) <= self.max_total
+    }
+
     fn watch_lists(&mut self, key: usize, lists: ListKinds) {
         for (topic, kind) in ListKinds::EACH.into_iter().enumerate() {
             if lists.contains(kind) {
@@ -338,6 +365,7 @@ impl Table {
             return None;
         }
         let uri: Arc<str> = canonical.into();
+        self.bytes += uri.len();
         let topic = self.topics.insert(Topic::new(Subject::Uri(Arc::clone(&uri))));
         self.by_uri.insert(Arc::clone(&uri), topic);
         self.watch(key, topic, spelling);
@@ -345,19 +373,25 @@ impl Table {
     }
 
     fn watch(&mut self, key: usize, topic: usize, spelling: Option<Spelling>) {
-        self.topics[topic].is_unheard = false;
-        let watchers = &mut self.topics[topic].watchers;
+        let Topic { subject, watchers, is_unheard, .. } = &mut self.topics[topic];
+        *is_unheard = false;
+        let own = length(spelling.as_ref());
         let watch = Watch { place: watchers.len(), dirty: false, spelling };
         watchers.push(key);
-        self.subscribers[key].watches.insert(topic, watch);
+        self.bytes += own;
+        let subscriber = &mut self.subscribers[key];
+        subscriber.bytes += own + subject.length();
+        subscriber.watches.insert(topic, watch);
     }
 
     fn release_all(&mut self, watches: BTreeMap<usize, Watch>) -> Vec<Arc<str>> {
-        watches.into_iter().filter_map(|(topic, watch)| self.release(topic, watch.place)).collect()
+        watches.into_iter().filter_map(|(topic, watch)| self.release(topic, &watch)).collect()
     }
 
-    /// Takes the watcher at `place` off a topic. Returns the URI if that was the last.
-    fn release(&mut self, topic: usize, place: usize) -> Option<Arc<str>> {
+    /// Takes a watcher off a topic. Returns the URI if that was the last.
+    fn release(&mut self, topic: usize, watch: &Watch) -> Option<Arc<str>> {
+        let place = watch.place;
+        self.bytes -= length(watch.spelling.as_ref());
         let Topic { watchers, gate, .. } = &mut self.topics[topic];
         watchers.swap_remove(place);
         let moved = watchers.get(place).map(|moved| &mut self.subscribers[*moved].watches);
@@ -373,6 +407,7 @@ impl Table {
         }
         let Subject::Uri(uri) = self.topics.remove(topic).subject else { return None };
         self.by_uri.remove(&uri);
+        self.bytes -= uri.len();
         Some(uri)
     }
 
@@ -401,7 +436,7 @@ impl Subscriber {
     fn new(connection: usize, principal: Arc<Principal>, request_id: Option<Arc<OwnedId>>) -> Self {
         let state = if request_id.is_some() { State::Open } else { State::Held };
         let (watches, dirty) = (BTreeMap::new(), VecDeque::new());
-        Self { connection, principal, request_id, state, watches, dirty, queued: false }
+        Self { connection, principal, request_id, state, watches, bytes: 0, dirty, queued: false }
     }
 
     /// Whether there is something to tell it now.
@@ -439,6 +474,21 @@ impl Subscriber {
             queue.push_back(key);
         }
     }
+}
+
+impl Subject {
+    /// The bytes of a URI.
+    fn length(&self) -> usize {
+        match self {
+            Self::List(_) => 0,
+            Self::Uri(uri) => uri.len(),
+        }
+    }
+}
+
+/// The bytes of a client's own spelling.
+fn length(spelling: Option<&Spelling>) -> usize {
+    spelling.map_or(0, |spelling| spelling.len())
 }
 
 impl Topic {

@@ -257,7 +257,7 @@ fn disconnecting_frees_everything() {
     );
     world.updated("note://a");
     world.updated("note://a");
-    assert_eq!(world.hub.counts(), Counts { connections: 2, subscriptions: 4, uris: 3 });
+    assert_eq!(world.hub.counts(), Counts { connections: 2, subscriptions: 4, uris: 3, bytes: 24 + 3 });
     assert_eq!(world.hub.disconnect(first), ["note://b".into(), "note://c".into()]);
     assert_eq!(world.hub.disconnect(first), []);
     assert!(world.hub.watched("note://a") && !world.hub.watched("note://b"));
@@ -285,10 +285,45 @@ fn subscriptions_are_bounded() {
     let other = world.hub.connect();
     let three = [("note://a", "note://a"), ("note://b", "note://b"), ("note://c", "note://c")];
     assert_eq!(listen(other, "1", &three), Err(ListenError::LimitReached));
-    assert_eq!(world.hub.counts(), Counts { connections: 1, subscriptions: 2, uris: 1 });
+    assert_eq!(world.hub.counts(), Counts { connections: 1, subscriptions: 2, uris: 1, bytes: 8 });
     let two_spellings = [("note://a", "note://a"), ("note://a", "NOTE://a"), ("note://b", "note://b")];
     assert_eq!(listen(other, "1", &two_spellings), Ok(vec!["note://b".into()]));
     assert_eq!(listen(other, "2", &two_spellings), Err(ListenError::LimitReached));
+}
+
+/// DEC-18: long URIs fill the bounds before many do; what is no longer watched makes room.
+#[test]
+fn the_bytes_of_watched_uris_are_bounded() {
+    let world = World::with(Limits { watched_bytes: 24, watched_total: 40, ..Limits::default() });
+    let listen = |on, request, uris: &[(&str, &str)]| {
+        world.hub.listen(on, id(request).as_id(), Principal::local(), Filter { lists: ListKinds::NONE, uris })
+    };
+    let [a, b, c] = ["note://a", "note://b", "note://c"].map(|uri| (uri, uri));
+    let first = world.hub.connect();
+    world.hub.legacy(first, Principal::local(), ListKinds::RESOURCES);
+    assert!(world.hub.subscribe(first, "note://a", "note://a").is_ok());
+    assert_eq!(
+        world.hub.subscribe(first, "note://b", "note://bcdefg"),
+        Err(LimitReached),
+        "8 + 8 + 15 of 24"
+    );
+    assert!(listen(first, "1", &[a, b]).is_ok());
+    assert_eq!(world.hub.subscribe(first, "note://c", "note://c"), Err(LimitReached), "24 of 24");
+    assert_eq!(listen(first, "2", &[c]), Err(ListenError::LimitReached));
+    assert_eq!(world.hub.counts().bytes, 16, "a URI that is watched twice is there once");
+    world.hub.unsubscribe(first, "note://a");
+    assert!(listen(first, "2", &[c]).is_ok());
+    world.hub.cancel(first, id("2").as_id());
+    world.hub.end_listens(first, &mut Vec::new());
+    assert_eq!(world.hub.counts().bytes, 0);
+    assert!(listen(first, "3", &[a, b, c]).is_ok());
+    let second = world.hub.connect();
+    assert_eq!(listen(second, "1", &[a, b, c]), Err(ListenError::LimitReached), "24 + 24 of 40");
+    assert!(listen(second, "1", &[a, b]).is_ok());
+    world.hub.disconnect(first);
+    assert_eq!(world.hub.counts().bytes, 16);
+    world.hub.disconnect(second);
+    assert_eq!(world.hub.counts(), Counts::default());
 }
 
 /// Leading edge at once, trailing edge after the interval, none without a change.

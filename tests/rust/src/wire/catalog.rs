@@ -282,6 +282,8 @@ fn limits(limits: &mut Limits, given: &Map<String, Value>) {
             "in_flight" => limits.in_flight = size,
             "subscriptions" => limits.subscriptions = size,
             "filter_uris" => limits.filter_uris = size,
+            "watched_bytes" => limits.watched_bytes = size,
+            "watched_total" => limits.watched_total = size,
             "contents" => limits.contents = size,
             "completion_values" => limits.completion_values = size,
             "log_messages" => limits.log_messages = size,
