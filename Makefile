@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 NODE ?= node
 NPM ?= npm
 TOOLS := node_modules/.bin
-CORE_SOURCES := $(shell find core/src -name '*.rs') Cargo.toml Cargo.lock core/Cargo.toml
+CORE_SOURCES := $(shell find core -name '*.rs' -path '*/src/*' -not -path 'core/fuzz/*') Cargo.toml Cargo.lock \
+	$(wildcard core/Cargo.toml core/*/Cargo.toml)
 PYTHON_SOURCES := $(CORE_SOURCES) $(shell find bindings-python/src -name '*.rs') \
 	pyproject.toml bindings-python/Cargo.toml
 NODE_SOURCES := $(CORE_SOURCES) $(shell find bindings-node/src -name '*.rs') \

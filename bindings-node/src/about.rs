@@ -1,9 +1,9 @@
 //! What a handler may ask of its request, kept while the request waits. Its buffers serve one request after another.
 
-use mcp_resources::headers::Headers;
-use mcp_resources::principal::Principal;
-use mcp_resources::trace::TraceContext;
-use mcp_resources::transport::Request;
+use mcp_resources_engine::headers::Headers;
+use mcp_resources_engine::principal::Principal;
+use mcp_resources_engine::trace::TraceContext;
+use mcp_resources_host::transport::Request;
 use napi_derive::napi;
 use std::sync::Arc;
 

@@ -6,9 +6,11 @@ use crate::error::{raise, unusable};
 use crate::options::unsigned;
 use crate::peer::Requests;
 use crate::resource::{CacheHint, Resource};
-use mcp_resources::connection as core;
-use mcp_resources::connection::{Answer, Body, Contents, InputAsk, InputRequest, LogLevel, ReadResult};
-use mcp_resources::error::ReadError;
+use mcp_resources_engine::connection as core;
+use mcp_resources_engine::connection::{
+    Answer, Body, Contents, InputAsk, InputRequest, LogLevel, ReadResult,
+};
+use mcp_resources_engine::error::ReadError;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -305,7 +307,7 @@ impl Failure {
 
 fn contents<'a>(
     contents: Vec<Contents<'a>>,
-    cache: Option<mcp_resources::resource::CacheHint>,
+    cache: Option<mcp_resources_engine::resource::CacheHint>,
 ) -> Answer<'a> {
     Answer::Contents(ReadResult { contents, cache })
 }

@@ -2,8 +2,8 @@
 
 use crate::error::unusable;
 use crate::server::number;
-use mcp_resources::http::{Denied, Verified};
-use mcp_resources::transport::http::{JwtVerifier, StaticTokens, Verifier, Verifying};
+use mcp_resources_engine::http::{Denied, Verified};
+use mcp_resources_host::transport::http::{JwtVerifier, StaticTokens, Verifier, Verifying};
 use napi::bindgen_prelude::*;
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;

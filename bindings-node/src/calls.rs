@@ -3,9 +3,9 @@
 use crate::function::Arguments;
 use crate::peer::{Need, Peer};
 use crate::request::fill;
-use mcp_resources::connection::{Answer, Contents, Events, RequestToken};
-use mcp_resources::error::ReadError;
-use mcp_resources::transport::{Request, Work};
+use mcp_resources_engine::connection::{Answer, Contents, Events, RequestToken};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_host::transport::{Request, Work};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType};
 use std::borrow::Cow;

@@ -2,9 +2,9 @@
 //! the class of it.
 
 use crate::options::camel_case;
-use mcp_resources::resource::RegistrationError;
-use mcp_resources::template::InvalidTemplate;
-use mcp_resources::uri::InvalidUri;
+use mcp_resources_engine::resource::RegistrationError;
+use mcp_resources_template::InvalidTemplate;
+use mcp_resources_template::uri::InvalidUri;
 use napi::bindgen_prelude::*;
 use napi::{Env, JsValue};
 

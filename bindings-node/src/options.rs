@@ -3,11 +3,11 @@
 use crate::error::unusable;
 use crate::guard::PolicySource;
 use crate::resource::{CacheHint, Icon};
-use mcp_resources::engine::{Options, ServerInfo};
-use mcp_resources::limits::Limits;
-use mcp_resources::seal::SealKey;
-use mcp_resources::suggest;
-use mcp_resources::version::Revision;
+use mcp_resources_engine::engine::{Options, ServerInfo};
+use mcp_resources_engine::limits::Limits;
+use mcp_resources_engine::seal::SealKey;
+use mcp_resources_engine::suggest;
+use mcp_resources_engine::version::Revision;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;

@@ -5,10 +5,10 @@
 use crate::about::RequestFields;
 use crate::function::Callee;
 use crate::server::{Host, number};
-use mcp_resources::connection::{Answer, AskError, AskId, Event, Events, Gather, Reply, RequestToken};
-use mcp_resources::hub::ConnectionId;
-use mcp_resources::now::Now;
-use mcp_resources::transport::Request;
+use mcp_resources_engine::connection::{Answer, AskError, AskId, Event, Events, Gather, Reply, RequestToken};
+use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_engine::now::Now;
+use mcp_resources_host::transport::Request;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use std::cell::{Cell, RefCell};

@@ -5,7 +5,7 @@ use crate::answer::Answers;
 use crate::calls;
 use crate::channel::Channel;
 use crate::peer::Requests;
-use mcp_resources::connection::{Answer, Contents, ReadResult};
+use mcp_resources_engine::connection::{Answer, Contents, ReadResult};
 use napi::bindgen_prelude::*;
 use napi::{Env, JsString};
 use napi_derive::napi;

@@ -2,7 +2,7 @@
 
 use crate::function::Arguments;
 use crate::template::push_value;
-use mcp_resources::transport::{Asked, Request};
+use mcp_resources_host::transport::{Asked, Request};
 use napi::Env;
 use napi::bindgen_prelude::Result;
 

@@ -3,7 +3,7 @@
 use crate::error::unusable;
 use crate::options::unsigned;
 use crate::template::UriTemplate;
-use mcp_resources::resource::{self as core, Audience, CacheScope, ListSource, ParameterKind, Theme};
+use mcp_resources_engine::resource::{self as core, Audience, CacheScope, ListSource, ParameterKind, Theme};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 

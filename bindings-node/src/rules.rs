@@ -2,7 +2,7 @@
 
 use crate::error::{raise, unusable};
 use crate::options::unsigned;
-use mcp_resources::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24};
+use mcp_resources_engine::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;

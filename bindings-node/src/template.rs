@@ -2,8 +2,8 @@
 
 use crate::error::{invalid_template, invalid_uri, raise, unusable};
 use crate::function::Arguments;
-use mcp_resources::template as core;
-use mcp_resources::template::{ExpandError, Lookup, TemplateOptions, Value, Values, VariableOptions};
+use mcp_resources_template as core;
+use mcp_resources_template::{ExpandError, Lookup, TemplateOptions, Value, Values, VariableOptions};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;

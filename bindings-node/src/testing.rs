@@ -3,7 +3,7 @@
 use crate::error::unusable;
 use crate::options::revision;
 use crate::server::number;
-use mcp_resources::client::{self, Ask, Heard};
+use mcp_resources_engine::client::{self, Ask, Heard};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::RefCell;

@@ -4,8 +4,8 @@
 //! it: when the interpreter ends, a thread inside the function dies where it stands.
 
 use crate::server::Host;
-use mcp_resources::guard::AuditEntry;
-use mcp_resources::transport::AuditFile;
+use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_host::transport::AuditFile;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

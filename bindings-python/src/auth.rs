@@ -1,8 +1,8 @@
 //! Verified tokens, and the core's own verifiers of tokens.
 
 use crate::http::Calls;
-use mcp_resources::http::{Denied, Verified};
-use mcp_resources::transport::http::{JwtVerifier, StaticTokens, Verifier, Verifying};
+use mcp_resources_engine::http::{Denied, Verified};
+use mcp_resources_host::transport::http::{JwtVerifier, StaticTokens, Verifier, Verifying};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,11 +3,11 @@
 use crate::error::{self, Import};
 use crate::peer::Peer;
 use crate::pending::Slot;
-use mcp_resources::connection::{LogLevel, RequestToken};
-use mcp_resources::headers::Headers;
-use mcp_resources::principal::Principal;
-use mcp_resources::trace::TraceContext;
-use mcp_resources::transport::Request;
+use mcp_resources_engine::connection::{LogLevel, RequestToken};
+use mcp_resources_engine::headers::Headers;
+use mcp_resources_engine::principal::Principal;
+use mcp_resources_engine::trace::TraceContext;
+use mcp_resources_host::transport::Request;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;

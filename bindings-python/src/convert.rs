@@ -3,11 +3,11 @@
 use crate::error::{self, Import};
 use crate::function::Function;
 use crate::resource::Resource;
-use mcp_resources::connection as core;
-use mcp_resources::connection::{Answer, Body, Contents, InputAsk, InputRequest, ReadResult};
-use mcp_resources::error::ReadError;
-use mcp_resources::resource::{CacheHint, CacheScope};
-use mcp_resources::transport::Cancelled;
+use mcp_resources_engine::connection as core;
+use mcp_resources_engine::connection::{Answer, Body, Contents, InputAsk, InputRequest, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::resource::{CacheHint, CacheScope};
+use mcp_resources_host::transport::Cancelled;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::asyncio::CancelledError;
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -1,9 +1,9 @@
 //! Errors over the border, in both directions, by the classes of `mcp_resources.errors`.
 
-use mcp_resources::error::ReadError;
-use mcp_resources::resource::RegistrationError;
-use mcp_resources::suggest;
-use mcp_resources::template::InvalidTemplate;
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::resource::RegistrationError;
+use mcp_resources_engine::suggest;
+use mcp_resources_template::InvalidTemplate;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

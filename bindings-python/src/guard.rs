@@ -1,12 +1,12 @@
 //! The guard on its own: a policy, and what it says of a URI.
 
 use crate::error::{invalid_template, raise, registration, to_json};
-use mcp_resources::guard::{Action, Decision, Guard as Core, Policy};
-use mcp_resources::limits::Limits;
-use mcp_resources::principal::Principal;
-use mcp_resources::template::UriTemplate;
-use mcp_resources::transport::{load_policy, read_policy};
-use mcp_resources::uri::normalize;
+use mcp_resources_engine::guard::{Action, Decision, Guard as Core, Policy};
+use mcp_resources_engine::limits::Limits;
+use mcp_resources_engine::principal::Principal;
+use mcp_resources_host::transport::{load_policy, read_policy};
+use mcp_resources_template::UriTemplate;
+use mcp_resources_template::uri::normalize;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::borrow::Cow;

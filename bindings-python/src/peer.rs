@@ -1,10 +1,12 @@
 //! The other side of a handler's call: the client at the end of a pipe, or one exchange over HTTP.
 
 use crate::server::Host;
-use mcp_resources::connection::{Answer, AskError, AskId, Encoded, Event, Events, Outcome, RequestToken};
-use mcp_resources::http::Turn;
-use mcp_resources::hub::ConnectionId;
-use mcp_resources::transport::{Cancelled, Detached};
+use mcp_resources_engine::connection::{
+    Answer, AskError, AskId, Encoded, Event, Events, Outcome, RequestToken,
+};
+use mcp_resources_engine::http::Turn;
+use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_host::transport::{Cancelled, Detached};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyReferenceError;
 use pyo3::prelude::*;

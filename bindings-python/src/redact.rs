@@ -4,7 +4,7 @@ use crate::context::loads;
 use crate::convert::{Data, Entry, Given, parts};
 use crate::error::Import;
 use crate::function::Function;
-use mcp_resources::connection::{Answer, Body, Contents};
+use mcp_resources_engine::connection::{Answer, Body, Contents};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};

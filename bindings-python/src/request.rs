@@ -3,7 +3,7 @@
 use crate::context::loads;
 use crate::convert::Sort;
 use crate::function::value_to_py;
-use mcp_resources::transport::{Asked, Request};
+use mcp_resources_host::transport::{Asked, Request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 

@@ -3,7 +3,9 @@
 use crate::convert::cache_scope;
 use crate::error::{self, shown, to_json, unexpected};
 use crate::template::UriTemplate;
-use mcp_resources::resource::{self as core, Audience, Details, ListSource, Parameter, ParameterKind, Theme};
+use mcp_resources_engine::resource::{
+    self as core, Audience, Details, ListSource, Parameter, ParameterKind, Theme,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;

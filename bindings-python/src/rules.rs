@@ -1,7 +1,7 @@
 //! What an author sets about HTTP, from keyword arguments.
 
 use crate::error::{self, in_field, unexpected};
-use mcp_resources::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24};
+use mcp_resources_engine::http::{Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};

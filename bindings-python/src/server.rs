@@ -9,13 +9,13 @@ use crate::queue::Queue;
 use crate::resource::{Resource, template};
 use crate::template::UriTemplate;
 use crate::web::Web;
-use mcp_resources::catalog::{HandlerId, Source};
-use mcp_resources::engine::{Engine, ServerInfo};
-use mcp_resources::guard::AuditEntry;
-use mcp_resources::hub::{ConnectionId, ListKinds};
-use mcp_resources::now::{Millis, Now};
-use mcp_resources::resource::RegistrationError;
-use mcp_resources::transport::{Change, Clock, Foreign, Registry};
+use mcp_resources_engine::catalog::{HandlerId, Source};
+use mcp_resources_engine::engine::{Engine, ServerInfo};
+use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_engine::hub::{ConnectionId, ListKinds};
+use mcp_resources_engine::now::{Millis, Now};
+use mcp_resources_engine::resource::RegistrationError;
+use mcp_resources_host::transport::{Change, Clock, Foreign, Registry};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -40,7 +40,7 @@ pub(crate) struct Host {
 }
 
 /// The functions behind one number.
-pub(crate) type Functions = mcp_resources::transport::Functions<Py<Function>>;
+pub(crate) type Functions = mcp_resources_host::transport::Functions<Py<Function>>;
 
 /// See the module.
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]

@@ -2,8 +2,8 @@
 
 use crate::error::{invalid_template, raise};
 use crate::function::value_to_py;
-use mcp_resources::template as core;
-use mcp_resources::template::{ExpandError, Lookup, TemplateOptions, Value, Values, VariableOptions};
+use mcp_resources_template as core;
+use mcp_resources_template::{ExpandError, Lookup, TemplateOptions, Value, Values, VariableOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};

@@ -1,7 +1,7 @@
 //! The words of a client, for `mcp_resources.testing`.
 
-use mcp_resources::client::{self, Ask, Heard};
-use mcp_resources::version::Revision;
+use mcp_resources_engine::client::{self, Ask, Heard};
+use mcp_resources_engine::version::Revision;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};

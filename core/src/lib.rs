@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  client ──▶ stdio, or HTTP (feature `http`) ──▶ engine ──▶ your function
-//!                    transport, http              │  finds the resource or template of a URI, checks the Guard,
-//!                                                 │  encodes the answer for the revision of the client
+//!                    mcp-resources-host           │  finds the resource or template of a URI (mcp-resources-template),
+//!                                                 │  checks the Guard, encodes the answer for the revision of the client
 //!                                                 └─▶ hub: who is told when a resource changes
 //! ```
 //!
@@ -35,63 +35,46 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The names that most servers need stand here; each module documents the rest. Without default features the crate is the
-//! engine alone: no I/O, no clock, no runtime.
+//! The names that servers need stand here. The crate has no code of its own: `mcp-resources-template` matches URIs,
+//! `mcp-resources-engine` is the protocol without I/O, clock or runtime, and `mcp-resources-host` brings those. A program
+//! with an event loop of its own drives the engine itself.
 
-pub mod base64;
-pub mod catalog;
-#[cfg(any(feature = "client", all(feature = "server", unix)))]
-pub mod client;
-pub mod connection;
-pub mod engine;
-pub mod error;
-pub mod guard;
-pub mod headers;
-pub mod http;
-pub mod hub;
-pub mod json_text;
-pub mod jsonrpc;
-pub mod limits;
-pub mod meta;
-pub mod now;
-pub mod principal;
-pub mod rank;
-pub mod resource;
-pub mod seal;
-#[cfg(all(feature = "server", unix))]
-pub mod server;
-pub mod suggest;
-pub mod template;
-#[cfg(all(feature = "server", unix))]
-pub mod testing;
-pub mod trace;
-#[cfg(any(feature = "http", feature = "pipe"))]
-pub mod transport;
-pub mod uri;
-pub mod version;
-
-pub use connection::{Completion, Contents, InputRequest, InputRequired, ReadResult};
-pub use error::ReadError;
-pub use guard::Policy;
-pub use http::{Auth, Verified};
-pub use limits::Limits;
-pub use principal::Principal;
-pub use resource::{CacheHint, CacheScope, Parameter, RegistrationError, Resource, Template};
-#[cfg(all(feature = "server", feature = "http", unix))]
-pub use server::HttpBuilder;
-#[cfg(all(feature = "server", unix))]
-pub use server::{
-    Builder, Changes, CompletionRequest, Context, ListRequest, ReadRequest, ResourceServer, blocking,
+pub use mcp_resources_engine::connection::{
+    Answer, Completion, Contents, InputAsk, InputRequest, InputRequired, ListPage, LogLevel, ReadResult,
 };
-pub use template::UriTemplate;
+pub use mcp_resources_engine::error::ReadError;
+pub use mcp_resources_engine::guard::{self, Policy};
+pub use mcp_resources_engine::headers::Headers;
+pub use mcp_resources_engine::http::{
+    Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24, Verified,
+};
+pub use mcp_resources_engine::hub::ListKinds;
+pub use mcp_resources_engine::limits::Limits;
+pub use mcp_resources_engine::principal::Principal;
+pub use mcp_resources_engine::resource::{
+    Audience, CacheHint, CacheScope, Icon, Parameter, RegistrationError, Resource, Template,
+};
+pub use mcp_resources_engine::seal::SealKey;
+pub use mcp_resources_engine::trace::TraceContext;
+pub use mcp_resources_engine::version::Revision;
+#[cfg(all(feature = "server", feature = "http", unix))]
+pub use mcp_resources_host::server::HttpBuilder;
+#[cfg(all(feature = "server", unix))]
+pub use mcp_resources_host::server::{
+    self, AskFailed, Builder, Call, CallRequest, Changes, CompletionRequest, Context, Diagnostic, Handled,
+    HandlerError, IntoAnswer, ListRequest, Method, Read, ReadRequest, ResourceServer, blocking,
+};
+#[cfg(all(feature = "server", unix))]
+pub use mcp_resources_host::testing;
+#[cfg(feature = "auth")]
+pub use mcp_resources_host::transport::http::JwtVerifier;
+#[cfg(feature = "tls")]
+pub use mcp_resources_host::transport::http::Tls;
+#[cfg(feature = "http")]
+pub use mcp_resources_host::transport::http::{StaticTokens, Verifier};
 #[cfg(any(feature = "http", feature = "pipe"))]
-pub use transport::load_policy;
-pub use version::Revision;
-
-#[cfg(all(feature = "server", not(unix)))]
-compile_error!(
-    "the feature \"server\" needs Linux or macOS; without default features the engine compiles everywhere"
-);
+pub use mcp_resources_host::transport::{self, AuditFile, AuditLog, AuditSink, load_policy};
+pub use mcp_resources_template::{self as template, UriTemplate, uri};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

@@ -129,7 +129,7 @@ async def show_reads(client: Client) -> None:
     """A text and a source file through templates, and a binary."""
     for uri, path in (
         ("repo://docs/README.md", ROOT / "README.md"),
-        ("repo://source/hub/mod.rs", ROOT / "core/src/hub/mod.rs"),
+        ("repo://source/hub/mod.rs", ROOT / "core/engine/src/hub/mod.rs"),
     ):
         (text,) = (await client.read_resource(uri)).contents
         assert isinstance(text, types.TextResourceContents)

@@ -3,10 +3,7 @@
 //! team://{team}/plan          what a team is up to
 //! team://{team}/notes/{name}  a note; completes the names that may be seen
 
-use mcp_resources::error::ReadError;
-use mcp_resources::resource::Template;
-use mcp_resources::server::{ReadRequest, ResourceServer};
-use mcp_resources::transport::load_policy;
+use mcp_resources::{ReadError, ReadRequest, ResourceServer, Template, load_policy};
 use mcp_resources_examples::data;
 use std::error::Error;
 

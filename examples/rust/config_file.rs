@@ -3,10 +3,10 @@
 //! config://app            the file, as JSON
 //! config://app/{section}  one section; completes the names that exist
 
-use mcp_resources::connection::Contents;
-use mcp_resources::error::ReadError;
-use mcp_resources::resource::{Resource, Template};
-use mcp_resources::server::{CompletionRequest, HandlerError, ReadRequest, ResourceServer, blocking};
+use mcp_resources::{
+    CompletionRequest, Contents, HandlerError, ReadError, ReadRequest, Resource, ResourceServer, Template,
+    blocking,
+};
 use mcp_resources_examples::data;
 use serde_json::{Map, Value};
 use std::error::Error;

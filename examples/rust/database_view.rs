@@ -3,11 +3,9 @@
 //! db://analytics/daily_summary        one row for each day
 //! db://analytics/daily_summary/{day}  one day; listed, and completes the days that exist
 
-use mcp_resources::connection::Contents;
-use mcp_resources::error::ReadError;
-use mcp_resources::resource::{Resource, Template};
-use mcp_resources::server::{
-    CompletionRequest, HandlerError, ListRequest, ReadRequest, ResourceServer, blocking,
+use mcp_resources::{
+    CompletionRequest, Contents, HandlerError, ListRequest, ReadError, ReadRequest, Resource, ResourceServer,
+    Template, blocking,
 };
 use mcp_resources_examples::data;
 use rusqlite::{Connection, params};

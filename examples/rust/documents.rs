@@ -2,12 +2,11 @@
 //!
 //! docs:///{name}  a Markdown file of examples/data/docs; listed with its heading as title, completes the names
 
-use mcp_resources::error::ReadError;
-use mcp_resources::resource::{Resource, Template};
-use mcp_resources::server::{
-    CompletionRequest, HandlerError, ListRequest, ReadRequest, ResourceServer, blocking,
-};
 use mcp_resources::template::{UriTemplate, Values};
+use mcp_resources::{
+    CompletionRequest, HandlerError, ListRequest, ReadError, ReadRequest, Resource, ResourceServer, Template,
+    blocking,
+};
 use mcp_resources_examples::data;
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -4,9 +4,7 @@
 //!
 //!     cargo run --example http_api -- http://127.0.0.1:8080      (or API_BASE_URL in the environment)
 
-use mcp_resources::error::ReadError;
-use mcp_resources::resource::{CacheHint, Template};
-use mcp_resources::server::{HandlerError, ReadRequest, ResourceServer, blocking};
+use mcp_resources::{CacheHint, HandlerError, ReadError, ReadRequest, ResourceServer, Template, blocking};
 use std::error::Error;
 use std::time::Duration;
 

@@ -2,9 +2,7 @@
 //!
 //! metrics://cpu/usage  load of the last minute per core, sampled twice a second
 
-use mcp_resources::connection::Contents;
-use mcp_resources::resource::Resource;
-use mcp_resources::server::ResourceServer;
+use mcp_resources::{Contents, Resource, ResourceServer};
 use serde::Serialize;
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -4,6 +4,7 @@ import sys
 import unittest
 from pathlib import Path
 
+import dependencies
 import hygiene
 import layering
 import links
@@ -13,6 +14,7 @@ import vocabulary
 from tree import Check, load
 
 CHECKS: dict[str, Check] = {
+    "dependencies": dependencies.check,
     "layering": layering.check,
     "purity": purity.check,
     "vocabulary": vocabulary.check,
@@ -32,7 +34,7 @@ def main() -> int:
     for name, check in CHECKS.items():
         findings = sorted(set(check(tree)), key=lambda finding: (finding.path, finding.line))
         total += len(findings)
-        print(f"{name:<12}{'ok' if not findings else f'{len(findings)} found'}")
+        print(f"{name:<14}{'ok' if not findings else f'{len(findings)} found'}")
         for finding in findings:
             print(f"  {finding}")
     return 1 if total else 0

@@ -52,7 +52,8 @@ def main() -> int:
 
 def build() -> str:
     """The measuring program, built as releases are; where it is."""
-    command = ["cargo", "build", "--quiet", "--bench", "instructions", "--message-format=json", "--profile=bench"]
+    bench = ["--package", "mcp-resources-engine", "--bench", "instructions"]
+    command = ["cargo", "build", "--quiet", *bench, "--message-format=json", "--profile=bench"]
     made = (json.loads(line) for line in output(command).splitlines())
     programs: list[str] = [line["executable"] for line in made if line.get("target", {}).get("name") == "instructions"]
     return programs[-1]

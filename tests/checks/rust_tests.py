@@ -34,7 +34,7 @@ def tests(path: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _modules_of(path: str) -> tuple[str, ...]:
-    """`core/src/hub/table.rs` is `hub::table`; a file directly below `tests` is a crate of its own."""
+    """`core/engine/src/hub/table.rs` is `hub::table`; a file directly below `tests` is a crate of its own."""
     parts = PurePosixPath(path).with_suffix("").parts
     if "src" not in parts:
         return ()

@@ -5,6 +5,7 @@ import io
 import json
 import unittest
 
+import dependencies
 import hygiene
 import instructions
 import layering
@@ -22,7 +23,6 @@ level = [
   { name = "low", modules = ["uri", "limits"] },
   { name = "mid", modules = ["hub", "catalog"] },
   { name = "pair", modules = ["engine", "connection"], together = true },
-  { name = "host", modules = ["transport"], io = true },
 ]
 """)
 
@@ -35,13 +35,22 @@ def found(check: Check, **files: str) -> list[str]:
 
 def core(check: Check, path: str, text: str) -> list[str]:
     """What `check` says of one file of the core."""
-    tree = Tree({f"core/src/{path}": text}, LEVELS)
+    tree = Tree({f"core/engine/src/{path}": text}, LEVELS)
     return [f"{finding.line}: {finding.message}" for finding in check(tree)]
 
 
 def spell(name: str) -> str:
     path, _, ext = name.replace("__", "/").rpartition("_")
     return f"{path}.{ext}".replace("bindings_", "bindings-")
+
+
+class Dependencies(unittest.TestCase):
+    def test_input_and_output(self) -> None:
+        lines = ["mcp-resources-engine v0.1.0 (core/engine)", "tokio v1.54.0 (*)", "", "serde v1.0.229"]
+        assert dependencies.impure(lines) == ["tokio"]
+
+    def test_this_tree(self) -> None:
+        assert list(dependencies.check(Tree({}, LEVELS))) == []
 
 
 class Layering(unittest.TestCase):
@@ -79,12 +88,11 @@ class Purity(unittest.TestCase):
             "use std::net::{IpAddr, TcpStream};",
             "let t = std::time::Instant::now();",
             'println!("x");',
-            "tokio::spawn(f);",
         ):
             assert len(core(purity.check, "hub/table.rs", impure)) == 1, impure
 
     def test_hosts_tests_and_words_are_free(self) -> None:
-        assert core(purity.check, "transport/stdio.rs", "use std::fs;") == []
+        assert found(purity.check, core__host__src__stdio_rs="use std::fs;") == []
         assert core(purity.check, "hub/tests.rs", "use std::fs;") == []
         assert core(purity.check, "hub/table.rs", "#[cfg(test)] mod tests { use std::fs; } // std::env") == []
         assert core(purity.check, "hub/table.rs", "use std::{fmt, net::IpAddr};") == []
@@ -128,9 +136,9 @@ class Size(unittest.TestCase):
 
     def test_fat_binding(self) -> None:
         core_text, binding = "f();\n" * 10, "f();\n" * 3
-        assert len(found(size.check, core__src__uri_rs=core_text, bindings_python__src__lib_rs=binding)) == 1
+        assert len(found(size.check, core__engine__src__uri_rs=core_text, bindings_python__src__lib_rs=binding)) == 1
         thin = "f();\n// why\n\nf();\n"
-        assert found(size.check, core__src__uri_rs=core_text, bindings_python__src__lib_rs=thin) == []
+        assert found(size.check, core__engine__src__uri_rs=core_text, bindings_python__src__lib_rs=thin) == []
 
 
 class Hygiene(unittest.TestCase):
@@ -189,12 +197,12 @@ class RustTests(unittest.TestCase):
             "/// R-002\nfn helper() {}\nmod inner {\n"
             "    /// R-003\n    #[tokio::test]\n    async fn two() {}\n}\n#[test]\nfn three() {}\n"
         )
-        assert list(rust_tests.tests("core/src/hub/table.rs", text)) == [
+        assert list(rust_tests.tests("core/engine/src/hub/table.rs", text)) == [
             ("hub::table::one", " R-001: a comment."),
             ("hub::table::inner::two", " R-003"),
             ("hub::table::three", ""),
         ]
-        assert list(rust_tests.tests("core/src/hub/mod.rs", "#[test]\nfn a() {}")) == [("hub::a", "")]
+        assert list(rust_tests.tests("core/engine/src/hub/mod.rs", "#[test]\nfn a() {}")) == [("hub::a", "")]
         assert list(rust_tests.tests("core/fuzz/tests/smoke.rs", "#[test]\nfn a() {}")) == [("a", "")]
 
 

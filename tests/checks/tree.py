@@ -30,7 +30,6 @@ class Level:
 
     name: str
     modules: tuple[str, ...]
-    io: bool = False
     together: bool = False
 
 
@@ -77,8 +76,8 @@ def load(root: Path) -> Tree:
 
 
 def module_of(path: str) -> tuple[str, ...]:
-    """The module that a file is: `core/src/hub/table.rs` is `("hub", "table")`, `lib.rs` is `()`."""
-    parts = PurePosixPath(path).relative_to("core/src").with_suffix("").parts
+    """The module that a file of a crate is: `core/engine/src/hub/table.rs` is `("hub", "table")`, `lib.rs` is `()`."""
+    parts = PurePosixPath(path).with_suffix("").parts[3:]
     return parts[:-1] if parts[-1] in ("mod", "lib") else parts
 
 

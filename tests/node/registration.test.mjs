@@ -363,7 +363,7 @@ test('the options of a server reach the client', async () => {
 });
 
 test('the limits are those of the core', () => {
-  const source = readFileSync(path.join(ROOT, 'core/src/limits.rs'), 'utf8');
+  const source = readFileSync(path.join(ROOT, 'core/engine/src/limits.rs'), 'utf8');
   const names = [...source.matchAll(/^ {4}pub (\w+):/gm)].map(([, name]) => name);
   assert.ok(names.length > 20);
   const limits = Object.fromEntries(names.map((name) => [name.replace(/_(.)/g, (_, at) => at.toUpperCase()), 1_000]));

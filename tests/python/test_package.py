@@ -22,8 +22,13 @@ server.resource("a://def")(lambda: "x")
 server.run()
 """
 LICENSES = {"LICENSE-MIT", "LICENSE-APACHE"}
-OF_THE_CRATE = {"Cargo.toml", "clippy.toml"} | LICENSES
-OURS = ("mcp-resources", "mcp-resources-python")
+CRATES = {
+    "mcp-resources": "core",
+    "mcp-resources-engine": "core/engine",
+    "mcp-resources-host": "core/host",
+    "mcp-resources-template": "core/template",
+}
+OURS = (*CRATES, "mcp-resources-python")
 # Ours are compiled once more, and only to be called once.
 QUICK = [f"profile.dev.package.{name}.{setting}" for name in OURS for setting in ("opt-level=0", "debug=false")]
 
@@ -61,6 +66,12 @@ def files(*folders: str) -> set[str]:
     found = {path for folder in folders for path in (ROOT / folder).rglob("*.*") if path.is_file()}
     left = {path for path in found if path.suffix in (".so", ".dylib", ".pyc")}
     return {path.relative_to(ROOT).as_posix() for path in found - left}
+
+
+def of_crate(folder: str) -> set[str]:
+    """What a crate consists of."""
+    own = {name.removeprefix(f"{folder}/") for name in files(f"{folder}/src", f"{folder}/benches")}
+    return own | LICENSES | {"Cargo.toml"}
 
 
 def pinned(lock: str) -> set[tuple[str, str]]:
@@ -101,7 +112,7 @@ def test_a_wheel_serves_in_a_clean_environment(wheel: Path, tmp_path: Path) -> N
 
 
 def test_the_source_distribution_has_the_sources_and_no_more(sources: dict[str, bytes]) -> None:
-    core = files("core/src", "core/benches") | {f"core/{name}" for name in OF_THE_CRATE}
+    core = {f"{folder}/{name}" for folder in CRATES.values() for name in of_crate(folder)}
     binding = files("bindings-python/src", "bindings-python/python") | {"bindings-python/Cargo.toml"}
     copied = core | binding | LICENSES | {"Cargo.lock", "pyproject.toml"}
     assert {*sources} == copied | {"Cargo.toml", "PKG-INFO"}
@@ -136,17 +147,25 @@ def lay_out(sources: dict[str, bytes], folder: Path) -> None:
             path.write_bytes(content)
 
 
-def test_the_crate_has_its_sources_and_licenses(tmp_path: Path) -> None:
-    options = ["--package", "mcp-resources", "--allow-dirty", "--offline", "--no-verify"]
-    run("cargo", "package", *options, "--target-dir", tmp_path)
-    with tarfile.open(only(tmp_path / "package", ".crate")) as archive:
+@pytest.fixture(scope="module")
+def crates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archives of all crates that are published together."""
+    folder = tmp_path_factory.mktemp("crates")
+    packages = [f"--package={name}" for name in CRATES]
+    run("cargo", "package", *packages, "--allow-dirty", "--offline", "--no-verify", "--target-dir", folder)
+    return folder / "package"
+
+
+@pytest.mark.parametrize("name", CRATES)
+def test_a_crate_has_its_sources_and_licenses(crates: Path, name: str) -> None:
+    with tarfile.open(only(crates, f"{name}-[0-9]*.crate")) as archive:
         names = {member.name.partition("/")[2] for member in archive}
         content = archive.extractfile(next(name for name in archive.getnames() if name.endswith("/Cargo.toml")))
         assert content is not None
         manifest = tomllib.loads(content.read().decode())
-    own = {name.removeprefix("core/") for name in files("core/src", "core/benches")} | OF_THE_CRATE
+    own = of_crate(CRATES[name])
     made = {".cargo_vcs_info.json", "Cargo.lock", "Cargo.toml.orig"}
     assert own <= names <= own | made
     assert manifest["package"]["license"] == "MIT OR Apache-2.0"
     # What is published can depend on nothing that is not.
-    assert not re.search(r"'path'", repr([manifest["dependencies"], manifest["dev-dependencies"]]))
+    assert not re.search(r"'path'", repr([manifest["dependencies"], manifest.get("dev-dependencies")]))

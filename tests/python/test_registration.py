@@ -415,7 +415,7 @@ async def test_server_options_reach_the_client() -> None:
 
 
 def test_limits_are_those_of_the_core() -> None:
-    source = (Path(__file__).parents[2] / "core/src/limits.rs").read_text("utf-8")
+    source = (Path(__file__).parents[2] / "core/engine/src/limits.rs").read_text("utf-8")
     fields = [
         line.split()[1].rstrip(":") for line in source.splitlines() if line.startswith("    pub ") and ":" in line
     ]

@@ -2,10 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use mcp_resources::base64::{Encoder, decode, decode_url, encode_into, encode_url};
-use mcp_resources::json_text;
-use mcp_resources::jsonrpc::{Line, Lines};
-use mcp_resources::seal::{Seal, SealKey};
+use mcp_resources_engine::base64::{Encoder, decode, decode_url, encode_into, encode_url};
+use mcp_resources_engine::json_text;
+use mcp_resources_engine::jsonrpc::{Line, Lines};
+use mcp_resources_engine::seal::{Seal, SealKey};
 
 /// However a stream is cut into chunks, its lines are the same. The first two bytes are the limit and the chunk size.
 pub fn lines(data: &[u8]) {

@@ -1,6 +1,6 @@
 //! Messages, with `serde_json` as the oracle.
 
-use mcp_resources::jsonrpc::{
+use mcp_resources_engine::jsonrpc::{
     self, DecodeLimits, Decoded, Json, JsonKind, Malformed, Members, Message, Params,
 };
 use serde::de::IgnoredAny;

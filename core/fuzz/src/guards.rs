@@ -1,8 +1,8 @@
 //! The guard's globs and decisions.
 
-use mcp_resources::guard::{Action, Glob, Globs, Guard, Policy};
-use mcp_resources::principal::Principal;
-use mcp_resources::uri::normalize;
+use mcp_resources_engine::guard::{Action, Glob, Globs, Guard, Policy};
+use mcp_resources_engine::principal::Principal;
+use mcp_resources_template::uri::normalize;
 
 const MAX: usize = 1 << 16;
 

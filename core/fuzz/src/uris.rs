@@ -1,7 +1,7 @@
 //! URIs and templates.
 
-use mcp_resources::template::{Lookup, TemplateSet, UriTemplate, Values};
-use mcp_resources::uri::{normalize, normalize_strict, scheme};
+use mcp_resources_template::uri::{normalize, normalize_strict, scheme};
+use mcp_resources_template::{Lookup, TemplateSet, UriTemplate, Values};
 
 /// The most bytes of a URI here.
 const MAX: usize = 1 << 16;

@@ -1,10 +1,6 @@
 //! The fixture of the benchmark on `mcp-resources` in Rust.
 
-use mcp_resources::error::ReadError;
-use mcp_resources::guard::Policy;
-use mcp_resources::limits::Limits;
-use mcp_resources::resource::{Resource, Template};
-use mcp_resources::server::{Builder, ReadRequest, ResourceServer};
+use mcp_resources::{Builder, Limits, Policy, ReadError, ReadRequest, Resource, ResourceServer, Template};
 use std::error::Error;
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;

@@ -1,14 +1,10 @@
 //! The second fixture server in Rust: what it has stands in `methods.json`, for every language; here is how that is done.
 
-use mcp_resources::connection::{Answer, Contents, InputAsk, InputRequest, InputRequired, LogLevel};
-use mcp_resources::error::ReadError;
-use mcp_resources::http::{Polling, Rules};
-use mcp_resources::hub::ListKinds;
-use mcp_resources::resource::{Resource, Template};
-use mcp_resources::server::{
-    Builder, Call, CallRequest, Handled, HandlerError, IntoAnswer, Method, ReadRequest, ResourceServer,
+use mcp_resources::{
+    Answer, Builder, Call, CallRequest, Contents, Handled, HandlerError, InputAsk, InputRequest,
+    InputRequired, IntoAnswer, ListKinds, LogLevel, Method, Polling, ReadError, ReadRequest, Resource,
+    ResourceServer, Revision, Rules, Template,
 };
-use mcp_resources::version::Revision;
 use serde_json::{Map, Value, json};
 use std::error::Error;
 use std::net::Ipv4Addr;

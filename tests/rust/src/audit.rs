@@ -1,14 +1,14 @@
 //! The cases of `tests/fixtures/audit`: what is recorded of each request (S-19).
 
 use crate::vectors::project;
-use mcp_resources::connection::Contents;
-use mcp_resources::error::ReadError;
-use mcp_resources::guard::AuditEntry;
-use mcp_resources::resource::{Resource, Template};
-use mcp_resources::server::{HandlerError, ReadRequest, ResourceServer};
-use mcp_resources::testing::Client;
-use mcp_resources::transport::AuditSink;
-use mcp_resources::version::Revision;
+use mcp_resources_engine::connection::Contents;
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_engine::resource::{Resource, Template};
+use mcp_resources_engine::version::Revision;
+use mcp_resources_host::server::{HandlerError, ReadRequest, ResourceServer};
+use mcp_resources_host::testing::Client;
+use mcp_resources_host::transport::AuditSink;
 use serde_json::{Value, json};
 use std::sync::mpsc::channel;
 

@@ -2,14 +2,14 @@
 
 use crate::talk::{Talk, engine, info, parse};
 use crate::vectors;
-use mcp_resources::catalog::{Edit, Source};
-use mcp_resources::connection::{
+use mcp_resources_engine::catalog::{Edit, Source};
+use mcp_resources_engine::connection::{
     Answer, AskError, Completion, Contents, Event, InputRequired, ListPage, LogLevel, Peer,
 };
-use mcp_resources::engine::{Engine, Extension, Options};
-use mcp_resources::error::ReadError;
-use mcp_resources::now::Now;
-use mcp_resources::resource::{CacheScope, ListSource, RegistrationError, Resource, Template};
+use mcp_resources_engine::engine::{Engine, Extension, Options};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::now::Now;
+use mcp_resources_engine::resource::{CacheScope, ListSource, RegistrationError, Resource, Template};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -327,7 +327,7 @@ fn a_thousand_listeners_hear_once_each() {
     }
     assert_eq!(engine.subscriptions().connections, 1_000);
     talks.iter_mut().for_each(|talk| drop(talk.connection.close(Now::default())));
-    assert_eq!(engine.subscriptions(), mcp_resources::hub::Counts::default());
+    assert_eq!(engine.subscriptions(), mcp_resources_engine::hub::Counts::default());
 }
 
 /// whatever changes meanwhile, the acknowledgement comes first.

@@ -1,10 +1,10 @@
 //! Runs guard cases of the format in `tests/fixtures/README.md` through the crate.
 
-use mcp_resources::guard::{Action, Decision, Guard, Policy, PolicyError};
-use mcp_resources::limits::Limits;
-use mcp_resources::principal::Principal;
-use mcp_resources::template::UriTemplate;
-use mcp_resources::uri::normalize;
+use mcp_resources_engine::guard::{Action, Decision, Guard, Policy, PolicyError};
+use mcp_resources_engine::limits::Limits;
+use mcp_resources_engine::principal::Principal;
+use mcp_resources_template::UriTemplate;
+use mcp_resources_template::uri::normalize;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;

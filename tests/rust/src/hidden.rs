@@ -3,17 +3,17 @@
 //! Two servers under one policy have the same conversation. One has what the policy hides, the other does not. What they
 //! send has to be the same, byte for byte.
 
-use mcp_resources::catalog::{Edit, Source};
-use mcp_resources::connection::{
+use mcp_resources_engine::catalog::{Edit, Source};
+use mcp_resources_engine::connection::{
     Answer, Arrival, Completion, Connection, Contents, Event, Events, ListPage, Peer, ReadResult,
     RequestToken,
 };
-use mcp_resources::engine::{Engine, Options, ServerInfo};
-use mcp_resources::guard::Policy;
-use mcp_resources::now::Now;
-use mcp_resources::principal::Principal;
-use mcp_resources::resource::{CacheHint, ListSource, Parameter, ParameterKind, Resource, Template};
-use mcp_resources::seal::SealKey;
+use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+use mcp_resources_engine::guard::Policy;
+use mcp_resources_engine::now::Now;
+use mcp_resources_engine::principal::Principal;
+use mcp_resources_engine::resource::{CacheHint, ListSource, Parameter, ParameterKind, Resource, Template};
+use mcp_resources_engine::seal::SealKey;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Runs cases of the format in `tests/fixtures/match/README.md` through the crate.
 
-use mcp_resources::template::{
+use mcp_resources_template::{
     ExtraQuery, Lookup, Params, TemplateOptions, TemplateSet, UriTemplate, Value, VariableOptions,
 };
 use serde::Deserialize;

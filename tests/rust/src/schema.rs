@@ -4,7 +4,7 @@
 
 use crate::vectors;
 use jsonschema::Validator;
-use mcp_resources::version::Revision;
+use mcp_resources_engine::version::Revision;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;

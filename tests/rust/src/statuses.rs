@@ -1,7 +1,9 @@
 //! What an outcome tells an HTTP host: it alone decides the status code (R-032, R-190, DEC-06).
 
 use crate::talk::{Talk, engine};
-use mcp_resources::connection::{Answer, InputAsk, InputRequest, InputRequired, Peer, Refusal, Status};
+use mcp_resources_engine::connection::{
+    Answer, InputAsk, InputRequest, InputRequired, Peer, Refusal, Status,
+};
 use serde_json::{Value, json};
 
 const REFUSED: fn(Refusal) -> Status = Status::Refused;

@@ -1,12 +1,14 @@
 //! One connection of one engine, driven by JSON.
 
-use mcp_resources::catalog::{Edit, Source};
-use mcp_resources::connection::{Answer, Arrival, Connection, Event, Outcome, Peer, RequestToken, Status};
-use mcp_resources::engine::{Engine, Options, ServerInfo};
-use mcp_resources::now::Now;
-use mcp_resources::principal::Principal;
-use mcp_resources::resource::{Resource, Template};
-use mcp_resources::seal::SealKey;
+use mcp_resources_engine::catalog::{Edit, Source};
+use mcp_resources_engine::connection::{
+    Answer, Arrival, Connection, Event, Outcome, Peer, RequestToken, Status,
+};
+use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+use mcp_resources_engine::now::Now;
+use mcp_resources_engine::principal::Principal;
+use mcp_resources_engine::resource::{Resource, Template};
+use mcp_resources_engine::seal::SealKey;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

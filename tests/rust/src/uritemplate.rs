@@ -1,7 +1,7 @@
 //! The official cases of RFC 6570 expansion (`uritemplate-test`), which are others' files: see `vectors`.
 
 use crate::vectors;
-use mcp_resources::template::{Value, Values, expand};
+use mcp_resources_template::{Value, Values, expand};
 use serde_json::{Map, Value as Json};
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 use crate::described;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcp_resources::server::Builder;
+use mcp_resources::Builder;
 
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -3,11 +3,10 @@
 mod constants;
 mod templates;
 
-use mcp_resources::connection::{Answer, Contents, InputAsk, InputRequest, InputRequired};
-use mcp_resources::http::Sse24;
-use mcp_resources::limits::Limits;
-use mcp_resources::resource::{Audience, Icon, Resource};
-use mcp_resources::server::{Builder, Handled, HandlerError, IntoAnswer, Read, ReadRequest, ResourceServer};
+use mcp_resources::{
+    Answer, Audience, Builder, Contents, Handled, HandlerError, Icon, InputAsk, InputRequest, InputRequired,
+    IntoAnswer, Limits, Read, ReadRequest, Resource, ResourceServer, Sse24,
+};
 use std::error::Error;
 use std::net::Ipv4Addr;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! The templates, their completions, and the triggers.
 
 use crate::described;
-use mcp_resources::connection::Contents;
-use mcp_resources::error::ReadError;
-use mcp_resources::resource::Template;
-use mcp_resources::server::{Builder, Changes, CompletionRequest, HandlerError, ReadRequest, ResourceServer};
+use mcp_resources::{
+    Builder, Changes, CompletionRequest, Contents, HandlerError, ReadError, ReadRequest, ResourceServer,
+    Template,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -13,11 +13,13 @@ use crate::wire::compare::{Bound, compare};
 use crate::wire::events::{drop_unasked, is_quiet, seen};
 use crate::wire::expand::{Terms, resolve};
 use crate::wire::{START, write};
-use mcp_resources::connection::{Event, LogLevel, Reply, RequestToken};
-use mcp_resources::engine::Engine;
-use mcp_resources::http::{Endpoint, Exchange, Head, Opened, Response, SESSION_ID_BYTES, Turn, Verified};
-use mcp_resources::hub::ConnectionId;
-use mcp_resources::now::Now;
+use mcp_resources_engine::connection::{Event, LogLevel, Reply, RequestToken};
+use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::http::{
+    Endpoint, Exchange, Head, Opened, Response, SESSION_ID_BYTES, Turn, Verified,
+};
+use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_engine::now::Now;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;

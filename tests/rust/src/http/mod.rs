@@ -1,4 +1,4 @@
-//! The HTTP fixtures (`tests/fixtures/http`) through [`Endpoint`](mcp_resources::http::Endpoint), with an in-memory host
+//! The HTTP fixtures (`tests/fixtures/http`) through [`Endpoint`](mcp_resources_engine::http::Endpoint), with an in-memory host
 //! that only moves turns, and over
 //! real sockets.
 

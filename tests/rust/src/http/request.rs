@@ -5,7 +5,7 @@ use crate::wire::expand::{VERSION, outgoing};
 use crate::wire::write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcp_resources::version::Revision;
+use mcp_resources_engine::version::Revision;
 use serde_json::{Map, Value, json};
 
 /// A request as it goes out.

@@ -1,6 +1,6 @@
 //! One response as a client sees it: what its turns wrote, read strictly.
 
-use mcp_resources::http::{Exchange, ResponseHead};
+use mcp_resources_engine::http::{Exchange, ResponseHead};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 
 use crate::wire::catalog::{list, text};
 use crate::wire::write;
-use mcp_resources::http::{Answers, Auth, Denied, Hosts, Origins, Polling, Rules, Sse24, Verified};
+use mcp_resources_engine::http::{Answers, Auth, Denied, Hosts, Origins, Polling, Rules, Sse24, Verified};
 use serde_json::Value;
 
 pub(crate) fn rules(given: &Value) -> Rules {

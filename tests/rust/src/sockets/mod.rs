@@ -12,10 +12,10 @@ mod tls;
 mod whole;
 
 use client::Client;
-use mcp_resources::limits::Limits;
-use mcp_resources::resource::Resource;
-use mcp_resources::server::{Builder, HttpBuilder, ReadRequest, ResourceServer};
-use mcp_resources::transport::http::Running;
+use mcp_resources_engine::limits::Limits;
+use mcp_resources_engine::resource::Resource;
+use mcp_resources_host::server::{Builder, HttpBuilder, ReadRequest, ResourceServer};
+use mcp_resources_host::transport::http::Running;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::{Served, resources};
-use mcp_resources::transport::http::Tls;
+use mcp_resources_host::transport::http::Tls;
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn requests_go_through_tls() {
 #[test]
 fn a_pending_handshake_does_not_delay_the_end() {
     let tls = Tls::from_pem(key("certificate.pem"), key("tls.pem")).unwrap();
-    let limit = |limits: &mut mcp_resources::limits::Limits| {
+    let limit = |limits: &mut mcp_resources_engine::limits::Limits| {
         (limits.grace, limits.head_timeout) = (60_000, 60_000);
     };
     let served = Served::with(limit, |http| http.tls(tls));

@@ -4,11 +4,11 @@ use super::catalog::{cache, list, resource, text};
 use super::write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcp_resources::connection::{
+use mcp_resources_engine::connection::{
     Answer, Body, Completion, Contents, Gather, InputAsk, InputRequest, InputRequired, ListPage, RawResult,
     ReadResult,
 };
-use mcp_resources::error::ReadError;
+use mcp_resources_engine::error::ReadError;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 

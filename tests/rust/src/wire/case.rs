@@ -1,7 +1,7 @@
 //! The files of cases, and the runs that each case stands for.
 
 use crate::vectors;
-use mcp_resources::version::Revision;
+use mcp_resources_engine::version::Revision;
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::fs;

@@ -1,18 +1,18 @@
 //! An engine made from a catalogue fixture.
 
 use super::write;
-use mcp_resources::catalog::{Edit, HandlerId, Source};
-use mcp_resources::engine::{Engine, Extension, Options, ServerInfo};
-use mcp_resources::guard::Policy;
-use mcp_resources::hub::ListKinds;
-use mcp_resources::limits::Limits;
-use mcp_resources::resource::{
+use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
+use mcp_resources_engine::engine::{Engine, Extension, Options, ServerInfo};
+use mcp_resources_engine::guard::Policy;
+use mcp_resources_engine::hub::ListKinds;
+use mcp_resources_engine::limits::Limits;
+use mcp_resources_engine::resource::{
     Annotations, Audience, CacheHint, CacheScope, Details, Icon, ListSource, Parameter, ParameterKind,
     RegistrationError, Resource, Template, Theme,
 };
-use mcp_resources::seal::SealKey;
-use mcp_resources::template::{TemplateOptions, VariableOptions};
-use mcp_resources::version::Revision;
+use mcp_resources_engine::seal::SealKey;
+use mcp_resources_engine::version::Revision;
+use mcp_resources_template::{TemplateOptions, VariableOptions};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::str::FromStr;

@@ -1,9 +1,9 @@
 //! Events as the format writes them.
 
 use super::catalog::Handlers;
-use mcp_resources::connection::{CompletionRequest, Event, ReadRequest, RequestToken};
-use mcp_resources::jsonrpc::Json;
-use mcp_resources::template::{Params, Value as Param};
+use mcp_resources_engine::connection::{CompletionRequest, Event, ReadRequest, RequestToken};
+use mcp_resources_engine::jsonrpc::Json;
+use mcp_resources_template::{Params, Value as Param};
 use serde_json::{Map, Value, json};
 
 /// An event that a host sees.

@@ -1,7 +1,7 @@
 //! The short forms of what is sent and received, written out.
 
 use super::case::Case;
-use mcp_resources::version::Revision;
+use mcp_resources_engine::version::Revision;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

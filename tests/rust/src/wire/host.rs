@@ -10,12 +10,14 @@ use super::{START, write};
 use crate::schema::{Schemas, Witness};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcp_resources::connection::{Arrival, Connection, Event, LogLevel, Outcome, Peer, Reply, RequestToken};
-use mcp_resources::engine::Engine;
-use mcp_resources::hub::{ConnectionId, Delivered};
-use mcp_resources::jsonrpc::{Line, Lines};
-use mcp_resources::now::Now;
-use mcp_resources::principal::Principal;
+use mcp_resources_engine::connection::{
+    Arrival, Connection, Event, LogLevel, Outcome, Peer, Reply, RequestToken,
+};
+use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::hub::{ConnectionId, Delivered};
+use mcp_resources_engine::jsonrpc::{Line, Lines};
+use mcp_resources_engine::now::Now;
+use mcp_resources_engine::principal::Principal;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

@@ -14,7 +14,7 @@ pub(crate) mod expand;
 #[cfg(test)]
 pub(crate) mod host;
 
-use mcp_resources::now::Now;
+use mcp_resources_engine::now::Now;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

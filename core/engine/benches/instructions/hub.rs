@@ -1,0 +1,40 @@
+//! Updates: who must hear of one, and what it is told.
+
+use crate::{Piece, Work};
+use mcp_resources_engine::hub::{ConnectionId, Delivery, Ending, Filter, Hub, ListKinds};
+use mcp_resources_engine::jsonrpc::{Id, Json, OwnedId};
+use mcp_resources_engine::limits::Limits;
+use mcp_resources_engine::principal::Principal;
+
+pub(crate) const PIECES: &[Piece] =
+    &[("update, 1 listener", || update(1)), ("update, 1,000 listeners", || update(1_000))];
+
+const URI: &str = "bench://sub/1";
+
+fn update(listeners: usize) -> Work {
+    let mut limits = Limits::default();
+    // Each change is told.
+    limits.coalesce = 0;
+    let hub = Hub::new(&limits);
+    let connections: Vec<_> = (0..listeners).map(|_| listener(&hub)).collect();
+    let (mut woken, mut out) = (Vec::new(), Vec::new());
+    Box::new(move || {
+        woken.clear();
+        hub.updated(URI, &[], 0, &mut woken);
+        assert_eq!(woken.len(), connections.len(), "somebody was not woken");
+        for connection in &woken {
+            out.clear();
+            let delivery = Delivery { room: usize::MAX, server_info: None, ending: Ending::ResultOnly };
+            hub.deliver(*connection, delivery, &mut out, &mut |_, _| true);
+            assert!(out.ends_with(b"}\n"), "nothing was told");
+        }
+    })
+}
+
+fn listener(hub: &Hub) -> ConnectionId {
+    let connection = hub.connect();
+    let id = Json::parse(b"\"listen-1\"", 1).and_then(Id::from_json).map(OwnedId::from).expect("an id");
+    let filter = Filter { lists: ListKinds::RESOURCES, uris: &[(URI, URI)] };
+    hub.listen(connection, id.as_id(), Principal::local(), filter).expect("within the limits");
+    connection
+}

@@ -1,0 +1,136 @@
+//! Base64, to and from bytes: the standard alphabet with padding for blobs (R-064), the URL-safe one without padding
+//! for cursors and sealed states. No line breaks, no other variants, and decoding accepts the canonical form alone.
+
+use base64_simd::{STANDARD, URL_SAFE_NO_PAD};
+
+/// Appends the base64 form of `src` to `out`: standard alphabet, padded, no line breaks (R-064).
+///
+/// Writes straight into `out`; grows it at most once.
+pub fn encode_into(src: &[u8], out: &mut Vec<u8>) {
+    // The library reserves the exact length; many small appends would then reallocate each time.
+    out.reserve(encoded_len(src.len()));
+    STANDARD.encode_append(src, out);
+}
+
+/// The length in bytes of the padded base64 form of `len` bytes (saturates at `usize::MAX`).
+pub fn encoded_len(len: usize) -> usize {
+    len.div_ceil(3).saturating_mul(4)
+}
+
+/// Decodes base64 in the standard alphabet with padding; `None` if `text` is anything else.
+pub fn decode(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode_to_vec(text).ok()
+}
+
+/// The URL-safe base64 form of `src`, without padding.
+pub fn encode_url(src: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode_to_string(src)
+}
+
+/// Appends the URL-safe base64 form of `src`, without padding, to `out`.
+pub fn encode_url_into(src: &[u8], out: &mut String) {
+    out.reserve(encoded_len(src.len()));
+    URL_SAFE_NO_PAD.encode_append(src, out);
+}
+
+/// Decodes URL-safe base64 without padding; `None` if `text` is anything else.
+pub fn decode_url(text: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode_to_vec(text).ok()
+}
+
+/// Encodes a blob that arrives in chunks of any size, as if it had come in one piece.
+///
+/// # Examples
+/// ```
+/// let mut encoder = mcp_resources_engine::base64::Encoder::default();
+/// let mut out = Vec::new();
+/// encoder.push(b"he", &mut out);
+/// encoder.push(b"llo", &mut out);
+/// encoder.finish(&mut out);
+/// assert_eq!(out, b"aGVsbG8=");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Encoder {
+    /// Bytes that do not make a group of three yet.
+    held: [u8; 2],
+    len: usize,
+}
+
+impl Encoder {
+    /// Appends to `out` what can be encoded so far; keeps at most two bytes for later.
+    pub fn push(&mut self, mut chunk: &[u8], out: &mut Vec<u8>) {
+        if self.len > 0 {
+            let missing = 3 - self.len;
+            let Some((head, rest)) = chunk.split_at_checked(missing) else { return self.hold(chunk) };
+            let mut group = [self.held[0], self.held[1], 0];
+            group[self.len..].copy_from_slice(head);
+            encode_into(&group, out);
+            self.len = 0;
+            chunk = rest;
+        }
+        let (whole, rest) = chunk.split_at(chunk.len() - chunk.len() % 3);
+        encode_into(whole, out);
+        self.hold(rest);
+    }
+
+    /// Appends the last group with its padding. The encoder is then as new.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        encode_into(&self.held[..self.len], out);
+        self.len = 0;
+    }
+
+    /// Keeps `bytes`, which do not complete a group with what is held already.
+    fn hold(&mut self, bytes: &[u8]) {
+        self.held[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::base64::Engine as _;
+    use ::base64::engine::general_purpose;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// R-064: the `base64` crate is the oracle, in both alphabets and directions.
+        #[test]
+        fn agrees_with_the_base64_crate(src in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let mut out = b"before".to_vec();
+            encode_into(&src, &mut out);
+            let text = general_purpose::STANDARD.encode(&src);
+            prop_assert_eq!(&out[6..], text.as_bytes());
+            prop_assert_eq!(encoded_len(src.len()), text.len());
+            prop_assert_eq!(decode(&text), Some(src.clone()));
+            let url = general_purpose::URL_SAFE_NO_PAD.encode(&src);
+            prop_assert_eq!(encode_url(&src), url.clone());
+            prop_assert_eq!(decode_url(&url), Some(src));
+        }
+
+        /// R-064: any chunking of a blob gives the same text.
+        #[test]
+        fn chunks_make_the_same_text(chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9), 0..40)) {
+            let (mut encoder, mut out) = (Encoder::default(), Vec::new());
+            chunks.iter().for_each(|chunk| encoder.push(chunk, &mut out));
+            encoder.finish(&mut out);
+            prop_assert_eq!(out, general_purpose::STANDARD.encode(chunks.concat()).into_bytes());
+        }
+
+        #[test]
+        fn decodes_what_the_base64_crate_decodes(text in "[A-Da-d0-3+/=_-]{0,12}") {
+            prop_assert_eq!(decode(&text), general_purpose::STANDARD.decode(&text).ok());
+            prop_assert_eq!(decode_url(&text), general_purpose::URL_SAFE_NO_PAD.decode(&text).ok());
+        }
+    }
+
+    #[test]
+    fn an_encoder_can_be_used_again() {
+        let (mut encoder, mut out) = (Encoder::default(), Vec::new());
+        encoder.push(b"a", &mut out);
+        encoder.finish(&mut out);
+        encoder.push(b"abc", &mut out);
+        encoder.finish(&mut out);
+        assert_eq!(out, b"YQ==YWJj");
+    }
+}

@@ -1,0 +1,251 @@
+//! The rules of registration: every field is judged here, once, before anything can be listed or read.
+//!
+//! Law: a value that passes is legal in every revision that has its field; nothing is mended silently but the white
+//! space of JSON and the characters that RFC 3986 forbids in a URI.
+
+use crate::catalog::cursor::Cursor;
+use crate::limits::Limits;
+use crate::meta::{self, InvalidMeta};
+use crate::resource::{
+    Details, Icon, Parameter, ParameterCheck, RegistrationError, Resource, Template, is_date_time,
+    is_icon_size, is_media_type, is_scope,
+};
+use crate::suggest;
+use mcp_resources_template::UriTemplate;
+use mcp_resources_template::uri;
+use std::sync::Arc;
+
+/// The largest integer that every JSON reader keeps exact.
+const MAX_INTEGER: u64 = (1 << 53) - 1;
+
+/// Checks a resource, puts it into the form in which it is listed, and gives its canonical URI. Registration calls
+/// it, and so must whoever lists resources that are not registered.
+///
+/// The URI is listed as given, or in canonical form if it has characters that RFC 3986 forbids (R-073, DEC-29).
+///
+/// # Errors
+/// [`RegistrationError`].
+pub fn check_resource(resource: &mut Resource, limits: &Limits) -> Result<Arc<str>, RegistrationError> {
+    let canonical: Arc<str> = match uri::normalize(&resource.uri, limits.uri) {
+        Ok(normal) => normal.into(),
+        Err(error) => return Err(invalid_uri(&resource.uri, &error)),
+    };
+    if canonical.len() > Cursor::MAX_KEY {
+        return Err(RegistrationError::LimitReached { what: "uri", limit: Cursor::MAX_KEY });
+    }
+    let of = if is_rfc_3986(&resource.uri) { &resource.uri } else { &*canonical };
+    let field = Field { of };
+    if resource.size.is_some_and(|size| size > MAX_INTEGER) {
+        return Err(field.invalid("size", resource.size.unwrap_or_default(), "at most 2^53 - 1 bytes"));
+    }
+    if resource.children && canonical.contains(['?', '#']) {
+        return Err(field.invalid("children", "true", "a URI without query and fragment"));
+    }
+    field.details(&mut resource.details, limits)?;
+    if !is_rfc_3986(&resource.uri) {
+        resource.uri = canonical.to_string();
+    }
+    Ok(canonical)
+}
+
+/// A template that passed, with what is made from it.
+pub(super) struct CheckedTemplate {
+    pub(super) template: Template,
+    pub(super) parsed: UriTemplate,
+    pub(super) checks: Vec<ParameterCheck>,
+}
+
+/// Checks a template.
+///
+/// # Errors
+/// [`RegistrationError`].
+pub(super) fn check_template(
+    mut template: Template,
+    limits: &Limits,
+) -> Result<CheckedTemplate, RegistrationError> {
+    let parsed = UriTemplate::with_options(&template.uri_template, &template.options).map_err(|error| {
+        RegistrationError::InvalidTemplate {
+            template: error.template,
+            offset: error.offset,
+            reason: error.reason,
+        }
+    })?;
+    let field = Field { of: &template.uri_template };
+    field.details(&mut template.details, limits)?;
+    field.option_names(&template, &parsed)?;
+    for (at, variable) in template.completes.iter().enumerate() {
+        field.variable(&format!("completes[{at}]"), variable, &parsed)?;
+    }
+    let checks = field.parameters(&template.parameters, &parsed)?;
+    Ok(CheckedTemplate { template, parsed, checks })
+}
+
+/// The error about a text that an author gave for a URI, with what was probably meant.
+pub(crate) fn invalid_uri(uri: &str, error: &uri::InvalidUri) -> RegistrationError {
+    let remedy = match suggest::template(uri) {
+        Some(template) => format!("; did you mean {template:?}?"),
+        None if uri.contains('{') => "; a text with variables is registered as a template".to_owned(),
+        None => String::new(),
+    };
+    let reason = format!("{} at byte {}{remedy}", error.reason, error.offset);
+    RegistrationError::InvalidUri { uri: uri.to_owned(), reason }
+}
+
+/// Whether a text that is a URI in the wide sense has only characters that RFC 3986 allows where they stand. Brackets
+/// around a host are taken for forbidden too: the canonical form keeps them.
+fn is_rfc_3986(uri: &str) -> bool {
+    uri.is_ascii() && !uri.contains(['[', ']', '|', '^'])
+}
+
+/// Wraps what is wrong with a field of one registration.
+struct Field<'a> {
+    of: &'a str,
+}
+
+impl Field<'_> {
+    fn invalid(
+        &self,
+        field: impl Into<String>,
+        value: impl ToString,
+        expected: impl Into<String>,
+    ) -> RegistrationError {
+        let of = self.of.to_owned();
+        RegistrationError::InvalidField {
+            of,
+            field: field.into(),
+            value: value.to_string(),
+            expected: expected.into(),
+        }
+    }
+
+    fn ensure(
+        &self,
+        is_valid: bool,
+        field: &str,
+        value: &str,
+        expected: &str,
+    ) -> Result<(), RegistrationError> {
+        if is_valid { Ok(()) } else { Err(self.invalid(field, value, expected)) }
+    }
+
+    fn details(&self, details: &mut Details, limits: &Limits) -> Result<(), RegistrationError> {
+        if let Some(name) = &details.name {
+            self.ensure(!name.trim().is_empty(), "name", name, "a name that is not empty")?;
+        }
+        if let Some(mime_type) = &details.mime_type {
+            self.media_type("mimeType", mime_type)?;
+        }
+        let annotations = &details.annotations;
+        if let Some(priority) = annotations.priority.filter(|priority| !(0.0..=1.0).contains(priority)) {
+            return Err(self.invalid("priority", priority, "a number from 0 to 1"));
+        }
+        if let Some(time) = &annotations.last_modified {
+            let expected = "an ISO 8601 time with its zone, as 2025-01-12T15:00:58Z";
+            self.ensure(is_date_time(time), "lastModified", time, expected)?;
+        }
+        let ttl = details.cache.ttl_ms;
+        self.ensure(ttl <= MAX_INTEGER, "ttlMs", &ttl.to_string(), "at most 2^53 - 1 ms")?;
+        if let Some(scope) = details.scopes.iter().find(|scope| !is_scope(scope)) {
+            let expected = "printable ASCII without spaces, quotes and backslashes";
+            return Err(self.invalid("scopes", scope, expected));
+        }
+        for (at, icon) in details.icons.iter().enumerate() {
+            self.icon(icon, at, limits)?;
+        }
+        self.objects(details, limits)
+    }
+
+    fn objects(&self, details: &mut Details, limits: &Limits) -> Result<(), RegistrationError> {
+        if let Some(object) = &mut details.meta {
+            *object = meta::check_object(object, limits.nesting).map_err(|error| match error {
+                InvalidMeta::NotAnObject => self.invalid("_meta", &object, "the text of a JSON object"),
+                InvalidMeta::Key(key) => {
+                    self.invalid("_meta", key, "keys once each, as name or com.example/name")
+                }
+                InvalidMeta::Reserved(key) => {
+                    RegistrationError::ReservedMetaKey { of: self.of.to_owned(), key }
+                }
+            })?;
+        }
+        if let Some(object) = &mut details.annotations.extra {
+            let Some(checked) = meta::object_text(object, limits.nesting) else {
+                return Err(self.invalid("annotations", &object, "the text of a JSON object"));
+            };
+            *object = checked;
+        }
+        Ok(())
+    }
+
+    fn icon(&self, icon: &Icon, at: usize, limits: &Limits) -> Result<(), RegistrationError> {
+        let path = |member: &str| format!("icons[{at}].{member}");
+        let expected = "an http:, https: or data: URI";
+        self.ensure(is_icon_src(&icon.src, limits), &path("src"), &icon.src, expected)?;
+        if let Some(mime_type) = &icon.mime_type {
+            self.media_type(&path("mimeType"), mime_type)?;
+        }
+        let wrong = icon.sizes.iter().find(|size| !is_icon_size(size));
+        wrong.map_or(Ok(()), |size| Err(self.invalid(path("sizes"), size, "WxH in pixels, as 48x48, or any")))
+    }
+
+    fn media_type(&self, field: &str, text: &str) -> Result<(), RegistrationError> {
+        self.ensure(is_media_type(text), field, text, "a media type, as text/plain")
+    }
+
+    /// An option for a variable that the template does not have is a slip of the pen.
+    fn option_names(&self, template: &Template, parsed: &UriTemplate) -> Result<(), RegistrationError> {
+        let mut names = template.options.variables.keys();
+        names.try_for_each(|name| self.variable("vars", name, parsed))
+    }
+
+    fn variable(&self, field: &str, name: &str, parsed: &UriTemplate) -> Result<(), RegistrationError> {
+        let variables = parsed.variables();
+        if variables.iter().any(|variable| &*variable.name == name) {
+            return Ok(());
+        }
+        let names: Vec<_> = variables.iter().map(|variable| &*variable.name).collect();
+        Err(self.invalid(field, name, format!("a variable of the template: {}", names.join(", "))))
+    }
+
+    fn parameters(
+        &self,
+        parameters: &[Parameter],
+        parsed: &UriTemplate,
+    ) -> Result<Vec<ParameterCheck>, RegistrationError> {
+        let mut checks: Vec<ParameterCheck> = Vec::with_capacity(parameters.len());
+        for (at, parameter) in parameters.iter().enumerate() {
+            let path = |member: &str| format!("parameters[{at}].{member}");
+            self.variable(&path("name"), &parameter.name, parsed)?;
+            if checks.iter().any(|other| other.parameter().name == parameter.name) {
+                return Err(self.invalid(path("name"), &parameter.name, "each variable once"));
+            }
+            let pattern = parameter.pattern.as_deref().unwrap_or_default();
+            let check = ParameterCheck::new(parameter.clone()).map_err(|reason| {
+                self.invalid(path("pattern"), pattern, format!("a regular expression: {reason}"))
+            })?;
+            if let Some(value) = parameter.values.iter().find(|value| !check.accepts(value)) {
+                return Err(self.invalid(
+                    path("enum"),
+                    value,
+                    "values of the parameter's own type and pattern",
+                ));
+            }
+            checks.push(check);
+        }
+        Ok(checks)
+    }
+}
+
+/// clients must refuse every other scheme.
+fn is_icon_src(src: &str, limits: &Limits) -> bool {
+    let Some((scheme, rest)) = src.split_once(':') else { return false };
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" | "https" => {
+            let host = rest.strip_prefix("//").unwrap_or_default();
+            !host.is_empty()
+                && !host.starts_with(['/', '?', '#', ':'])
+                && uri::normalize(src, limits.uri).is_ok()
+        }
+        "data" => rest.contains(',') && rest.bytes().all(|byte| byte.is_ascii_graphic()),
+        _ => false,
+    }
+}

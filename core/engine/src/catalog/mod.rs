@@ -1,0 +1,178 @@
+//! What is registered: resources and templates, listed and routed from one immutable snapshot.
+//!
+//! Law: a snapshot never changes. An edit makes the next one on shared structure, so that adding or removing a
+//! resource costs O(log N) and a reader needs no lock; only an edit of templates rebuilds their index.
+
+mod check;
+mod cursor;
+mod edit;
+mod encode;
+mod items;
+mod list;
+mod routes;
+
+pub use check::check_resource;
+pub(crate) use check::invalid_uri;
+pub use cursor::{Cursor, CursorScope, ListKind, Position};
+pub use edit::{Applied, Edit};
+pub use encode::{encode_item, write_icons};
+pub use items::{Completer, HandlerId, ResourceEntry, Source, TemplateEntry};
+pub use list::{ListedPage, Page};
+pub use routes::{HashKey, Route};
+
+use crate::limits::Limits;
+use imbl::OrdMap;
+use routes::{ByUri, Templates};
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// Everything that is registered at one moment. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    limits: Arc<Limits>,
+    by_uri: ByUri,
+    in_order: OrdMap<Arc<str>, Arc<ResourceEntry>>,
+    /// How many resources have children.
+    parents: usize,
+    /// How many resources need scopes.
+    scoped: usize,
+    templates: Arc<Templates>,
+}
+
+impl Catalog {
+    /// An empty catalogue with the bounds `uri`, `nesting`, `resources` and `templates` of `limits`.
+    pub fn new(limits: &Limits) -> Self {
+        Self::keyed(limits, HashKey::default())
+    }
+
+    /// The same for URIs that somebody else may choose: `key` is a secret of the host's.
+    pub fn keyed(limits: &Limits, key: HashKey) -> Self {
+        Self {
+            limits: Arc::new(limits.clone()),
+            by_uri: ByUri::with_hasher(key),
+            in_order: OrdMap::new(),
+            parents: 0,
+            scoped: 0,
+            templates: Arc::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn hasher(&self) -> &HashKey {
+        self.by_uri.hasher()
+    }
+
+    /// What answers `normal`, a URI in normal form. A resource that is registered at this very URI goes before every
+    /// template (DEC-14). O(length of the URI) without templates; see [`TemplateIndex`](mcp_resources_template::TemplateIndex)
+    /// for the cost of those.
+    pub fn route<'u>(&self, normal: &'u str) -> Route<'_, 'u> {
+        match self.resource(normal) {
+            Some(entry) => Route::Resource(entry),
+            None => self.templates.route(normal),
+        }
+    }
+
+    /// The resource that is registered at `normal`, a URI in normal form.
+    pub fn resource(&self, normal: &str) -> Option<&Arc<ResourceEntry>> {
+        self.by_uri.get(normal)
+    }
+
+    /// The templates, in the order of their text.
+    pub fn templates(&self) -> &[Arc<TemplateEntry>] {
+        &self.templates.entries
+    }
+
+    /// The template with exactly this text: how a completion names one.
+    pub fn template_by_text(&self, text: &str) -> Option<&Arc<TemplateEntry>> {
+        self.templates.by_text(text)
+    }
+
+    /// The templates after the one with this text whose resources a function of the author's lists, in the order of
+    /// their text: the sources that follow the catalogue in `resources/list`. `None` begins with the first.
+    pub fn list_sources_after(&self, text: Option<&str>) -> impl Iterator<Item = &Arc<TemplateEntry>> {
+        self.templates.after(text).iter().filter(|entry| entry.template.list.is_some())
+    }
+
+    /// How many resources are registered.
+    pub fn len(&self) -> usize {
+        self.in_order.len()
+    }
+
+    /// Whether nothing is registered.
+    pub fn is_empty(&self) -> bool {
+        self.in_order.is_empty() && self.templates.entries.is_empty()
+    }
+
+    /// Whether anything completes a variable of a template.
+    pub fn has_completers(&self) -> bool {
+        self.templates.has_completers
+    }
+
+    /// Whether anything that is registered needs scopes.
+    pub fn has_scopes(&self) -> bool {
+        self.scoped > 0 || self.templates.has_scopes
+    }
+
+    /// Whether a function of the author's lists the resources of a template.
+    pub fn has_list_sources(&self) -> bool {
+        self.templates.has_list_sources
+    }
+
+    /// Appends a page of `resources/list` to `out`: items separated by commas, without brackets, in the order of
+    /// canonical URIs, after the key `after`. `visible` is asked once for each item that is examined.
+    pub fn list_resources(
+        &self,
+        after: Option<&str>,
+        page: Page,
+        visible: &mut dyn FnMut(&ResourceEntry) -> bool,
+        out: &mut Vec<u8>,
+    ) -> ListedPage {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let entries = self.in_order.range::<_, str>((start, Bound::Unbounded));
+        list::append(entries.map(|(_, entry)| entry), page, visible, out)
+    }
+
+    /// Appends a page of `resources/templates/list` to `out`, in the order of template texts; else as
+    /// [`Catalog::list_resources`].
+    pub fn list_templates(
+        &self,
+        after: Option<&str>,
+        page: Page,
+        visible: &mut dyn FnMut(&TemplateEntry) -> bool,
+        out: &mut Vec<u8>,
+    ) -> ListedPage {
+        list::append(self.templates.after(after).iter(), page, visible, out)
+    }
+
+    /// The resources with [`children`](crate::resource::Resource::children) that `normal` lies beneath, by the
+    /// segments of its path: outermost first, each in canonical form. A subscription to one of them hears of `normal`.
+    /// Of a deeper path only the outer 256 segments are looked at.
+    pub fn parents_of<'u>(&self, normal: &'u str) -> impl Iterator<Item = &'u str> {
+        const DEEPEST: usize = 256;
+        let any = self.parents > 0 || self.templates.has_children;
+        let candidates = any.then(|| ancestors(normal).take(2 * DEEPEST));
+        candidates.into_iter().flatten().filter(|parent| self.is_parent(parent))
+    }
+
+    fn is_parent(&self, normal: &str) -> bool {
+        match self.resource(normal) {
+            Some(entry) => entry.resource.children,
+            None => self.templates.has_children && self.templates.is_parent(normal),
+        }
+    }
+}
+
+/// The URIs that `normal` lies beneath: its root, then each directory without and with the slash at its end.
+fn ancestors(normal: &str) -> impl Iterator<Item = &str> {
+    let path = normal.split(['?', '#']).next().unwrap_or_default();
+    let root = path.find("://").map_or_else(|| path.find(':').map_or(0, |colon| colon + 1), |at| at + 3);
+    let slashes = path.match_indices('/').map(|(at, _)| at).filter(move |at| *at >= root);
+    let directories = slashes.flat_map(move |at| {
+        let bare = Some(&path[..at]).filter(|bare| at > root && !bare.ends_with('/'));
+        bare.into_iter().chain(Some(&path[..=at]))
+    });
+    Some(&path[..root]).into_iter().chain(directories).filter(move |parent| parent.len() < normal.len())
+}
+
+#[cfg(test)]
+mod tests;

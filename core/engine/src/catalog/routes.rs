@@ -1,0 +1,224 @@
+//! From a canonical URI to what answers it: exact resources first, then the most specific template (DEC-14).
+//!
+//! Law: the answer depends on what is registered and on the URI, never on the order of registration.
+
+use crate::catalog::items::{ResourceEntry, TemplateEntry};
+use crate::resource::RegistrationError;
+use imbl::shared_ptr::DefaultSharedPtr;
+use imbl::{GenericHashMap, OrdMap};
+use mcp_resources_template::{Lint, Lookup, Params, Rejection, TemplateIndex, UriTemplate};
+use std::collections::HashSet;
+use std::hash::{BuildHasher, DefaultHasher, Hasher};
+use std::sync::{Arc, OnceLock};
+
+/// Resources by canonical URI. The URIs may come from file names, from rows or from another server, so the hash has a key
+/// that only the host knows; nothing that is sent depends on it.
+pub(super) type ByUri = GenericHashMap<Arc<str>, Arc<ResourceEntry>, HashKey, DefaultSharedPtr>;
+
+/// The key of a catalogue's hash. The default is known to everybody: with it, URIs that were chosen to collide make
+/// lookups slow.
+#[derive(Clone, Debug, Default)]
+pub struct HashKey(DefaultHasher);
+
+impl HashKey {
+    /// A hash that depends on `secret`.
+    pub fn new(secret: &[u8]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(secret);
+        Self(hasher)
+    }
+}
+
+impl BuildHasher for HashKey {
+    type Hasher = DefaultHasher;
+
+    fn build_hasher(&self) -> DefaultHasher {
+        self.0.clone()
+    }
+}
+
+/// What answers a URI.
+#[derive(Debug)]
+pub enum Route<'c, 'u> {
+    /// A resource that is registered at this very URI.
+    Resource(&'c Arc<ResourceEntry>),
+    /// A template, with the values of its variables.
+    Template(&'c Arc<TemplateEntry>, Params<'u>),
+    /// A template whose policy refuses a value; to a peer the same as [`Route::None`].
+    Rejected {
+        /// The template.
+        template: &'c Arc<TemplateEntry>,
+        /// The variable.
+        variable: Arc<str>,
+        /// Why.
+        why: Rejection,
+    },
+    /// Nothing.
+    None {
+        /// The matcher's step budget was spent before it had tried everything: worth a log line.
+        exhausted: bool,
+    },
+}
+
+impl Route<'_, '_> {
+    /// The scopes that what answers the URI needs.
+    pub fn scopes(&self) -> &[String] {
+        match self {
+            Self::Resource(entry) => &entry.resource.details.scopes,
+            Self::Template(entry, _) => &entry.template.details.scopes,
+            Self::Rejected { .. } | Self::None { .. } => &[],
+        }
+    }
+}
+
+/// The templates of one snapshot, in the order of their text.
+#[derive(Debug, Default)]
+pub(super) struct Templates {
+    pub(super) entries: Vec<Arc<TemplateEntry>>,
+    /// By [`UriTemplate::shape`]: two of one shape conflict.
+    shapes: OrdMap<Arc<[u8]>, Arc<TemplateEntry>>,
+    /// Made when the first URI is looked up: templates that are added one by one share one index.
+    index: OnceLock<Option<TemplateIndex>>,
+    /// Of all, or nothing if they were not looked for.
+    lints: Vec<Lint>,
+    pub(super) has_completers: bool,
+    pub(super) has_list_sources: bool,
+    pub(super) has_children: bool,
+    pub(super) has_scopes: bool,
+}
+
+impl Templates {
+    /// How many templates are linted against each other at each edit. Of more, only the edits of at least one in
+    /// [`Templates::PART`] are: looking at all of them for each one that is added would be quadratic.
+    const LINTED: usize = 128;
+    const PART: usize = 16;
+
+    /// The next templates: `entries`, which are sorted by their text, after `edits` changes of these.
+    ///
+    /// # Errors
+    /// [`RegistrationError::TemplateConflict`] names the new one first.
+    pub(super) fn next(
+        &self,
+        entries: Vec<Arc<TemplateEntry>>,
+        edits: usize,
+    ) -> Result<Self, RegistrationError> {
+        let next = Self {
+            shapes: self.next_shapes(&entries)?,
+            index: OnceLock::new(),
+            lints: Vec::new(),
+            has_completers: entries.iter().any(|entry| entry.has_completers()),
+            has_list_sources: entries.iter().any(|entry| entry.template.list.is_some()),
+            has_children: entries.iter().any(|entry| entry.template.children),
+            has_scopes: entries.iter().any(|entry| !entry.template.details.scopes.is_empty()),
+            entries,
+        };
+        let is_linted = next.entries.len() <= Self::LINTED || next.entries.len() / Self::PART <= edits;
+        // Without lints nothing here builds the index.
+        let index = if is_linted { next.index() } else { None };
+        let lints = index.map(TemplateIndex::lints);
+        Ok(Self { lints: lints.unwrap_or_default(), ..next })
+    }
+
+    /// The shapes of `entries`, made from those of before: both are in the order of their text.
+    fn next_shapes(
+        &self,
+        entries: &[Arc<TemplateEntry>],
+    ) -> Result<OrdMap<Arc<[u8]>, Arc<TemplateEntry>>, RegistrationError> {
+        let mut shapes = self.shapes.clone();
+        let (gone, new) = changes(&self.entries, entries);
+        for entry in gone {
+            shapes.remove(entry.parsed.shape());
+        }
+        for entry in new {
+            if let Some(with) = shapes.insert(entry.parsed.shape().into(), entry.clone()) {
+                let template = entry.template.uri_template.clone();
+                let with = with.template.uri_template.clone();
+                return Err(RegistrationError::TemplateConflict { template, with });
+            }
+        }
+        Ok(shapes)
+    }
+
+    /// Finds templates by URI; nothing if there is none.
+    fn index(&self) -> Option<&TemplateIndex> {
+        let build = || {
+            let parsed: Vec<UriTemplate> = self.entries.iter().map(|entry| entry.parsed.clone()).collect();
+            // No two have one shape, so none conflict.
+            TemplateIndex::build(&parsed).ok().filter(|index| !index.is_empty())
+        };
+        self.index.get_or_init(build).as_ref()
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_indexed(&self) -> bool {
+        self.index.get().is_some()
+    }
+
+    pub(super) fn by_text(&self, text: &str) -> Option<&Arc<TemplateEntry>> {
+        position(&self.entries, text).ok().map(|at| &self.entries[at])
+    }
+
+    pub(super) fn after(&self, text: Option<&str>) -> &[Arc<TemplateEntry>] {
+        let start = match text.map(|text| position(&self.entries, text)) {
+            None => 0,
+            Some(Ok(at)) => at + 1,
+            Some(Err(at)) => at,
+        };
+        self.entries.get(start..).unwrap_or_default()
+    }
+
+    pub(super) fn route<'u>(&self, normal: &'u str) -> Route<'_, 'u> {
+        let Some(index) = self.index() else { return Route::None { exhausted: false } };
+        match index.lookup(normal) {
+            Lookup::Match { index, params } => Route::Template(&self.entries[index], params),
+            Lookup::Rejected { index, variable, why } => {
+                Route::Rejected { template: &self.entries[index], variable, why }
+            }
+            Lookup::None { exhausted } => Route::None { exhausted },
+        }
+    }
+
+    /// Whether `normal` belongs to a template whose resources have children.
+    pub(super) fn is_parent(&self, normal: &str) -> bool {
+        matches!(self.route(normal), Route::Template(entry, _) if entry.template.children)
+    }
+
+    /// What the authors should know of these templates and did not hear when `before` was built.
+    pub(super) fn news(&self, before: &Self) -> impl Iterator<Item = String> {
+        let known: HashSet<_> = before.lints.iter().map(|lint| (&lint.template, &lint.message)).collect();
+        let is_new = move |lint: &&Lint| !known.contains(&(&lint.template, &lint.message));
+        self.lints.iter().filter(is_new).map(warning)
+    }
+}
+
+/// A lint as one line.
+pub(super) fn warning(lint: &Lint) -> String {
+    format!("{}: {}", lint.template, lint.message)
+}
+
+/// Where `text` stands in `entries`, or where it would have to be inserted.
+pub(super) fn position(entries: &[Arc<TemplateEntry>], text: &str) -> Result<usize, usize> {
+    entries.binary_search_by(|entry| entry.template.uri_template.as_str().cmp(text))
+}
+
+/// The entries that are gone, and those that are new; `before` and `after` are in the order of their text.
+fn changes<'e>(
+    before: &'e [Arc<TemplateEntry>],
+    after: &'e [Arc<TemplateEntry>],
+) -> (Vec<&'e Arc<TemplateEntry>>, Vec<&'e Arc<TemplateEntry>>) {
+    let (mut gone, mut new) = (Vec::new(), Vec::new());
+    let (mut old, mut now) = (before.iter().peekable(), after.iter().peekable());
+    while let (Some(one), Some(other)) = (old.peek(), now.peek()) {
+        if Arc::ptr_eq(one, other) {
+            old.next();
+            now.next();
+        } else if one.template.uri_template <= other.template.uri_template {
+            gone.extend(old.next());
+        } else {
+            new.extend(now.next());
+        }
+    }
+    gone.extend(old);
+    new.extend(now);
+    (gone, new)
+}

@@ -1,0 +1,206 @@
+//! `completion/complete` (R-106 … R-112).
+
+use super::admit;
+use super::answer::Completion;
+use super::event::{CompletionRequest, Event};
+use super::reply::Task;
+use super::request::Request;
+use super::words::Wording;
+use super::{Connection, Outcome};
+use crate::catalog::{Catalog, Completer, Route, TemplateEntry};
+use crate::engine::Suggested;
+use crate::guard::{Action, RateClass, Verdict};
+use crate::jsonrpc::{Json, Members};
+use crate::limits::Limits;
+use crate::principal::Principal;
+use crate::rank;
+use crate::version::{COMPLETE, INVALID_PARAMS};
+use mcp_resources_template::uri;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The type of the references to resources and templates.
+const OURS: &str = "ref/resource";
+
+impl Connection {
+    pub(super) fn complete<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+        if self.engine.extension(COMPLETE).is_some() && !names_resource(request) {
+            return self.call(request, COMPLETE.into(), out);
+        }
+        let asked = match Asked::parse(request, self.engine.limits()) {
+            Ok(asked) => asked,
+            Err(message) => return self.refuse(request, (INVALID_PARAMS, &message), out),
+        };
+        if let Some(refused) = self.refuse_rate(request, RateClass::Completion, None, out) {
+            return refused;
+        }
+        let catalog = self.engine.catalog();
+        let (found, exhausted) = asked.template(&catalog, self, request.principal);
+        let Some(entry) = found.filter(|entry| self.engine.sees_template(request.principal, entry)) else {
+            let outcome = self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown ref"), out);
+            return if exhausted { Outcome { verdict: Verdict::Exhausted, ..outcome } } else { outcome };
+        };
+        let Some(completer) = entry.completer(&asked.variable) else {
+            return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown argument"), out);
+        };
+        let suggested = asked.suggested(self, entry, request.principal);
+        match completer {
+            Completer::Handler => {}
+            Completer::Values(values) => {
+                return self.suggest(request, values, (&asked.value, suggested.as_deref()), out);
+            }
+            Completer::Words(words) => {
+                return self.suggest(request, words, (&asked.value, suggested.as_deref()), out);
+            }
+            Completer::Nothing => {
+                return self.suggest(request, &[""; 0], (&asked.value, None), out);
+            }
+        }
+        let (handler, timeout) = (entry.handler, self.engine.limits().completion_timeout);
+        self.wait(request, (Task::Complete(suggested), timeout, None), out, |token, caller| {
+            Event::Complete(CompletionRequest {
+                token,
+                handler,
+                variable: asked.variable,
+                value: asked.value,
+                arguments: asked.arguments,
+                caller,
+            })
+        })
+    }
+
+    /// A variable whose values are known here (S-16).
+    fn suggest<'m, V: AsRef<str>>(
+        &self,
+        request: &Request<'_, 'm>,
+        values: &[V],
+        (typed, suggested): (&str, Option<&Suggested>),
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let values = rank::ranked(values, typed).into_iter().map(Cow::Borrowed).collect();
+        let mut completion = Completion { values, total: None, has_more: None };
+        if let Some(suggested) = suggested {
+            admit::filter(&mut completion, suggested, &self.engine);
+        }
+        write(&self.wording(request), out, &completion, self.engine.limits());
+        Outcome::answered()
+    }
+}
+
+/// Whether it is a template of ours whose variable is to be completed.
+fn names_resource(request: &Request<'_, '_>) -> bool {
+    let reference = request.params.get("ref").and_then(Json::object);
+    let sort = reference.and_then(|reference| reference.get("type")?.as_str());
+    sort.as_deref() == Some(OURS)
+}
+
+/// Names and values, as in [`CompletionRequest::arguments`].
+type Arguments<'m> = Vec<(Cow<'m, str>, Cow<'m, str>)>;
+
+/// What a client wants completed.
+struct Asked<'m> {
+    reference: Cow<'m, str>,
+    variable: Cow<'m, str>,
+    value: Cow<'m, str>,
+    arguments: Arguments<'m>,
+}
+
+impl<'m> Asked<'m> {
+    fn parse(request: &Request<'_, 'm>, limits: &Limits) -> Result<Self, Cow<'static, str>> {
+        let reference =
+            request.params.get("ref").and_then(Json::object).ok_or("Invalid params: ref is missing")?;
+        let argument = request.params.get("argument").and_then(Json::object);
+        let argument = argument.ok_or("Invalid params: argument is missing")?;
+        let text = |members: &Members<'m>, name| members.get(name).and_then(Json::as_str);
+        let reference = match text(&reference, "type").as_deref() {
+            Some(OURS) => text(&reference, "uri").ok_or("Invalid params: ref.uri must be a string")?,
+            Some("ref/prompt") => return Err("Invalid params: unknown prompt".into()),
+            _ => return Err("Invalid params: unknown ref type".into()),
+        };
+        let variable = text(&argument, "name").ok_or("Invalid params: argument.name must be a string")?;
+        let value = text(&argument, "value").ok_or("Invalid params: argument.value must be a string")?;
+        if value.len() > limits.uri || value.chars().any(char::is_control) {
+            return Err("Invalid params: argument.value has characters that no URI has".into());
+        }
+        let has_context = request.terms.revision.has_completion_context();
+        let arguments = if has_context { context(request, limits.arguments)? } else { Vec::new() };
+        Ok(Self { reference, variable, value, arguments })
+    }
+
+    /// The template that `ref.uri` names, by its text or by a URI that it matches, and whether the search for it ended at its
+    /// budget.
+    fn template<'c>(
+        &self,
+        catalog: &'c Catalog,
+        connection: &Connection,
+        principal: &Principal,
+    ) -> (Option<&'c Arc<TemplateEntry>>, bool) {
+        if let Some(entry) = catalog.template_by_text(&self.reference) {
+            return (Some(entry), false);
+        }
+        let engine = &connection.engine;
+        match uri::normalize(&self.reference, engine.limits().uri) {
+            Ok(normal) if engine.guard().permits(principal, Action::Complete, &normal) => {
+                match catalog.route(&normal) {
+                    Route::Template(entry, _) => (Some(entry), false),
+                    Route::None { exhausted } => (None, exhausted),
+                    _ => (None, false),
+                }
+            }
+            _ => (None, false),
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// What the values are filtered by; nothing where everybody may see everything.
+    fn suggested(
+        &self,
+        connection: &Connection,
+        entry: &Arc<TemplateEntry>,
+        principal: &Arc<Principal>,
+    ) -> Option<Box<Suggested>> {
+        let own = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| (name.to_string(), value.to_string());
+        (!connection.engine.guard().is_open()).then(|| {
+            Box::new(Suggested {
+                entry: entry.clone(),
+                principal: principal.clone(),
+                variable: self.variable.to_string(),
+                arguments: self.arguments.iter().map(own).collect(),
+            })
+        })
+    }
+}
+
+/// The values chosen so far, of at most `most` bytes as they were written.
+fn context<'m>(request: &Request<'_, 'm>, most: usize) -> Result<Arguments<'m>, Cow<'static, str>> {
+    const WRONG: &str = "Invalid params: context.arguments must be an object of strings";
+    let Some(context) = request.params.get("context") else { return Ok(Vec::new()) };
+    let Some(arguments) = context.object().ok_or(WRONG)?.get("arguments") else { return Ok(Vec::new()) };
+    if arguments.raw().len() > most {
+        return Err(format!("Invalid params: context.arguments is longer than {most} bytes").into());
+    }
+    let members = arguments.object().ok_or(WRONG)?;
+    let values = members.iter().map(|(name, value)| Some((name, value.as_str()?)));
+    values.collect::<Option<_>>().ok_or(WRONG.into())
+}
+
+/// The result: at most 100 values, and how many there are.
+pub(super) fn write(wording: &Wording<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
+    let most = limits.completion_values.min(100);
+    let given = completion.values.len();
+    let total = completion.total.unwrap_or(given as u64).max(given as u64);
+    let shown = given.min(most);
+    let has_more = completion.has_more.unwrap_or(false) || total > shown as u64;
+    wording.complete(out, |result| {
+        result.object("completion", |writer| {
+            writer.array("values", |values| {
+                for value in completion.values.iter().take(shown) {
+                    values.str(value);
+                }
+            });
+            writer.u64("total", total);
+            writer.bool("hasMore", has_more);
+        });
+    });
+}

@@ -1,0 +1,408 @@
+//! What is recorded of a request, from its arrival to its end: nothing, unless somebody wants to know.
+//!
+//! Law: each request is recorded once, by whatever ends it first: the answer, the cancellation, the time-out.
+
+use super::inflight::Ticket;
+use super::ladder::{Raw, Step};
+use super::terms::Claim;
+use super::{Connection, Outcome, Refusal, RequestToken, Status};
+use crate::guard::{self, AuditRecord, Verdict};
+use crate::jsonrpc::{Json, Params};
+use crate::now::Now;
+use crate::principal::Principal;
+use crate::trace::TraceContext;
+use crate::version::{Method, Revision};
+use mcp_resources_template::uri;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A request that will be recorded when it ends.
+#[derive(Debug)]
+pub(super) struct Opening {
+    began: Now,
+    is_modern: bool,
+    method: Option<Method>,
+    /// What the audit log says of it.
+    subject: Option<Box<Subject>>,
+}
+
+#[derive(Debug)]
+struct Subject {
+    principal: Arc<Principal>,
+    method: Box<str>,
+    uri: Option<Box<str>>,
+    trace: Option<Box<str>>,
+}
+
+impl Connection {
+    /// Serves a request, and records it if it has ended then.
+    pub(super) fn observed<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let before = out.len();
+        self.opening = Some(self.opening_of(raw, step));
+        let outcome = self.request(raw, step, out);
+        if let Some(opening) = self.opening.take() {
+            // A listen goes on; its record says that it began.
+            self.record(&opening, (outcome.verdict, out.len() - before), step.now);
+        }
+        outcome
+    }
+
+    /// Records what this token names, if somebody still waits for it.
+    pub(super) fn record_token(&mut self, token: RequestToken, how: (Verdict, usize), now: Now) {
+        if self.engine.observes()
+            && let Some(ticket) = self.inflight.wanted(token).cloned()
+        {
+            self.record_ended(&ticket, how, now);
+        }
+    }
+
+    /// Records a request that waited, unless that was done before.
+    pub(super) fn record_ended(&self, ticket: &Ticket, how: (Verdict, usize), now: Now) {
+        if let Some(opening) = &ticket.opening {
+            self.record(opening, how, now);
+        }
+    }
+
+    fn record(&self, opening: &Opening, (outcome, bytes): (Verdict, usize), now: Now) {
+        let Opening { began, is_modern, method, subject } = opening;
+        let duration = now.tick.saturating_sub(began.tick);
+        let bytes = bytes as u64;
+        self.engine.count((*method, *is_modern), (outcome, bytes), duration);
+        let Some(subject) = subject else { return };
+        self.engine.record(AuditRecord {
+            time: began.unix,
+            principal: subject.principal.clone(),
+            connection: self.id.number(),
+            revision: self.revision_of(*is_modern).filter(|_| outcome != Verdict::UnsupportedVersion),
+            method: subject.method.clone(),
+            uri: subject.uri.clone(),
+            outcome,
+            bytes,
+            duration,
+            trace: subject.trace.clone(),
+        });
+    }
+
+    fn revision_of(&self, is_modern: bool) -> Option<Revision> {
+        if is_modern {
+            Some(Revision::V2026_07_28)
+        } else {
+            self.session.as_ref().map(|session| session.revision)
+        }
+    }
+
+    fn opening_of(&self, raw: &Raw<'_>, step: Step<'_>) -> Opening {
+        let subject = self.engine.audits().then(|| {
+            Box::new(Subject {
+                principal: step.arrival.principal.clone(),
+                method: guard::recorded_method(&raw.method),
+                uri: self.uri_of(&raw.params),
+                trace: trace_of(&raw.params),
+            })
+        });
+        let (is_modern, method) = (Claim::of(&raw.params).is_modern(), Method::parse(&raw.method));
+        Opening { began: step.now, is_modern, method, subject }
+    }
+
+    /// The URI that a request names, or the reference of a completion.
+    fn uri_of(&self, params: &Params<'_>) -> Option<Box<str>> {
+        let named = params.get("uri").and_then(Json::as_str);
+        let text =
+            named.or_else(|| params.get("ref").and_then(Json::object)?.get("uri").and_then(Json::as_str))?;
+        let normal = uri::normalize(&text, self.engine.limits().uri).unwrap_or(Cow::Borrowed(&text));
+        Some(guard::recorded_uri(&normal))
+    }
+}
+
+fn trace_of(params: &Params<'_>) -> Option<Box<str>> {
+    let meta = params.get("_meta")?;
+    TraceContext::of_meta(meta).trace_id().map(Into::into)
+}
+
+impl Outcome<'_> {
+    /// The verdict on what a refusal tells.
+    pub(super) fn verdict_of(status: Status) -> Verdict {
+        match status {
+            Status::Refused(Refusal::Malformed) => Verdict::InvalidRequest,
+            Status::Refused(Refusal::Envelope) => Verdict::InvalidParams,
+            Status::Refused(Refusal::Header) => Verdict::HeaderMismatch,
+            Status::Refused(Refusal::Session | Refusal::SessionUnknown) => Verdict::SessionNotFound,
+            Status::Refused(Refusal::Version) => Verdict::UnsupportedVersion,
+            Status::Refused(Refusal::Method) => Verdict::MethodNotFound,
+            Status::Refused(Refusal::Capability) => Verdict::MissingCapability,
+            Status::Refused(Refusal::Scope) => Verdict::Denied,
+            Status::Pending | Status::Answered | Status::Accepted => Verdict::Ok,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Host;
+    use super::*;
+    use crate::catalog::{Edit, Source};
+    use crate::connection::{Answer, Contents, Peer};
+    use crate::engine::Options;
+    use crate::error::ReadError;
+    use crate::guard::Policy;
+    use crate::resource::{Resource, Template};
+    use serde_json::{Value, json};
+
+    fn host() -> Host {
+        let mut host = Host::with(Options { audit: true, metrics: true, ..Options::default() });
+        host.now = Now { tick: 10, unix: 1_000 };
+        host
+    }
+
+    fn taken(host: &Host) -> Vec<Value> {
+        let (mut entries, mut lines) = (Vec::new(), Vec::new());
+        host.connection.engine().take_records(&mut entries);
+        entries.iter().for_each(|entry| entry.write_line(&mut lines));
+        lines
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect()
+    }
+
+    fn outcomes(host: &Host) -> Vec<String> {
+        taken(host).iter().map(|entry| entry["outcome"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// S-19: what the engine answers is recorded as what a handler does.
+    #[test]
+    fn a_constant_and_a_handler() {
+        let mut host = host();
+        host.read(1, "TEST://constant");
+        let length = host.out.len();
+        let token = host.read(2, "test://item/7")[0];
+        assert_eq!(
+            taken(&host),
+            [json!({
+                "time": 1_000, "principal": "", "connection": 0, "era": "modern", "revision": "2026-07-28",
+                "method": "resources/read", "uri": "test://constant", "outcome": "ok", "bytes": length, "duration": 0
+            })]
+        );
+        host.now.tick += 7;
+        host.out.clear();
+        host.connection.respond(token, Answer::Contents(Contents::text("x").into()), host.now, &mut host.out);
+        let record = &taken(&host)[0];
+        assert_eq!(record["uri"], "test://item/7");
+        assert_eq!((&record["time"], &record["duration"]), (&json!(1_000), &json!(7)));
+        assert_eq!(record["bytes"], host.out.len());
+        assert_eq!(taken(&host), [] as [Value; 0]);
+    }
+
+    /// S-19: one record for each request, whatever ends it; also when the answer comes after that.
+    #[test]
+    fn one_record_however_it_ends() {
+        let mut host = host();
+        let tokens: Vec<_> = (1..=5).map(|id| host.read(id, "test://handled")[0]).collect();
+        host.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+        assert_eq!(outcomes(&host), ["cancelled"]);
+        for token in &tokens[..2] {
+            host.connection.respond(*token, Answer::Failed(ReadError::AccessDenied), host.now, &mut host.out);
+        }
+        assert_eq!(outcomes(&host), ["hidden"]);
+        host.connection.abandon(tokens[2], host.now, &mut host.out);
+        assert_eq!(outcomes(&host), ["cancelled"]);
+        let reply = host.connection.detach(tokens[3]).unwrap();
+        host.now.tick += 30_000;
+        host.connection.tick(host.now, &mut host.out);
+        assert_eq!(outcomes(&host), ["timeout", "timeout"]);
+        let late = reply.encode(Answer::Contents(Contents::text("x").into()), host.now);
+        host.connection.finish(late, host.now, &mut host.out);
+        host.connection.close(host.now);
+        assert_eq!(outcomes(&host), [] as [&str; 0]);
+        host.read(9, "test://handled");
+        host.connection.close(host.now);
+        assert_eq!(outcomes(&host), ["cancelled"]);
+    }
+
+    /// R-069: a search that reached its limit is answered as not found, and recorded as `exhausted`.
+    #[test]
+    fn a_search_without_an_end() {
+        let mut host = host();
+        let engine = host.connection.engine().clone();
+        let template = |number| Template::new(format!("x://{{a}}-k{number}-{{b}}"));
+        let handler = engine.new_handler();
+        let edits = (0..4_000).map(|number| Edit::AddTemplate { template: template(number), handler });
+        let completed = Edit::AddTemplate { template: Template::new("y://{a}").completes("a"), handler };
+        engine.publish(edits.chain([completed]).collect(), host.now, &mut Vec::new()).unwrap();
+        let uri = format!("x:///{}", (0..4_000).map(|number| format!("-k{number}-")).collect::<String>());
+        host.read(1, &uri);
+        assert!(host.sent()[0]["error"]["message"].is_string());
+        assert_eq!(outcomes(&host), ["exhausted"]);
+        let text = engine.metrics_text().unwrap();
+        assert!(text.contains("mcp_resources_errors_total{kind=\"exhausted\"} 1\n"), "{text}");
+        let reference = json!({ "type": "ref/resource", "uri": uri });
+        for (id, method, params) in [
+            (2, "completion/complete", json!({ "ref": reference, "argument": { "name": "a", "value": "" } })),
+            (3, "subscriptions/listen", json!({ "notifications": { "resourceSubscriptions": [uri] } })),
+            (
+                4,
+                "subscriptions/listen",
+                json!({ "notifications": { "resourceSubscriptions": [uri, "test://constant"] } }),
+            ),
+        ] {
+            host.ask(id, method, params);
+            assert_eq!(outcomes(&host), ["exhausted"], "{id} {method}");
+        }
+        host.connection = engine.connect(Peer::Stdio);
+        host.send(r#"{"jsonrpc":"2.0","id":5,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
+        host.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        host.send(
+            &json!({ "jsonrpc": "2.0", "id": 6, "method": "resources/subscribe", "params": { "uri": uri } })
+                .to_string(),
+        );
+        assert_eq!(outcomes(&host), ["ok", "exhausted"]);
+    }
+
+    /// S-18, DEC-20: what is refused is recorded too, with the reason.
+    #[test]
+    fn what_is_refused() {
+        let mut host = host();
+        for (id, uri) in [(1, "test://none"), (2, "no uri")] {
+            host.read(id, uri);
+        }
+        for message in [
+            r#"{"jsonrpc":"2.0","id":3,"method":"resources/list","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":4,"method":"resources/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2199-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+            r#"{"jsonrpc":"2.0","id":5,"method":"tools/x\r\ny","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+            r#"{"jsonrpc":"2.0","id":6,"method":"resources/list","params":{"cursor":7,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+        ] {
+            host.send(message);
+        }
+        let records = taken(&host);
+        let words: Vec<_> = records.iter().map(|record| record["outcome"].as_str().unwrap()).collect();
+        let expected = [
+            "not_found",
+            "invalid_uri",
+            "invalid_params",
+            "unsupported_version",
+            "method_not_found",
+            "invalid_params",
+        ];
+        assert_eq!(words, expected);
+        assert_eq!(
+            (&records[1]["uri"], &records[2]["revision"], &records[3]["era"]),
+            (&json!("no uri"), &Value::Null, &Value::Null)
+        );
+        assert_eq!(records[4]["method"], "tools/x\r\ny");
+    }
+
+    /// S-18, S-19: the guard's refusals by what was told.
+    #[test]
+    fn what_the_guard_refuses() {
+        for (explicit_denials, word) in [(false, "hidden"), (true, "denied")] {
+            let guard = Policy::from_json(r#"{"deny": "test://constant"}"#).unwrap();
+            let options = Options { audit: true, guard, explicit_denials, ..Options::default() };
+            let mut host = Host::with(options);
+            host.read(1, "test://constant");
+            assert_eq!(outcomes(&host), [word]);
+        }
+    }
+
+    /// S-19: a read that waited for another one of the same has a record of its own.
+    #[test]
+    fn a_read_that_shares_an_answer() {
+        let mut host = Host::with(Options { audit: true, cache: true, ..Options::default() });
+        let (engine, mut resource) = (host.connection.engine().clone(), Resource::new("test://kept"));
+        resource.details.cache.ttl_ms = 1_000;
+        let source = Source::Handler(engine.new_handler());
+        engine.publish(vec![Edit::AddResource { resource, source }], host.now, &mut Vec::new()).unwrap();
+        let tokens = [host.read(1, "test://kept"), host.read(2, "test://kept")].concat();
+        assert_eq!(tokens.len(), 1);
+        let answer = Answer::Contents(Contents::text("x").into());
+        host.connection.respond(tokens[0], answer, host.now, &mut host.out);
+        host.connection.deliver(1 << 20, host.now, &mut host.out);
+        host.read(3, "test://kept");
+        let records = taken(&host);
+        assert_eq!((records.len(), host.sent().len()), (3, 3));
+        assert!(records.iter().all(|record| record["bytes"] == records[0]["bytes"]), "{records:?}");
+    }
+
+    /// S-19: the newest is dropped, and its number is told in its place.
+    #[test]
+    fn a_full_queue_counts_what_it_drops() {
+        let mut options = Options { audit: true, ..Options::default() };
+        options.limits.audit_queue = 2;
+        let mut host = Host::with(options);
+        host.now.unix = 5;
+        for id in 1..=5 {
+            host.read(id, "test://constant");
+        }
+        let entries = taken(&host);
+        assert_eq!(entries.len(), 3);
+        assert_eq!(entries[2], json!({"time": 5, "dropped": 3}));
+        host.read(6, "test://constant");
+        assert_eq!(outcomes(&host), ["ok"]);
+    }
+
+    #[test]
+    fn nothing_is_kept_unless_it_is_wanted() {
+        let mut host = Host::with(Options::default());
+        host.read(1, "test://constant");
+        assert_eq!(taken(&host), [] as [Value; 0]);
+        assert_eq!(host.connection.engine().metrics_text(), None);
+        host.connection.engine().measure();
+        host.read(2, "test://constant");
+        let text = host.connection.engine().metrics_text().unwrap();
+        assert!(
+            text.contains("mcp_resources_requests_total{method=\"resources/read\",era=\"modern\"} 1\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_watcher_is_woken_once() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        struct Bell(AtomicUsize);
+        impl std::task::Wake for Bell {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let (bell, mut host) = (Arc::new(Bell(AtomicUsize::new(0))), host());
+        host.connection.engine().watch_records(&bell.clone().into());
+        host.read(1, "test://constant");
+        host.read(2, "test://constant");
+        assert_eq!(bell.0.load(Ordering::Relaxed), 1);
+    }
+
+    /// The metrics count what the records tell.
+    #[test]
+    fn metrics() {
+        let mut host = host();
+        let engine = host.connection.engine().clone();
+        let other = engine.connect(Peer::Session);
+        let token = host.read(1, "test://handled")[0];
+        host.now.tick += 150;
+        host.connection.respond(
+            token,
+            Answer::Failed(ReadError::RateLimited { retry_after: 1 }),
+            host.now,
+            &mut host.out,
+        );
+        host.read(2, "test://constant");
+        let text = engine.metrics_text().unwrap();
+        for line in [
+            "mcp_resources_requests_total{method=\"resources/read\",era=\"modern\"} 2",
+            "mcp_resources_errors_total{kind=\"rate_limited\"} 1",
+            "mcp_resources_errors_total{kind=\"hidden\"} 0",
+            "mcp_server_operation_duration_seconds_bucket{mcp_method_name=\"resources/read\",le=\"0.001\"} 1",
+            "mcp_server_operation_duration_seconds_bucket{mcp_method_name=\"resources/read\",le=\"0.100\"} 1",
+            "mcp_server_operation_duration_seconds_bucket{mcp_method_name=\"resources/read\",le=\"0.200\"} 2",
+            "mcp_server_operation_duration_seconds_bucket{mcp_method_name=\"resources/read\",le=\"+Inf\"} 2",
+            "mcp_server_operation_duration_seconds_sum{mcp_method_name=\"resources/read\"} 0.150",
+            "mcp_resources_connections{peer=\"stdio\"} 1",
+            "mcp_resources_connections{peer=\"session\"} 1",
+            "mcp_resources_audit_waiting 2",
+            "mcp_resources_audit_dropped_total 0",
+        ] {
+            assert!(text.lines().any(|own| own == line), "{line} is missing in\n{text}");
+        }
+        drop(other);
+        assert!(engine.metrics_text().unwrap().contains("connections{peer=\"session\"} 0\n"));
+    }
+}

@@ -1,0 +1,517 @@
+//! One engine for one server: the catalogue, the hub, the seal and the limits, shared by all connections and threads.
+
+mod cache;
+mod check;
+mod keepers;
+mod lists;
+mod metrics;
+mod observe;
+mod options;
+mod records;
+mod sight;
+mod words;
+
+pub use cache::CacheCounts;
+pub(crate) use keepers::Keeper;
+pub(crate) use lists::Given;
+pub(crate) use metrics::{Lapse, Open};
+pub use options::{Extension, Options, ServerInfo};
+pub(crate) use sight::Suggested;
+
+pub(crate) use cache::{Flight, Landed, Landing, Lead};
+
+use crate::catalog::{
+    Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, Position, Source, invalid_uri,
+};
+use crate::connection::{Connection, Event, Events, Listed, Peer};
+use crate::guard::{Amounts, Guard};
+use crate::hub::{ConnectionId, Counts, Hub, ListKinds};
+use crate::jsonrpc::ObjectWriter;
+use crate::limits::Limits;
+use crate::now::{Millis, Now};
+use crate::principal::Principal;
+use crate::resource::RegistrationError;
+use crate::seal::Seal;
+use crate::version::{COMPLETE, Method, Revision};
+use arc_swap::ArcSwap;
+use cache::ReadCache;
+use keepers::Keepers;
+use lists::KeptLists;
+use mcp_resources_template::uri;
+use metrics::Metrics;
+use records::Records;
+use sight::Reached;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use words::Words;
+
+/// See the module. `Send + Sync`; every method may be called from any thread.
+pub struct Engine {
+    options: Options,
+    words: Words,
+    catalog: ArcSwap<Catalog>,
+    /// Held while a new catalogue is made from the old one.
+    edits: Mutex<()>,
+    hub: Hub,
+    guard: Guard,
+    state_seal: Option<Seal>,
+    cursor_seal: Seal,
+    reached: Reached,
+    handlers: AtomicU32,
+    lists: KeptLists,
+    cache: Option<Arc<ReadCache>>,
+    amounts: Amounts,
+    /// Bytes held by contents that come in chunks.
+    held: AtomicUsize,
+    records: Option<Records>,
+    metrics: OnceLock<Metrics>,
+    keepers: Keepers,
+}
+
+impl Engine {
+    /// An engine without resources.
+    ///
+    /// # Errors
+    /// [`RegistrationError`] if the info, an extension or a capability is not well-formed.
+    pub fn new(info: ServerInfo, options: Options) -> Result<Arc<Self>, RegistrationError> {
+        check::options(&options)?;
+        let words = Words::new(info)?;
+        let (guard, amounts) = check::guard(&options)?;
+        let limits = &options.limits;
+        Ok(Arc::new(Self {
+            catalog: ArcSwap::from_pointee(Catalog::keyed(limits, hash_key(&options))),
+            edits: Mutex::new(()),
+            hub: Hub::new(limits),
+            guard,
+            state_seal: state_seal(&options),
+            cursor_seal: state_seal(&options).unwrap_or_else(|| guessable_seal(&words)),
+            reached: Reached::default(),
+            handlers: AtomicU32::new(0),
+            lists: KeptLists::new(limits),
+            cache: options.cache.then(|| ReadCache::new(limits)),
+            amounts,
+            held: AtomicUsize::new(0),
+            records: options.audit.then(|| Records::new(limits.audit_queue)),
+            metrics: if options.metrics { Metrics::default().into() } else { OnceLock::new() },
+            keepers: Keepers::default(),
+            words,
+            options,
+        }))
+    }
+
+    /// What [`Engine::new`] says of them, but for the guard's policy: for a host that makes the engine later.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn check(info: &ServerInfo, options: &Options) -> Result<(), RegistrationError> {
+        check::info(info)?;
+        check::options(options)
+    }
+
+    /// The state of a new peer.
+    pub fn connect(self: &Arc<Self>, peer: Peer) -> Connection {
+        Connection::new(self.clone(), self.hub.connect(), peer)
+    }
+
+    /// The bounds.
+    pub fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    /// What the engine was built with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// A number for a handler; never given twice.
+    pub fn new_handler(&self) -> HandlerId {
+        self.handlers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Changes the catalogue, all or nothing, and announces it: `list_changed`, and `updated` for what was removed
+    /// . `woken` gets the connections that now have something to deliver. Returns warnings for the author.
+    ///
+    /// # Errors
+    /// [`RegistrationError`], and nothing has changed.
+    pub fn publish(
+        &self,
+        edits: Vec<Edit>,
+        now: Now,
+        woken: &mut Vec<ConnectionId>,
+    ) -> Result<Vec<String>, RegistrationError> {
+        self.apply(edits, now, woken).map(|applied| applied.warnings)
+    }
+
+    /// The same; returns all that has changed, for a host that keeps the functions behind handlers.
+    ///
+    /// # Errors
+    /// As [`Engine::publish`].
+    pub fn apply(
+        &self,
+        mut edits: Vec<Edit>,
+        now: Now,
+        woken: &mut Vec<ConnectionId>,
+    ) -> Result<Applied, RegistrationError> {
+        if let Some(redactor) = self.amounts.redactor() {
+            edits.iter_mut().for_each(|edit| redact_constant(edit, redactor));
+        }
+        let narrows = edits.iter().any(needs_scopes);
+        let added = if self.cache.is_some() { self.added(&edits) } else { Vec::new() };
+        let applied = {
+            let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
+            let (catalog, applied) = self.catalog.load().apply(edits)?;
+            self.catalog.store(Arc::new(catalog));
+            applied
+        };
+        if applied.templates_changed || !applied.removed.is_empty() {
+            self.lists.clear();
+        }
+        if applied.templates_changed {
+            self.reached.clear();
+        }
+        if let Some(cache) = &self.cache {
+            // What was served by one template may be served by another now, or by a resource.
+            match applied.templates_changed || narrows {
+                true => cache.purge_all(),
+                false => added.iter().for_each(|uri| cache.purge(uri)),
+            }
+        }
+        for uri in &applied.removed {
+            self.mark(uri, now, woken);
+        }
+        if applied.resources_changed || applied.templates_changed {
+            self.hub.list_changed(ListKinds::RESOURCES, now.tick, woken);
+        }
+        Ok(applied)
+    }
+
+    /// The catalogue as it stands.
+    pub fn catalog(&self) -> arc_swap::Guard<Arc<Catalog>> {
+        self.catalog.load()
+    }
+
+    /// Tells that the resource at `uri`, in any spelling, has changed.
+    ///
+    /// # Errors
+    /// [`RegistrationError::InvalidUri`].
+    pub fn updated(
+        &self,
+        uri: &str,
+        now: Now,
+        woken: &mut Vec<ConnectionId>,
+    ) -> Result<(), RegistrationError> {
+        let normal = uri::normalize(uri, self.limits().uri).map_err(|error| invalid_uri(uri, &error))?;
+        self.mark(&normal, now, woken);
+        Ok(())
+    }
+
+    /// Tells that a list has changed in a way that the catalogue does not show: what `.list` callbacks give, or one
+    /// behind the extension door.
+    pub fn list_changed(&self, lists: ListKinds, now: Now, woken: &mut Vec<ConnectionId>) {
+        if lists.contains(ListKinds::RESOURCES) {
+            self.lists.clear();
+            if let Some(cache) = &self.cache {
+                cache.purge_all();
+            }
+        }
+        self.hub.list_changed(lists.intersection(self.announced_lists()), now.tick, woken);
+    }
+
+    /// When [`Engine::tick`] must be called at the latest.
+    pub fn deadline(&self) -> Option<Millis> {
+        self.hub.deadline()
+    }
+
+    /// Lets time pass: updates that were held back are due.
+    pub fn tick(&self, now: Now, woken: &mut Vec<ConnectionId>) {
+        self.hub.tick(now.tick, woken);
+    }
+
+    /// The tokens of the principal with this identity are no longer valid: every HTTP endpoint forgets that it has verified
+    /// them, its listens end with their results, and the streams of notifications of its sessions end. Deliver to the
+    /// woken connections, and do what the events ask.
+    ///
+    /// The next request with such a token is verified again, in a session too, and is refused if the verifier refuses it.
+    /// Sessions stay, with their subscriptions, for a client that comes back with another token of this principal; others
+    /// end when they are idle. Nothing happens for the empty identity of the local process.
+    pub fn revoke(&self, principal: &str, woken: &mut Vec<ConnectionId>) -> Events<'static> {
+        self.keepers.forget(principal);
+        let left = self.hub.revoke(principal, woken);
+        left.into_iter().map(|uri| Event::Unwatched { uri }).collect()
+    }
+
+    /// Who may see what.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// How the read cache was used; `None` if it is switched off: for metrics.
+    pub fn cache_counts(&self) -> Option<CacheCounts> {
+        self.cache.as_ref().map(|cache| cache.counts())
+    }
+
+    /// The sizes of the subscription table: for metrics and leak tests.
+    pub fn subscriptions(&self) -> Counts {
+        self.hub.counts()
+    }
+
+    /// The canonical URIs of the resources that are to be added.
+    fn added(&self, edits: &[Edit]) -> Vec<String> {
+        let added = edits.iter().filter_map(|edit| match edit {
+            Edit::AddResource { resource, .. } => uri::normalize(&resource.uri, self.limits().uri).ok(),
+            _ => None,
+        });
+        added.map(Cow::into_owned).collect()
+    }
+
+    fn mark(&self, normal: &str, now: Now, woken: &mut Vec<ConnectionId>) {
+        let catalog = self.catalog.load();
+        let parents: Vec<&str> = catalog.parents_of(normal).collect();
+        if let Some(cache) = &self.cache {
+            parents.iter().chain([&normal]).for_each(|uri| cache.purge(uri));
+        }
+        self.hub.updated(normal, &parents, now.tick, woken);
+    }
+}
+
+/// What connections ask of the engine.
+impl Engine {
+    /// Has `keeper` forget a principal at [`Engine::revoke`].
+    pub(crate) fn join(&self, keeper: Weak<dyn Keeper>) {
+        self.keepers.join(keeper);
+    }
+
+    pub(crate) fn cache(&self) -> Option<&Arc<ReadCache>> {
+        self.cache.as_ref()
+    }
+
+    /// How fast, how much and in what form things may be had.
+    pub(crate) fn amounts(&self) -> &Amounts {
+        &self.amounts
+    }
+
+    /// The most bytes that a read of `normal` may give.
+    pub(crate) fn most_bytes(&self, normal: &str) -> usize {
+        let own = self
+            .amounts
+            .max_size(normal)
+            .map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        self.limits().contents.min(own)
+    }
+
+    /// Whether contents are looked at as a whole before they are encoded.
+    pub(crate) fn looks_at_contents(&self) -> bool {
+        self.amounts.redactor().is_some() || self.options.transforms
+    }
+
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    pub(crate) fn serves(&self, revision: Revision) -> bool {
+        self.options.revisions.contains(&revision)
+    }
+
+    /// Whether the method exists under `revision` and its capability is declared to `principal`.
+    pub(crate) fn offers(&self, method: Method, revision: Revision, principal: &Principal) -> bool {
+        method.exists_in(revision)
+            && match method {
+                Method::Subscribe | Method::Unsubscribe => self.options.subscribe,
+                Method::Complete => self.completes(principal),
+                Method::SetLevel => self.options.logging,
+                _ => true,
+            }
+    }
+
+    pub(crate) fn extension(&self, method: &str) -> Option<&Extension> {
+        self.options.extensions.iter().find(|extension| extension.method == method)
+    }
+
+    /// The lists whose changes are announced.
+    pub(crate) fn announced_lists(&self) -> ListKinds {
+        let own = if self.options.list_changed { ListKinds::RESOURCES } else { ListKinds::NONE };
+        self.options
+            .extensions
+            .iter()
+            .filter_map(|extension| extension.list_kind)
+            .fold(own, |all, kind| all | kind)
+    }
+
+    /// The value of `capabilities`, as it is just now. What is not `notified` is not declared (DEC-25).
+    pub(crate) fn write_capabilities(
+        &self,
+        writer: &mut ObjectWriter<'_>,
+        (revision, notified): (Revision, bool),
+        principal: &Principal,
+    ) {
+        writer.object("resources", |resources| {
+            if self.options.subscribe && notified {
+                resources.bool("subscribe", true);
+            }
+            if self.options.list_changed && notified {
+                resources.bool("listChanged", true);
+            }
+        });
+        if self.completes(principal) && revision.has_completions_capability() {
+            writer.object("completions", |_| ());
+        }
+        if self.options.logging {
+            writer.object("logging", |_| ());
+        }
+        for (name, settings) in &self.words.capabilities(&self.options) {
+            writer.named(name).extend_from_slice(settings.as_bytes());
+        }
+        let own = &self.options.extension_capabilities;
+        let name = if revision.is_modern() { "extensions" } else { "experimental" };
+        writer.object_unless_empty(name, |writer| {
+            for (id, settings) in own {
+                writer.named(id).extend_from_slice(settings.as_bytes());
+            }
+        });
+    }
+
+    /// The member of `_meta` that names the server; empty if switched off.
+    pub(crate) fn server_info_member(&self) -> &str {
+        if self.options.server_info_in_results { self.words.member() } else { "" }
+    }
+
+    /// The same as a value.
+    pub(crate) fn server_info(&self) -> Option<&str> {
+        self.options.server_info_in_results.then(|| self.words.full())
+    }
+
+    pub(crate) fn server_info_for(&self, revision: Revision) -> &str {
+        self.words.server_info(revision)
+    }
+
+    pub(crate) fn instructions(&self) -> Option<&str> {
+        self.words.instructions()
+    }
+
+    pub(crate) fn state_seal(&self) -> Option<&Seal> {
+        self.state_seal.as_ref()
+    }
+
+    /// `None` if the cursor of an author's callback is too long: then the list ends here.
+    pub(crate) fn seal_cursor(&self, cursor: &Cursor, principal: &Principal) -> Option<String> {
+        let is_own = matches!(&cursor.position, Position::Source { cursor: Some(_), .. });
+        let text = cursor.seal(&self.cursor_seal, self.cursor_scope(principal)).ok()?;
+        Some(text).filter(|text| !is_own || text.len() <= self.limits().state)
+    }
+
+    pub(crate) fn open_cursor(&self, list: ListKind, text: &str, principal: &Principal) -> Option<Cursor> {
+        let cursor = Cursor::open(text, list, &self.cursor_seal, self.cursor_scope(principal))?;
+        Some(Cursor { shared: cursor.shared && self.may_share_lists(), ..cursor })
+    }
+
+    /// A cursor is its principal's, whatever is registered: a walk goes on when the catalogue begins to differ
+    /// between principals.
+    fn cursor_scope<'a>(&'a self, principal: &'a Principal) -> CursorScope<'a> {
+        CursorScope { server: self.words.name(), principal: principal.id() }
+    }
+
+    pub(crate) fn kept_list(
+        &self,
+        handler: HandlerId,
+        principal: &Principal,
+        now: Now,
+    ) -> Option<Arc<Listed>> {
+        self.lists.get(handler, principal, now)
+    }
+
+    /// To be asked for before a callback is.
+    pub(crate) fn lists_generation(&self) -> u64 {
+        self.lists.generation()
+    }
+
+    pub(crate) fn keep_list(&self, handler: HandlerId, principal: &Principal, given: &Given, now: Now) {
+        self.lists.put(handler, principal, given, now);
+    }
+
+    /// Takes `bytes` of what all replies together may gather; `false` if there is not so much left.
+    pub(crate) fn hold(&self, bytes: usize) -> bool {
+        let most = self.limits().contents_total;
+        let add = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= most);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+    }
+
+    pub(crate) fn let_go(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn completes(&self, principal: &Principal) -> bool {
+        let has_any = || self.extension(COMPLETE).is_some() || self.has_completers(principal);
+        self.options.completions.unwrap_or_else(has_any)
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("name", &self.words.name()).finish_non_exhaustive()
+    }
+}
+
+/// Whether an edit may hide an entry of contents that are kept for all.
+fn needs_scopes(edit: &Edit) -> bool {
+    matches!(edit, Edit::AddResource { resource, .. } if !resource.details.scopes.is_empty())
+}
+
+/// A constant is redacted once, when it is registered.
+fn redact_constant(edit: &mut Edit, redactor: &crate::guard::Redactor) {
+    if let Edit::AddResource { source: Source::Text(text), .. } = edit
+        && let Cow::Owned(redacted) = redactor.redact(Cow::Borrowed(&**text))
+    {
+        *text = redacted.into();
+    }
+}
+
+/// The process key is random: a configured one is the same in many processes, but no less a secret.
+fn hash_key(options: &Options) -> HashKey {
+    let secret = options.process_key.as_ref().or(options.keys.first());
+    secret.map_or_else(HashKey::default, |key| HashKey::new(&key.derive("hash")))
+}
+
+fn state_seal(options: &Options) -> Option<Seal> {
+    match options.keys.split_first() {
+        Some((first, older)) => Some(Seal::new(first, older)),
+        None => options.process_key.as_ref().map(|key| Seal::new(key, &[])),
+    }
+}
+
+/// For an engine whose host has neither keys nor randomness. Hosts of this library have.
+fn guessable_seal(words: &Words) -> Seal {
+    Seal::new(&Cursor::derived_key(words.name()), &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seal::SealKey;
+    use std::hash::BuildHasher as _;
+
+    /// Where a URI falls in the hash depends on a secret: URIs from elsewhere cannot be chosen to collide.
+    #[test]
+    fn the_hash_of_the_catalogue_has_a_secret_key() {
+        let key = |text: &str| SealKey::from_secret(text.as_bytes()).unwrap();
+        let with = |process_key, keys| {
+            let engine = Engine::new(
+                ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() },
+                Options { process_key, keys, ..Options::default() },
+            );
+            engine.unwrap().catalog().hasher().hash_one("note://a")
+        };
+        let (one, other) = (key("a secret of this process"), key("a secret of another one"));
+        let known = HashKey::default().hash_one("note://a");
+        let hashes = [
+            with(Some(one.clone()), vec![]),
+            with(Some(other.clone()), vec![]),
+            with(None, vec![one.clone()]),
+        ];
+        assert!(!hashes.contains(&known));
+        assert_ne!(hashes[0], hashes[1]);
+        assert_eq!(hashes[0], hashes[2], "the same secret, wherever it comes from");
+        assert_eq!(hashes[1], with(Some(other), vec![one]), "that of the process comes first");
+    }
+}

@@ -1,0 +1,124 @@
+//! What a principal may see of the catalogue: the guard's answers, and the scopes that registrations ask for.
+//!
+//! Law: lists, capabilities and notifications ask here, so that all of them agree with what a read would say.
+
+use super::Engine;
+use crate::catalog::TemplateEntry;
+use crate::guard::{Action, Effort, Guard, View};
+use crate::principal::Principal;
+use crate::resource::{CacheHint, CacheScope};
+use mcp_resources_template::UriTemplate;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What was found out about templates, for each view: bounded, and dropped when templates change.
+#[derive(Default)]
+pub(super) struct Reached {
+    /// By address of the template, which the value keeps alive.
+    known: Mutex<HashMap<(usize, View), (UriTemplate, bool)>>,
+}
+
+impl Reached {
+    const MOST: usize = 100_000;
+
+    pub(super) fn clear(&self) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn ask(&self, guard: &Guard, view: &View, template: &UriTemplate) -> bool {
+        let key = (template.address(), view.clone());
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, reached)) = known().get(&key) {
+            return *reached;
+        }
+        let reached = guard.reaches(view, &template.outline(&|_| None));
+        let mut known = known();
+        if known.len() >= Self::MOST {
+            known.clear();
+        }
+        known.insert(key, (template.clone(), reached));
+        reached
+    }
+}
+
+impl Engine {
+    /// Whether not everybody may see everything.
+    pub(crate) fn restricts(&self) -> bool {
+        !self.guard.is_open() || self.catalog().has_scopes()
+    }
+
+    /// Whether `principal` may do this with the URI `normal`, which is in normal form.
+    pub(crate) fn sees(&self, principal: &Principal, action: Action, normal: &str) -> bool {
+        if !self.guard.permits(principal, action, normal) {
+            return false;
+        }
+        let catalog = self.catalog();
+        !catalog.has_scopes() || self.guard.missing(principal, catalog.route(normal).scopes()).is_empty()
+    }
+
+    /// Whether `principal` may know of a template: it has its scopes, and may see one of its URIs (S-12).
+    pub(crate) fn sees_template(&self, principal: &Principal, entry: &TemplateEntry) -> bool {
+        let scopes = &entry.template.details.scopes;
+        (scopes.is_empty() || self.guard.missing(principal, scopes).is_empty())
+            && (self.guard.is_open()
+                || self.reached.ask(&self.guard, &self.guard.view(principal), &entry.parsed))
+    }
+
+    /// Whether anybody may keep lists, as far as the configuration says.
+    pub(super) fn may_share_lists(&self) -> bool {
+        self.options.list_cache.scope == CacheScope::Public && !self.guard.differs()
+    }
+
+    /// Whether anybody may keep the pages of a walk that begins now.
+    pub(crate) fn shares_lists(&self) -> bool {
+        self.may_share_lists() && !self.catalog().has_scopes()
+    }
+
+    /// The hint as it may be given where principals see different things.
+    pub(crate) fn shared(&self, hint: CacheHint) -> CacheHint {
+        let differs = self.guard.differs() || self.catalog().has_scopes();
+        if differs { CacheHint { scope: CacheScope::Private, ..hint } } else { hint }
+    }
+
+    /// Whether something completes a variable of a template that `principal` may know of.
+    pub(super) fn has_completers(&self, principal: &Principal) -> bool {
+        let catalog = self.catalog();
+        catalog.has_completers()
+            && (!self.restricts()
+                || catalog
+                    .templates()
+                    .iter()
+                    .any(|entry| entry.has_completers() && self.sees_template(principal, entry)))
+    }
+}
+
+/// What a completion of the author's is filtered by.
+#[derive(Debug)]
+pub(crate) struct Suggested {
+    pub(crate) entry: Arc<TemplateEntry>,
+    pub(crate) principal: Arc<Principal>,
+    pub(crate) variable: String,
+    /// The values chosen so far.
+    pub(crate) arguments: Vec<(String, String)>,
+}
+
+impl Suggested {
+    /// Whether `value` leads to a URI that the principal may see: the one that it makes, or one of those that are still
+    /// open. `effort` is what all values of one completion may cost together: when it is spent, the answer is no.
+    pub(crate) fn leads_on(&self, guard: &Guard, (view, effort): (&View, &mut Effort), value: &str) -> bool {
+        let outline = self.entry.parsed.outline(&|name| {
+            if name == self.variable {
+                return Some(value);
+            }
+            let (_, chosen) = self.arguments.iter().find(|(own, _)| own == name)?;
+            Some(chosen)
+        });
+        if !effort.spend(outline.size()) {
+            return false;
+        }
+        match outline.only() {
+            Some(uri) => guard.permits(&self.principal, Action::Complete, &uri),
+            None => guard.reaches_within(view, &outline, effort),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The decision about one URI.
+
+use super::glob::Glob;
+use super::policy::{Globs, Policy, PolicyError, PrincipalPolicy};
+use super::reach::{Effort, Question};
+use super::set::GlobSet;
+use super::subject::{Subject, subject};
+use crate::principal::Principal;
+use mcp_resources_template::{Outline, UriTemplate};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::ops::ControlFlow;
+
+/// A compiled [`Policy`]. Immutable; every method may be called from any thread and takes no lock.
+#[derive(Debug, Default)]
+pub struct Guard {
+    rules: Rules,
+    scopes: ScopeRules,
+    /// The keys are the author's, not a peer's, so the hash needs no secret.
+    principals: HashMap<Box<str>, Narrowed, BuildHasherDefault<DefaultHasher>>,
+    is_explicit: bool,
+    is_open: bool,
+}
+
+/// What a principal wants to do with a URI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// To see it in a list.
+    List,
+    /// To read it.
+    Read,
+    /// To be suggested it, or a part of it.
+    Complete,
+    /// To subscribe to it.
+    Subscribe,
+    /// To be told that it changed.
+    Notify,
+}
+
+/// What the guard says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision<'g> {
+    /// Yes.
+    Allow,
+    /// No, and the principal is told what it would be told if there were no such resource.
+    Hidden,
+    /// No, and the principal is told so (`explicit_denials`).
+    Denied,
+    /// Not with this token: one with these scopes too would do (DEC-27, R-199).
+    MissingScope {
+        /// All scopes that are missing.
+        scopes: Vec<&'g str>,
+    },
+}
+
+impl Decision<'_> {
+    /// The word for it: `allow`, `hidden`, `denied` or `missing_scope`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Hidden => "hidden",
+            Self::Denied => "denied",
+            Self::MissingScope { .. } => "missing_scope",
+        }
+    }
+}
+
+/// What tells principals apart: two with the same view see the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct View {
+    /// The identity, where the policy has rules for it.
+    own: Option<Box<str>>,
+    /// The globs whose scopes are missing.
+    unmet: Box<[usize]>,
+}
+
+/// What is allowed, and of that what is not.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    /// `None` is everything.
+    pub(super) allow: Option<GlobSet>,
+    pub(super) deny: GlobSet,
+}
+
+/// What a principal has beside the common rules.
+#[derive(Debug, Default)]
+struct Narrowed {
+    rules: Rules,
+    scopes: Box<[String]>,
+}
+
+/// Which scopes what needs.
+#[derive(Debug, Default)]
+struct ScopeRules {
+    globs: GlobSet,
+    /// By glob.
+    needed: Box<[Box<[String]>]>,
+}
+
+impl Guard {
+    /// Compiles a policy. `explicit` tells a principal that it may not see a resource, rather than that there is none.
+    ///
+    /// # Errors
+    /// [`PolicyError`] naming the member whose glob is none.
+    pub fn new(policy: &Policy, explicit: bool) -> Result<Self, PolicyError> {
+        let principals = policy
+            .principals
+            .iter()
+            .map(|(id, own)| Ok((id.as_str().into(), Narrowed::new(id, own)?)))
+            .collect::<Result<_, PolicyError>>()?;
+        let rules = Rules::new("", policy.allow.as_ref(), &policy.deny)?;
+        let scopes = ScopeRules::new(policy)?;
+        let is_open = rules.is_open() && scopes.globs.is_empty() && policy.principals.is_empty();
+        Ok(Self { rules, scopes, principals, is_explicit: explicit, is_open })
+    }
+
+    /// Whether it has no rule about URIs: everybody may see everything that needs no scope.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Whether two principals may see different things: what they are shown must not be shared.
+    pub fn differs(&self) -> bool {
+        !self.principals.is_empty() || !self.scopes.globs.is_empty()
+    }
+
+    /// Whether `principal` may do this with the URI `normal`, which is in normal form
+    /// ([`normalize`](mcp_resources_template::uri::normalize)). Takes time linear in the URI.
+    pub fn decide(&self, principal: &Principal, action: Action, normal: &str) -> Decision<'_> {
+        let _ = action;
+        if self.is_open {
+            return Decision::Allow;
+        }
+        let own = self.principals.get(principal.id());
+        let may_see = |subject: &Subject<'_>| {
+            self.rules.admit(subject) && own.is_none_or(|own| own.rules.admit(subject))
+        };
+        let Some(subject) = subject(normal).filter(|subject| may_see(subject)) else {
+            return self.refusal();
+        };
+        let missing = self.scopes.missing(principal, own, &subject);
+        if missing.is_empty() { Decision::Allow } else { Decision::MissingScope { scopes: missing } }
+    }
+
+    /// Whether `principal` may do this with the URI `normal`, and needs no further scope for it.
+    pub fn permits(&self, principal: &Principal, action: Action, normal: &str) -> bool {
+        self.is_open || self.decide(principal, action, normal) == Decision::Allow
+    }
+
+    /// What `principal` sees differs from what others see by this.
+    pub fn view(&self, principal: &Principal) -> View {
+        let own = self.principals.get_key_value(principal.id());
+        let narrowed = own.filter(|(_, own)| !own.rules.is_open()).map(|(id, _)| id.clone());
+        let own = own.map(|(_, own)| own);
+        let lacks = |needed: &[String]| needed.iter().any(|scope| !holds(principal, own, scope));
+        let needed = self.scopes.needed.iter().enumerate();
+        View { own: narrowed, unmet: needed.filter(|(_, needed)| lacks(needed)).map(|(at, _)| at).collect() }
+    }
+
+    /// Whether `principal` may see one of the template's URIs: then it is listed (S-12).
+    pub fn knows_template(&self, principal: &Principal, template: &UriTemplate) -> bool {
+        self.reaches(&self.view(principal), &template.outline(&|_| None))
+    }
+
+    /// Whether a principal with this view may see one of the URIs of `outline` (S-12). Bounded; what cannot be decided
+    /// within the bound is hidden.
+    pub(crate) fn reaches(&self, view: &View, outline: &Outline) -> bool {
+        self.reaches_within(view, outline, &mut Effort::default())
+    }
+
+    /// The same with an effort that other questions share.
+    pub(crate) fn reaches_within(&self, view: &View, outline: &Outline, effort: &mut Effort) -> bool {
+        if self.is_open {
+            return true;
+        }
+        let own = view.own.as_ref().and_then(|id| self.principals.get(id)).map(|own| &own.rules);
+        let mut question = Question::default();
+        for rules in [Some(&self.rules), own].into_iter().flatten() {
+            if let Some(allow) = &rules.allow {
+                question.allow(allow.globs());
+            }
+            question.deny(rules.deny.globs());
+        }
+        question.deny(view.unmet.iter().filter_map(|at| self.scopes.globs.globs().get(*at)));
+        question.ask(outline, effort)
+    }
+
+    /// Of `scopes`, which a registration asks for, those that `principal` does not have.
+    pub fn missing<'s>(&self, principal: &Principal, scopes: &'s [String]) -> Vec<&'s str> {
+        let own = self.principals.get(principal.id());
+        scopes.iter().filter(|scope| !holds(principal, own, scope)).map(String::as_str).collect()
+    }
+
+    /// What is said of a URI that nobody may see.
+    pub fn refusal(&self) -> Decision<'_> {
+        if self.is_explicit { Decision::Denied } else { Decision::Hidden }
+    }
+}
+
+fn holds(principal: &Principal, own: Option<&Narrowed>, scope: &String) -> bool {
+    principal.scopes().contains(scope) || own.is_some_and(|own| own.scopes.contains(scope))
+}
+
+impl Rules {
+    fn new(path: &str, allow: Option<&Globs>, deny: &Globs) -> Result<Self, PolicyError> {
+        let allow = allow.map(|allow| compiled(&format!("{path}allow"), allow)).transpose()?;
+        Ok(Self { allow, deny: compiled(&format!("{path}deny"), deny)? })
+    }
+
+    fn is_open(&self) -> bool {
+        self.allow.is_none() && self.deny.is_empty()
+    }
+
+    fn admit(&self, subject: &Subject<'_>) -> bool {
+        self.allow.as_ref().is_none_or(|allow| allow.allows(subject))
+            && self.deny.narrows(subject, &mut |_| ControlFlow::Break(())).is_continue()
+    }
+}
+
+impl Narrowed {
+    fn new(id: &str, policy: &PrincipalPolicy) -> Result<Self, PolicyError> {
+        let rules = Rules::new(&format!("principals.{id}."), policy.allow.as_ref(), &policy.deny)?;
+        Ok(Self { rules, scopes: policy.scopes.0.clone().into() })
+    }
+}
+
+impl ScopeRules {
+    fn new(policy: &Policy) -> Result<Self, PolicyError> {
+        let glob = |text: &String| parsed(&format!("scopes.{text}"), text);
+        let globs = policy.scopes.keys().map(glob).collect::<Result<_, _>>()?;
+        let needed = policy.scopes.values().map(|words| words.0.clone().into()).collect();
+        Ok(Self { globs: GlobSet::new(globs), needed })
+    }
+
+    fn missing(&self, principal: &Principal, own: Option<&Narrowed>, subject: &Subject<'_>) -> Vec<&str> {
+        let mut missing: Vec<&str> = Vec::new();
+        // Never broken off: all scopes are told at once.
+        let _ = self.globs.narrows(subject, &mut |at| {
+            for scope in &self.needed[at] {
+                if !holds(principal, own, scope) && !missing.contains(&scope.as_str()) {
+                    missing.push(scope);
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        missing.sort_unstable();
+        missing
+    }
+}
+
+fn compiled(path: &str, globs: &Globs) -> Result<GlobSet, PolicyError> {
+    let glob = |(at, text): (usize, &String)| parsed(&format!("{path}[{at}]"), text);
+    globs.0.iter().enumerate().map(glob).collect::<Result<_, _>>().map(GlobSet::new)
+}
+
+pub(super) fn parsed(path: &str, text: &str) -> Result<Glob, PolicyError> {
+    Glob::parse(text).map_err(|error| PolicyError::new(path, format!("{text:?} is no glob, {error}")))
+}

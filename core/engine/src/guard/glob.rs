@@ -1,0 +1,400 @@
+//! One glob over canonical URIs, with the semantics of S-11.
+//!
+//! Law: matching takes time linear in the URI, whatever the glob: what follows the first wildcard is a set of positions
+//! that are all advanced by each byte, without a choice and so without going back.
+
+use mcp_resources_template::uri;
+use std::fmt;
+
+/// A glob over the text of a canonical URI.
+///
+/// A glob that names neither `?` (written `\?`) nor `#` decides about a URI whatever its query and fragment; one that names
+/// no `#`, whatever its fragment.
+///
+/// `*` is any run without `/`, `?` one character that is not `/`, `**` any run, and `/**/` also matches a single `/`;
+/// `\` takes the character behind it as it is. Case matters. `*` alone matches everything. The rest is compared with the
+/// canonical form of a URI, so it is brought into that form first: `HTTPS://Example.com/**` is `https://example.com/**`.
+#[derive(Clone)]
+pub struct Glob {
+    text: Box<str>,
+    /// What every match begins with.
+    pub(super) prefix: Box<[u8]>,
+    pub(super) tail: Tail,
+    /// What follows the prefix.
+    pub(super) tokens: Box<[Token]>,
+    pub(super) reach: Reach,
+}
+
+/// How much of a URI a glob names, and so decides about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// Neither a query nor a fragment.
+    Path,
+    /// A query, but no fragment.
+    Query,
+    /// A fragment.
+    Fragment,
+}
+
+/// What follows the prefix, by what it takes to match it.
+#[derive(Clone)]
+pub(super) enum Tail {
+    /// Nothing.
+    End,
+    /// Anything.
+    Any,
+    /// Anything without a slash.
+    Segment,
+    /// A program; what every match ends with is looked at first.
+    Program { program: Box<Program>, suffix: Box<[u8]> },
+}
+
+/// One step of a glob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// This byte.
+    Byte(u8),
+    /// One that is not a slash.
+    One,
+    /// A run without slashes.
+    Run,
+    /// Any run.
+    Deep,
+    /// Nothing, or any run and the slash behind it. Takes no byte itself: [`Token::Within`] stands behind it.
+    Directories,
+    /// The rest of that run.
+    Within,
+}
+
+/// Why a text is no glob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidGlob {
+    /// What is wrong, as half a sentence.
+    pub reason: &'static str,
+    /// Where, in bytes from the beginning.
+    pub offset: usize,
+}
+
+impl Glob {
+    /// Longest glob, in bytes.
+    pub const MAX_BYTES: usize = 4096;
+
+    /// Parses a glob.
+    ///
+    /// # Errors
+    /// [`InvalidGlob`] if it is too long, has a character that no URI has, a `%` without two hexadecimal digits, a `\`
+    /// at its end, or a dot segment: no URI could match it.
+    pub fn parse(text: &str) -> Result<Self, InvalidGlob> {
+        let mut tokens = if text == "*" { vec![Token::Deep] } else { tokens(text)? };
+        fold_case(&mut tokens);
+        check_dots(&tokens)?;
+        let names = |byte: u8| tokens.contains(&Token::Byte(byte));
+        let reach = match (names(b'?'), names(b'#')) {
+            (_, true) => Reach::Fragment,
+            (true, false) => Reach::Query,
+            (false, false) => Reach::Path,
+        };
+        let literal = tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count();
+        let rest: Box<[Token]> = tokens.split_off(literal).into();
+        if rest.len() > Program::MOST {
+            return Err(InvalidGlob { reason: "there is too much behind its first wildcard", offset: 0 });
+        }
+        Ok(Self { text: text.into(), prefix: bytes(&tokens), tail: Tail::new(&rest), tokens: rest, reach })
+    }
+
+    /// The glob as given.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether `uri` matches; the whole of it is compared as it stands.
+    pub fn matches(&self, uri: &str) -> bool {
+        uri.as_bytes().strip_prefix(&*self.prefix).is_some_and(|rest| self.tail.matches(rest))
+    }
+}
+
+impl Tail {
+    fn new(tokens: &[Token]) -> Self {
+        match tokens {
+            [] => Self::End,
+            [Token::Deep] => Self::Any,
+            [Token::Run] => Self::Segment,
+            _ => {
+                let from = tokens.iter().rposition(|token| !matches!(token, Token::Byte(_)));
+                let suffix = bytes(&tokens[from.map_or(0, |at| at + 1)..]);
+                Self::Program { program: Box::new(Program::new(tokens)), suffix }
+            }
+        }
+    }
+
+    /// Whether `rest`, what comes behind the prefix, matches.
+    pub(super) fn matches(&self, rest: &[u8]) -> bool {
+        match self {
+            Self::End => rest.is_empty(),
+            Self::Any => true,
+            Self::Segment => !rest.contains(&b'/'),
+            Self::Program { program, suffix } => rest.ends_with(suffix) && program.matches(rest),
+        }
+    }
+}
+
+/// The positions of a glob's tokens as bits, and by class of byte what each accepts.
+#[derive(Clone)]
+pub(super) struct Program {
+    length: usize,
+    words: usize,
+    /// The class of each byte: 0 is every byte that no token names.
+    classes: Box<[u8; 256]>,
+    /// By class: the positions that one such byte takes a step on.
+    steps: Box<[u64]>,
+    /// The positions that stay where they are on any byte, on any but a slash.
+    stay: Box<[u64]>,
+    stay_in_segment: Box<[u64]>,
+    /// The positions that may be left for the next one, and for the one after it.
+    skip: Box<[u64]>,
+    leap: Box<[u64]>,
+}
+
+impl Program {
+    /// Most tokens.
+    pub(super) const MOST: usize = 1023;
+
+    fn new(tokens: &[Token]) -> Self {
+        let words = tokens.len() / 64 + 1;
+        let mut classes = Box::new([0_u8; 256]);
+        classes[usize::from(b'/')] = 1;
+        let mut count = 2;
+        for token in tokens {
+            if let Token::Byte(byte) = token
+                && classes[usize::from(*byte)] == 0
+            {
+                classes[usize::from(*byte)] = count;
+                // A canonical URI has fewer than a hundred different bytes.
+                count = count.saturating_add(1);
+            }
+        }
+        let mut steps = vec![0; usize::from(count) * words];
+        let empty: Box<[u64]> = vec![0; words].into();
+        let (mut stay, mut stay_in_segment) = (empty.clone(), empty.clone());
+        let (mut skip, mut leap) = (empty.clone(), empty);
+        for (at, token) in tokens.iter().enumerate() {
+            let (word, bit) = (at / 64, 1 << (at % 64));
+            let mut step = |class: u8| steps[usize::from(class) * words + word] |= bit;
+            match token {
+                Token::Byte(byte) => step(classes[usize::from(*byte)]),
+                Token::One => (0..count).filter(|class| *class != 1).for_each(step),
+                Token::Run => stay_in_segment[word] |= bit,
+                Token::Deep => stay[word] |= bit,
+                Token::Directories => leap[word] |= bit,
+                Token::Within => {
+                    stay[word] |= bit;
+                    step(1);
+                }
+            }
+            if matches!(token, Token::Run | Token::Deep | Token::Directories) {
+                skip[word] |= bit;
+            }
+        }
+        for (any, own) in stay_in_segment.iter_mut().zip(&stay) {
+            *any |= own;
+        }
+        Self { length: tokens.len(), words, classes, steps: steps.into(), stay, stay_in_segment, skip, leap }
+    }
+
+    fn matches(&self, text: &[u8]) -> bool {
+        match self.words {
+            1 => self.run::<1>(text),
+            2 => self.run::<2>(text),
+            3..=4 => self.run::<4>(text),
+            _ => self.run::<16>(text),
+        }
+    }
+
+    fn run<const WORDS: usize>(&self, text: &[u8]) -> bool {
+        let mut at = [0; WORDS];
+        at[0] = 1;
+        self.skip(&mut at);
+        for &byte in text {
+            let class = usize::from(self.classes[usize::from(byte)]);
+            let steps = &self.steps[class * self.words..(class + 1) * self.words];
+            let stay = if byte == b'/' { &self.stay } else { &self.stay_in_segment };
+            let (mut carry, mut alive) = (0, 0);
+            for word in 0..self.words {
+                let moved = at[word] & steps[word];
+                at[word] = (moved << 1) | carry | (at[word] & stay[word]);
+                carry = moved >> 63;
+                alive |= at[word];
+            }
+            if alive == 0 {
+                return false;
+            }
+            self.skip(&mut at);
+        }
+        at[self.length / 64] >> (self.length % 64) & 1 == 1
+    }
+
+    /// At most two wildcards stand side by side: `**/` and `*`.
+    fn skip(&self, at: &mut [u64]) {
+        for _ in 0..2 {
+            let mut carry = 0;
+            for (word, (skip, leap)) in at.iter_mut().zip(self.skip.iter().zip(&self.leap)) {
+                let (moved, leapt) = (*word & skip, *word & leap);
+                *word |= (moved << 1) | (leapt << 2) | carry;
+                carry = (moved >> 63) | (leapt >> 62);
+            }
+        }
+    }
+}
+
+/// Reads the tokens, literals in canonical form but for the case of scheme and authority.
+fn tokens(text: &str) -> Result<Vec<Token>, InvalidGlob> {
+    if text.is_empty() || text.len() > Glob::MAX_BYTES {
+        return Err(InvalidGlob { reason: "it is empty or too long", offset: 0 });
+    }
+    let bytes = text.as_bytes();
+    let (mut tokens, mut at) = (Vec::new(), 0);
+    while let Some(&byte) = bytes.get(at) {
+        let rest = &bytes[at + 1..];
+        at += match byte {
+            b'*' => wildcard(&bytes[at..], &mut tokens),
+            b'?' => {
+                tokens.push(Token::One);
+                1
+            }
+            b'\\' => match rest.first() {
+                Some(escaped) => literal(*escaped, at, &mut tokens).map(|()| 2)?,
+                None => return Err(InvalidGlob { reason: "it ends with a backslash", offset: at }),
+            },
+            b'%' => match uri::hex_pair(rest) {
+                Some(value) => {
+                    triplet(value, &mut tokens);
+                    3
+                }
+                None => {
+                    let reason = "a % is not followed by two hexadecimal digits";
+                    return Err(InvalidGlob { reason, offset: at });
+                }
+            },
+            other => literal(other, at, &mut tokens).map(|()| 1)?,
+        };
+    }
+    Ok(tokens)
+}
+
+/// Takes the run of stars that `text` begins with, with the slash behind it if the two stand for directories; how long
+/// it is.
+fn wildcard(text: &[u8], tokens: &mut Vec<Token>) -> usize {
+    let stars = text.iter().take_while(|byte| **byte == b'*').count();
+    let behind_slash = matches!(tokens.last(), Some(Token::Byte(b'/') | Token::Within));
+    let (token, length) = match stars {
+        1 => (Token::Run, 1),
+        2 if behind_slash && text.get(2) == Some(&b'/') => (Token::Directories, 3),
+        _ => (Token::Deep, stars),
+    };
+    match (tokens.last(), token) {
+        // What the one before takes, or what takes all that the one before does.
+        (Some(Token::Within), Token::Directories) => {}
+        (Some(Token::Within), Token::Deep) => {
+            tokens.truncate(tokens.len() - 2);
+            tokens.push(Token::Deep);
+        }
+        (_, Token::Directories) => tokens.extend([Token::Directories, Token::Within]),
+        _ => tokens.push(token),
+    }
+    length
+}
+
+fn triplet(value: u8, tokens: &mut Vec<Token>) {
+    if uri::is_in(value, uri::UNRESERVED) {
+        tokens.push(Token::Byte(value));
+    } else {
+        encoded(value, tokens);
+    }
+}
+
+fn encoded(value: u8, tokens: &mut Vec<Token>) {
+    let mut text = String::new();
+    uri::push_encoded(&mut text, value);
+    tokens.extend(text.bytes().map(Token::Byte));
+}
+
+/// A character as it stands: what canonical URIs have encoded is encoded.
+fn literal(byte: u8, offset: usize, tokens: &mut Vec<Token>) -> Result<(), InvalidGlob> {
+    match byte {
+        b'|' | b'^' | b'\\' | 0x80..=0xff => encoded(byte, tokens),
+        // Outside of an authority they are encoded; within one only an IP literal has them.
+        b'[' | b']' if !in_authority(tokens) => encoded(byte, tokens),
+        0x21..=0x7e if !b"\"<>`{}".contains(&byte) => tokens.push(Token::Byte(byte)),
+        _ => return Err(InvalidGlob { reason: "no URI has this character", offset }),
+    }
+    Ok(())
+}
+
+/// Whether what follows `tokens` belongs to an authority.
+fn in_authority(tokens: &[Token]) -> bool {
+    let text = bytes(&tokens[..tokens.len().min(literal_len(tokens))]);
+    let Some(scheme) = uri::scheme_len(&text) else { return false };
+    text.len() == tokens.len()
+        && text[scheme + 1..].strip_prefix(b"//").is_some_and(|rest| !rest.contains(&b'/'))
+}
+
+fn literal_len(tokens: &[Token]) -> usize {
+    tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count()
+}
+
+fn bytes(tokens: &[Token]) -> Box<[u8]> {
+    let byte = |token: &Token| match token {
+        Token::Byte(byte) => Some(*byte),
+        _ => None,
+    };
+    tokens.iter().map_while(byte).collect()
+}
+
+/// Puts the scheme in lower case, and the authority where case means nothing in it.
+fn fold_case(tokens: &mut [Token]) {
+    let literal = bytes(tokens);
+    let Some(scheme) = uri::scheme_len(&literal) else { return };
+    let rest = scheme + 1;
+    let folds = literal[rest..].starts_with(b"//") && uri::folds_authority(&literal[..scheme]);
+    let is_end = |token: &Token| matches!(token, Token::Byte(b'/' | b'?' | b'#') | Token::Deep);
+    let authority = tokens.get(rest + 2..).unwrap_or_default();
+    let end = rest + 2 + authority.iter().position(is_end).unwrap_or(authority.len());
+    let end = if folds { end } else { scheme };
+    let mut in_triplet = 0;
+    for token in tokens.iter_mut().take(end) {
+        if let Token::Byte(byte) = token {
+            if *byte == b'%' {
+                in_triplet = 3;
+            }
+            if in_triplet == 0 {
+                byte.make_ascii_lowercase();
+            }
+        }
+        in_triplet = usize::saturating_sub(in_triplet, 1);
+    }
+}
+
+fn check_dots(tokens: &[Token]) -> Result<(), InvalidGlob> {
+    let is_dots =
+        |segment: &[Token]| matches!(segment, [Token::Byte(b'.')] | [Token::Byte(b'.'), Token::Byte(b'.')]);
+    let end =
+        tokens.iter().position(|token| matches!(token, Token::Byte(b'?' | b'#'))).unwrap_or(tokens.len());
+    if tokens[..end].split(|token| *token == Token::Byte(b'/')).any(is_dots) {
+        return Err(InvalidGlob { reason: "it has a dot segment, which no canonical path has", offset: 0 });
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Glob").field(&self.text).finish()
+    }
+}
+
+impl fmt::Display for InvalidGlob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at offset {}: {}", self.offset, self.reason)
+    }
+}
+
+impl std::error::Error for InvalidGlob {}

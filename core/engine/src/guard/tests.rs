@@ -1,0 +1,248 @@
+//! Globs, sets of them, subjects, and decisions.
+
+use super::{Action, Decision, Effort, Glob, Guard, Policy};
+use crate::principal::Principal;
+
+fn guard(policy: &str) -> Guard {
+    Guard::new(&Policy::from_json(policy).unwrap(), false).unwrap()
+}
+
+fn sees(guard: &Guard, uri: &str) -> bool {
+    guard.decide(&Principal::local(), Action::Read, uri) == Decision::Allow
+}
+
+/// S-11.
+#[test]
+fn wildcards() {
+    for (glob, good, bad) in [
+        ("a://b/*", vec!["a://b/", "a://b/c"], vec!["a://b", "a://b/c/d"]),
+        ("a://b/**", vec!["a://b/", "a://b/c/d"], vec!["a://b", "a://bc"]),
+        ("a://?/c", vec!["a://b/c"], vec!["a:////c", "a://bb/c"]),
+        (
+            "a://src/**/*.ts",
+            vec!["a://src/a.ts", "a://src/x/y/a.ts", "a://src/.ts"],
+            vec!["a://src/a.tsx", "a://srca.ts"],
+        ),
+        ("**/.env", vec!["a://b/.env", "a://b/c/.env"], vec!["a://b/.envs", "a://b.env"]),
+        (r"a://b\?q=\*", vec!["a://b?q=*"], vec!["a://b?q=1"]),
+        ("*", vec!["a://b/c?d#e", "x:y"], vec![]),
+        ("HTTPS://Ex.COM/A%2db", vec!["https://ex.com/A-b"], vec!["https://ex.com/a-b"]),
+        ("a://日本/*", vec!["a://%E6%97%A5%E6%9C%AC/x"], vec![]),
+    ] {
+        let parsed = Glob::parse(glob).unwrap();
+        for uri in good {
+            assert!(parsed.matches(uri), "{glob} {uri}");
+        }
+        for uri in bad {
+            assert!(!parsed.matches(uri), "{glob} {uri}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_glob() {
+    for bad in ["", "a b", "a://b/%zz", "a://b/../c", "a://./b", "x\\", "a://{b,c}"] {
+        assert!(Glob::parse(bad).is_err(), "{bad}");
+    }
+}
+
+/// S-19: deny wins, an empty list allows nothing, none at all allows everything.
+#[test]
+fn allow_and_deny() {
+    let open = guard("{}");
+    assert!(open.is_open() && sees(&open, "a://b"));
+    assert!(!sees(&guard(r#"{"allow": []}"#), "a://b"));
+    let some = guard(r#"{"allow": ["a://b/**"], "deny": ["**/.env"]}"#);
+    assert!(sees(&some, "a://b/c") && !sees(&some, "a://b/.env") && !sees(&some, "a://c"));
+    assert!(sees(&guard(r#"{"allow": "*"}"#), "a://b/c"));
+}
+
+/// R-199: all scopes that are missing, and none for what is hidden anyway.
+#[test]
+fn scopes() {
+    let guard = guard(
+        r#"{"allow": "db://**", "scopes": {"db://**": "db", "db://secret/**": ["secret", "db"]},
+            "principals": {"": {"scopes": "db"}}}"#,
+    );
+    let decide = |principal: &Principal, uri: &str| guard.decide(principal, Action::Read, uri);
+    let alice = Principal::new("alice");
+    assert_eq!(decide(&alice, "db://x"), Decision::MissingScope { scopes: vec!["db"] });
+    assert_eq!(decide(&alice, "db://secret/x"), Decision::MissingScope { scopes: vec!["db", "secret"] });
+    assert_eq!(decide(&alice, "x://secret/x"), Decision::Hidden);
+    assert_eq!(decide(&alice.with_scopes(["db"]), "db://x"), Decision::Allow);
+    assert_eq!(decide(&Principal::local(), "db://x"), Decision::Allow);
+}
+
+/// R-075: what is said of one principal narrows, and never widens.
+#[test]
+fn principals_narrow() {
+    let guard = guard(
+        r#"{"allow": "a://**", "principals": {"bob": {"allow": ["a://b/**", "z://**"], "deny": "**/x"}}}"#,
+    );
+    let sees = |id: &str, uri: &str| guard.permits(&Principal::new(id), Action::Read, uri);
+    assert!(sees("alice", "a://c") && sees("bob", "a://b/c") && guard.differs());
+    assert!(!sees("bob", "a://c") && !sees("bob", "z://c") && !sees("bob", "a://b/x"));
+}
+
+#[test]
+fn errors_name_the_field() {
+    for (policy, field) in [
+        (r#"{"allow": [1]}"#, "allow[0]"),
+        (r#"{"alow": []}"#, "alow"),
+        (r#"{"allow": null, "deny": {}}"#, "deny"),
+        (r#"{"principals": {"a": {"x": 1}}}"#, "principals.a.x"),
+        (r#"{"scopes": {"a://b": 7}}"#, "scopes.a://b"),
+    ] {
+        assert_eq!(Policy::from_json(policy).unwrap_err().field, field);
+    }
+    let globs = Policy::from_json(r#"{"principals": {"a": {"deny": ["x", "y z"]}}}"#).unwrap();
+    let error = Guard::new(&globs, false).unwrap_err();
+    assert_eq!(error.field, "principals.a.deny[1]");
+    assert!(error.to_string().contains("y z"), "{error}");
+}
+
+/// S-12: a template is known when one of its URIs may be seen.
+#[test]
+fn templates_that_reach() {
+    for (policy, template, known) in [
+        (r#"{"allow": "a://b/**"}"#, "a://b/{x}", true),
+        (r#"{"allow": "a://b/**"}"#, "a://{x}/y", true),
+        (r#"{"allow": "a://b/**"}"#, "a://c/{x}", false),
+        (r#"{"allow": "a://b/*"}"#, "a://b/{x}/y", false),
+        (r#"{"allow": "a://b/*"}"#, "a://b/{+x}", true),
+        (r#"{"allow": "a://b/x"}"#, "a://b/{x}", true),
+        (r#"{"allow": "a://b/x/y"}"#, "a://b/{x}", false),
+        (r#"{"deny": "a://b/**"}"#, "a://b/{x}", false),
+        (r#"{"deny": "a://b/**"}"#, "a://{x}/y", true),
+        (r#"{"deny": "a://b/*.env"}"#, "a://b/{x}", true),
+        (r#"{"deny": "a://b/*.env"}"#, "a://b/{x}.env", false),
+        (r#"{"deny": ["a://b/?*"]}"#, "a://b/{x}", false),
+        (r#"{"deny": "*"}"#, "{x}:y", false),
+        (r#"{"deny": "a://b"}"#, "a://b{?q}", false),
+        (r#"{"deny": "a://b"}"#, "a://b{#f}", false),
+        (r#"{"deny": "a://b"}"#, "a://{b}{#f}", true),
+        (r#"{"allow": "a://b\\?q=*"}"#, "a://b{?q}", true),
+        (r#"{"allow": "a://b\\?z=*"}"#, "a://b{?q}", false),
+        (r#"{"allow": "a://b"}"#, "a://b{?q}", true),
+        (r#"{"allow": "a://b;v=1"}"#, "a://b{;v}", true),
+        (r#"{"allow": "a://b/c/d"}"#, "a://b{/x*}", true),
+        (r#"{"allow": "a://b/#x"}"#, "a://b/{#x}", true),
+        (r#"{"allow": "a://**", "scopes": {"a://b/**": "s"}}"#, "a://b/{x}", false),
+        (r#"{"allow": "a://**", "scopes": {"a://b/c/**": "s"}}"#, "a://b/{x}", true),
+    ] {
+        let guard = guard(policy);
+        let outline = mcp_resources_template::UriTemplate::parse(template).unwrap().outline(&|_| None);
+        let view = guard.view(&Principal::new("alice"));
+        assert_eq!(guard.reaches(&view, &outline), known, "{policy} {template}");
+    }
+}
+
+/// R-112: a value is looked at with those that were chosen before it.
+#[test]
+fn values_that_lead_on() {
+    let guard = guard(r#"{"allow": "a://x/*/ok", "deny": "a://*/secret/**"}"#);
+    let view = guard.view(&Principal::local());
+    let template = mcp_resources_template::UriTemplate::parse("a://{h}/{d}/{f}").unwrap();
+    for (values, known) in [
+        (vec![("h", "x")], true),
+        (vec![("h", "y")], false),
+        (vec![("d", "secret")], false),
+        (vec![("d", "b"), ("f", "ok")], true),
+        (vec![("d", "b"), ("f", "no")], false),
+        (vec![("h", "x"), ("d", "b"), ("f", "ok")], true),
+    ] {
+        let value = |name: &str| values.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
+        let outline = template.outline(&value);
+        assert_eq!(outline.only().is_some(), values.len() == 3);
+        assert_eq!(guard.reaches(&view, &outline), known, "{values:?}");
+    }
+}
+
+mod against_a_naive_model {
+    use super::super::set::GlobSet;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// S-11 as it is written: every choice is tried.
+    fn naive(glob: &[u8], uri: &[u8]) -> bool {
+        match glob {
+            [] => uri.is_empty(),
+            [b'/', b'*', b'*', b'/', rest @ ..] => {
+                uri.first() == Some(&b'/')
+                    && (naive(&[b"/", rest].concat(), uri)
+                        || (1..uri.len()).any(|at| naive(&[b"/", rest].concat(), &uri[at..])))
+            }
+            [b'*', b'*', rest @ ..] => (0..=uri.len()).any(|at| naive(rest, &uri[at..])),
+            [b'*', rest @ ..] => {
+                let run = uri.iter().position(|byte| *byte == b'/').unwrap_or(uri.len());
+                (0..=run).any(|at| naive(rest, &uri[at..]))
+            }
+            [b'?', rest @ ..] => uri.first().is_some_and(|byte| *byte != b'/') && naive(rest, &uri[1..]),
+            [byte, rest @ ..] => uri.first() == Some(byte) && naive(rest, &uri[1..]),
+        }
+    }
+
+    fn glob() -> impl Strategy<Value = String> {
+        let part =
+            prop_oneof![Just("*"), Just("**"), Just("?"), Just("/"), Just("/**/"), Just("a"), Just("b")];
+        proptest::collection::vec(part, 1..8).prop_map(|parts| format!("x:{}", parts.concat()))
+    }
+
+    proptest! {
+        #[test]
+        fn a_glob_matches_what_the_model_says(glob in glob(), uri in "x:[ab/]{0,9}") {
+            let parsed = Glob::parse(&glob).unwrap();
+            prop_assert_eq!(parsed.matches(&uri), naive(glob.as_bytes(), uri.as_bytes()), "{} {}", glob, uri);
+        }
+
+        #[test]
+        fn a_set_finds_what_its_globs_match(globs in proptest::collection::vec(glob(), 0..40), uri in "x:[ab/]{0,6}") {
+            let parsed: Vec<Glob> = globs.iter().map(|glob| Glob::parse(glob).unwrap()).collect();
+            let expected: Vec<usize> =
+                parsed.iter().enumerate().filter(|(_, glob)| glob.matches(&uri)).map(|(at, _)| at).collect();
+            let mut found = Vec::new();
+            let _ = GlobSet::new(parsed).each(&uri, &mut |at| {
+                found.push(at);
+                std::ops::ControlFlow::Continue(())
+            });
+            found.sort_unstable();
+            prop_assert_eq!(found, expected);
+        }
+
+        /// S-12: a template whose URI may be seen is known.
+        #[test]
+        fn what_may_be_seen_is_reached(allow in glob(), deny in glob(), value in "[ab]{1,4}") {
+            let policy = format!(r#"{{"allow": "{allow}", "deny": "{deny}"}}"#);
+            let guard = guard(&policy);
+            let view = guard.view(&Principal::local());
+            let reaches = |text: &str| {
+                guard.reaches(&view, &mcp_resources_template::UriTemplate::parse(text).unwrap().outline(&|_| None))
+            };
+            for (template, uri) in [("x:{a}", format!("x:{value}")), ("x:a/{a}", format!("x:a/{value}"))] {
+                if sees(&guard, &uri) {
+                    prop_assert!(reaches(template), "{} {}", template, uri);
+                }
+            }
+            prop_assert_eq!(reaches("x:ab/ba"), sees(&guard, "x:ab/ba"));
+        }
+    }
+}
+
+/// R-112, S-12: a long value costs a text and no nodes, and the values of one completion have one budget.
+#[test]
+fn a_completion_has_a_budget() {
+    let guard = guard(r#"{"allow": "a://*/*"}"#);
+    let view = guard.view(&Principal::local());
+    let template = mcp_resources_template::UriTemplate::parse("a://{h}/{d}").unwrap();
+    let (long, short) = ("x".repeat(60_000), "x".to_owned());
+    let outline = |value: &str| template.outline(&|name| (name == "h").then_some(value)).size();
+    assert_eq!(outline(&long) - outline(&short), long.len() - short.len());
+    let mut effort = Effort::of_completion();
+    let mut tried = |value: &str| {
+        let outline = template.outline(&|name| (name == "h").then_some(value));
+        (0..10_000).take_while(|_| guard.reaches_within(&view, &outline, &mut effort)).count()
+    };
+    let count = tried(&long);
+    assert!(count > 5 && count < 100, "{count}");
+    assert_eq!(tried(&long), 0);
+}

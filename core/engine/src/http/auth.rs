@@ -1,0 +1,546 @@
+//! The words of a resource server (requirements, section 13): challenges, the metadata document, scopes.
+//!
+//! Law: a token is read from the head and handed to the host, and kept nowhere. Whether it is valid is the host's to
+//! find out; what the client is told is decided here.
+
+use super::head::{Head, Response};
+use crate::error::Shown;
+use crate::jsonrpc::object;
+use crate::now::Millis;
+use crate::principal::{ANONYMOUS, Principal};
+use crate::resource::is_scope;
+use crate::version::INVALID_REQUEST;
+use std::fmt;
+use std::sync::Arc;
+
+/// What bearer tokens must be, and what clients are told of it.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Auth {
+    /// The URL of the endpoint as clients know it, without a fragment: the audience of tokens (R-196, R-202).
+    pub resource: String,
+    /// The authorization servers that give tokens for it; at least one (R-196).
+    pub authorization_servers: Vec<String>,
+    /// Scopes that a client may ask for: `scopes_supported`.
+    pub scopes_supported: Vec<String>,
+    /// Scopes that every request needs. All of them stand in each challenge (R-199, R-206).
+    pub required_scopes: Vec<String>,
+    /// Which narrower scopes a broader one includes, as (broader, narrower) (R-204).
+    pub implied_scopes: Vec<(String, String)>,
+    /// The authorization server's metadata, a JSON object, for clients of 2025-03-26, which look for it here (R-207).
+    pub authorization_server_document: Option<String>,
+}
+
+/// A token that the host has verified: signature, expiry, issuer and audience (R-202).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Verified {
+    /// Who it stands for.
+    pub principal: Arc<Principal>,
+    /// The scopes it carries. A text that cannot be a scope (RFC 6749, section 3.3) counts as none.
+    pub scopes: Vec<String>,
+    /// When it expires, in milliseconds since 1970 (UTC). Until then, but no longer than
+    /// [`Limits::token_ttl`](crate::limits::Limits::token_ttl), it is not verified again. Default `None`: it is verified
+    /// for each request.
+    pub expires: Option<Millis>,
+    /// Its claims for handlers, a JSON object.
+    pub claims: Option<Arc<str>>,
+}
+
+/// Why a token was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// It is not valid, has expired, or was made for another audience (R-198).
+    Invalid,
+    /// Whether it is valid could not be found out now.
+    Unavailable,
+}
+
+/// What is wrong with the [`Rules`](super::Rules).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulesError {
+    field: &'static str,
+    /// As it was set; nothing where it is a secret, or nothing was set.
+    value: Option<String>,
+    expected: &'static str,
+}
+
+impl fmt::Display for RulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{} is {}, expected {}", self.field, Shown(value), self.expected),
+            None => write!(f, "{}: expected {}", self.field, self.expected),
+        }
+    }
+}
+
+impl std::error::Error for RulesError {}
+
+impl RulesError {
+    /// The option `field` is not `expected`.
+    pub fn new(field: &'static str, expected: &'static str) -> Self {
+        Self { field, value: None, expected }
+    }
+
+    /// The same error with the value that was set.
+    pub(crate) fn with(self, value: impl Into<String>) -> Self {
+        Self { value: Some(value.into()), ..self }
+    }
+}
+
+impl Auth {
+    /// For the endpoint at `resource`, with tokens from these servers.
+    pub fn new(resource: impl Into<String>, authorization_servers: impl IntoIterator<Item = String>) -> Self {
+        let authorization_servers = authorization_servers.into_iter().collect();
+        Self { resource: resource.into(), authorization_servers, ..Self::default() }
+    }
+}
+
+impl Verified {
+    /// A token of `subject`, without scopes.
+    pub fn new(subject: impl Into<Arc<str>>) -> Self {
+        Self::of(Principal::new(subject))
+    }
+
+    /// Any client, where no tokens are asked for.
+    pub fn anyone() -> Self {
+        Self::of(Principal::anonymous(None))
+    }
+
+    /// This client, where no tokens are asked for: it is `anonymous`, made once for a connection.
+    pub fn client(anonymous: Arc<Principal>) -> Self {
+        Self::of(anonymous)
+    }
+
+    /// Sets [`Verified::scopes`].
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets [`Verified::expires`].
+    #[must_use]
+    pub fn expires(mut self, expires: impl Into<Option<Millis>>) -> Self {
+        self.expires = expires.into();
+        self
+    }
+
+    /// Sets [`Verified::claims`].
+    #[must_use]
+    pub fn claims(mut self, claims: impl Into<Option<Arc<str>>>) -> Self {
+        self.claims = claims.into();
+        self
+    }
+
+    fn of(principal: Arc<Principal>) -> Self {
+        Self { principal, scopes: Vec::new(), expires: None, claims: None }
+    }
+}
+
+/// A verified token under the rules of one endpoint.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    /// With the scopes of the token, those that they include, its claims and its expiry.
+    principal: Arc<Principal>,
+    /// Whether it has the scopes that every request needs.
+    suffices: bool,
+}
+
+impl Judged {
+    pub(super) fn principal(&self) -> &Principal {
+        &self.principal
+    }
+}
+
+/// A dropped scope: asking for it is the client's own matter (R-205).
+const OFFLINE: &str = "offline_access";
+const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
+
+/// The rules of one endpoint, worded once.
+#[derive(Debug)]
+pub(super) struct Words {
+    rules: Auth,
+    /// Scheme and authority of the resource's URL.
+    origin: String,
+    /// The path of the endpoint, as the resource's URL has it.
+    path: String,
+    document: Vec<u8>,
+}
+
+impl Words {
+    pub(super) fn new(rules: Auth) -> Result<Self, RulesError> {
+        let (origin, path) = split(&rules.resource).ok_or_else(|| {
+            RulesError::new("auth.resource", "an http or https URL without query, fragment or quotes")
+                .with(&*rules.resource)
+        })?;
+        if rules.authorization_servers.is_empty() {
+            return Err(RulesError::new("auth.authorization_servers", "at least one"));
+        }
+        let mut scopes = rules.scopes_supported.iter().chain(&rules.required_scopes);
+        if let Some(wrong) = scopes.find(|scope| !is_scope(scope)) {
+            let expected = "printable ASCII without spaces, quotes and backslashes";
+            return Err(RulesError::new("a scope of auth", expected).with(&**wrong));
+        }
+        let served = rules.authorization_server_document.as_deref();
+        if served.is_some_and(|text| {
+            !serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object())
+        }) {
+            return Err(RulesError::new("auth.authorization_server_document", "a JSON object"));
+        }
+        let (origin, path) = (origin.to_owned(), path.trim_end_matches('/').to_owned());
+        Ok(Self { document: document(&rules), origin, path, rules })
+    }
+
+    /// Where its documents are.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let served = self.rules.authorization_server_document.as_ref().map(|_| AUTHORIZATION_SERVER);
+        let places = [Some(PROTECTED_RESOURCE), served].into_iter().flatten();
+        let inserted = Some(&*self.path).filter(|path| !path.is_empty());
+        places
+            .flat_map(|place| [Some(place.to_owned()), inserted.map(|path| format!("{place}{path}"))])
+            .flatten()
+            .collect()
+    }
+
+    /// A document that clients find without a token (R-196, R-197, R-207).
+    pub(super) fn document(&self, path: &str) -> Option<Response> {
+        if let Some(rest) = path.strip_prefix(PROTECTED_RESOURCE)
+            && (rest.is_empty() || rest == "/" || rest == self.path)
+        {
+            return Some(Response::json(200, self.document.clone()));
+        }
+        let served = self.rules.authorization_server_document.as_ref()?;
+        let rest = path.strip_prefix(AUTHORIZATION_SERVER)?;
+        (rest.is_empty() || rest == self.path).then(|| Response::json(200, served.clone().into_bytes()))
+    }
+
+    /// The token of a request (R-198, R-200, R-202): from this header alone.
+    pub(super) fn token(&self, head: &Head<'_>) -> Result<String, Response> {
+        let mut values = head.all("authorization");
+        let mount = head.mount;
+        let (value, None) = (values.next(), values.next()) else { return Err(self.malformed(mount)) };
+        let Some(value) = value else { return Err(self.unauthorized(mount, None)) };
+        let value = std::str::from_utf8(value).map_err(|_| self.malformed(mount))?;
+        let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(self.unauthorized(mount, None));
+        }
+        let token = token.trim_start_matches(' ');
+        if is_token(token) { Ok(token.to_owned()) } else { Err(self.malformed(mount)) }
+    }
+
+    /// What a token is under these rules, and until when that may be kept. `unix` is the time. A token is for somebody: it
+    /// cannot stand for the local process or for clients without one.
+    pub(super) fn judge(
+        &self,
+        verified: Verified,
+        mount: &str,
+        unix: Millis,
+    ) -> Result<(Judged, Option<Millis>), Response> {
+        let Verified { principal, mut scopes, expires, claims } = verified;
+        // It may have expired while it was verified, whatever the verifier says.
+        let is_nobody = principal.id().is_empty() || principal.id() == ANONYMOUS;
+        if is_nobody || expires.is_some_and(|expires| expires <= unix) {
+            return Err(self.denied(Denied::Invalid, mount));
+        }
+        scopes.retain(|scope| is_scope(scope));
+        let held = self.with_implied(&scopes);
+        let suffices = self.rules.required_scopes.iter().all(|scope| held.contains(&scope.as_str()));
+        let principal = if held.is_empty() { principal } else { principal.with_scopes(held) };
+        let principal = if claims.is_some() { principal.with_claims(claims) } else { principal };
+        let principal = if expires.is_some() { principal.with_expiry(expires) } else { principal };
+        Ok((Judged { principal, suffices }, expires))
+    }
+
+    /// Whether the token suffices, and the response if not.
+    pub(super) fn check(&self, judged: Judged, mount: &str) -> Result<Arc<Principal>, Response> {
+        if judged.suffices { Ok(judged.principal) } else { Err(self.forbidden(mount)) }
+    }
+
+    pub(super) fn denied(&self, why: Denied, mount: &str) -> Response {
+        match why {
+            Denied::Invalid => self.unauthorized(mount, Some("invalid_token")),
+            Denied::Unavailable => Response::empty(503),
+        }
+    }
+
+    /// `granted`, with all that it includes (R-204).
+    fn with_implied<'a>(&'a self, granted: &'a [String]) -> Vec<&'a str> {
+        let mut held: Vec<&str> = granted.iter().map(String::as_str).collect();
+        let mut at = 0;
+        while let Some(&broader) = held.get(at) {
+            for (from, to) in &self.rules.implied_scopes {
+                if from == broader && !held.contains(&to.as_str()) {
+                    held.push(to);
+                }
+            }
+            at += 1;
+        }
+        held
+    }
+
+    fn malformed(&self, mount: &str) -> Response {
+        self.challenge(mount, (400, "Malformed authorization"), Some("invalid_request"))
+    }
+
+    fn unauthorized(&self, mount: &str, error: Option<&str>) -> Response {
+        self.challenge(mount, (401, "Unauthorized"), error)
+    }
+
+    fn forbidden(&self, mount: &str) -> Response {
+        self.challenge(mount, (403, "Insufficient scope"), Some("insufficient_scope"))
+    }
+
+    fn challenge(&self, mount: &str, (status, message): (u16, &str), error: Option<&str>) -> Response {
+        let header = self.bearer(mount, error, &join(&self.rules.required_scopes));
+        Response::error(status, INVALID_REQUEST, message).with("www-authenticate", header)
+    }
+
+    /// The challenge to come back with a token that has these scopes too: all that the operation needs at once (R-199,
+    /// R-206).
+    pub(super) fn lacking(&self, mount: &str, scopes: &[String]) -> String {
+        let mut all = self.rules.required_scopes.clone();
+        all.extend(scopes.iter().filter(|scope| !self.rules.required_scopes.contains(scope)).cloned());
+        self.bearer(mount, Some("insufficient_scope"), &join(&all))
+    }
+
+    /// Where the document about the resource is. Below a mount only what follows the mount reaches the endpoint, so it is
+    /// there, and not at the root of the host (RFC 9728, section 5.1, leaves the place to the challenge).
+    fn metadata_url(&self, mount: &str) -> String {
+        let Self { origin, path, .. } = self;
+        if mount.is_empty() {
+            return format!("{origin}{PROTECTED_RESOURCE}{path}");
+        }
+        // A proxy may have taken off what stands before the mount.
+        let ends = path.match_indices(mount).map(|(at, _)| at + mount.len());
+        let is_end =
+            |end: &usize| path.get(*end..).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let below = ends.filter(is_end).last().and_then(|end| path.get(..end)).unwrap_or(mount);
+        format!("{origin}{below}{PROTECTED_RESOURCE}")
+    }
+
+    fn bearer(&self, mount: &str, error: Option<&str>, scopes: &str) -> String {
+        let mut parts = Vec::new();
+        parts.extend(error.map(|error| format!("error=\"{error}\"")));
+        parts.push(format!("resource_metadata=\"{}\"", self.metadata_url(mount)));
+        if !scopes.is_empty() {
+            parts.push(format!("scope=\"{scopes}\""));
+        }
+        format!("Bearer {}", parts.join(", "))
+    }
+}
+
+/// RFC 9728 (R-196).
+fn document(rules: &Auth) -> Vec<u8> {
+    let mut out = Vec::new();
+    object(&mut out, |document| {
+        document.str("resource", &rules.resource);
+        document.array("authorization_servers", |list| {
+            rules.authorization_servers.iter().for_each(|server| list.str(server));
+        });
+        let scopes: Vec<_> = rules.scopes_supported.iter().filter(|scope| *scope != OFFLINE).collect();
+        if !scopes.is_empty() {
+            document.array("scopes_supported", |list| scopes.iter().for_each(|scope| list.str(scope)));
+        }
+        document.array("bearer_methods_supported", |list| list.str("header"));
+    });
+    out
+}
+
+fn join(scopes: &[String]) -> String {
+    let scopes: Vec<_> = scopes.iter().map(String::as_str).filter(|scope| *scope != OFFLINE).collect();
+    scopes.join(" ")
+}
+
+/// Origin and path of a URL that can stand in a quoted string.
+fn split(url: &str) -> Option<(&str, &str)> {
+    let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\?#".contains(&byte));
+    let (scheme, rest) = url.split_once("://").filter(|_| is_plain)?;
+    let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    let at = rest.find('/').unwrap_or(rest.len());
+    (is_web && at > 0).then(|| url.split_at(scheme.len() + 3 + at))
+}
+
+/// RFC 6750: `b64token`.
+pub fn is_token(token: &str) -> bool {
+    let text = token.trim_end_matches('=');
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words() -> Words {
+        let mut rules = Auth::new("https://api.example.com/mcp", ["https://id.example.com".into()]);
+        rules.required_scopes = vec!["files:read".into(), OFFLINE.into()];
+        rules.scopes_supported = vec!["files:read".into(), OFFLINE.into(), "files:admin".into()];
+        rules.implied_scopes =
+            vec![("files:admin".into(), "files:write".into()), ("files:write".into(), "files:read".into())];
+        Words::new(rules).unwrap()
+    }
+
+    fn checked(words: &Words, who: Verified) -> Result<Arc<Principal>, Response> {
+        words.judge(who, "", 0).and_then(|(judged, _)| words.check(judged, ""))
+    }
+
+    fn token(values: &[&str]) -> Result<String, u16> {
+        let headers: Vec<(&str, &[u8])> =
+            values.iter().map(|value| ("Authorization", value.as_bytes())).collect();
+        let head =
+            Head { verb: "POST", target: "/mcp?access_token=abc", headers: &headers, ..Head::default() };
+        words().token(&head).map_err(|response| response.head.status)
+    }
+
+    /// R-198, R-200, R-202.
+    #[test]
+    fn tokens() {
+        assert_eq!(token(&["Bearer a.b-c=="]), Ok("a.b-c==".into()));
+        assert_eq!(token(&["bearer   x"]), Ok("x".into()));
+        for (values, status) in [
+            (&[][..], 401),
+            (&["Basic abc"], 401),
+            (&["Bearer"], 400),
+            (&["Bearer "], 400),
+            (&["Bearer a b"], 400),
+            (&["Bearer ="], 400),
+            (&["Bearer é"], 400),
+            (&["Bearer a", "Bearer a"], 400),
+            (&["Basic a", "Bearer a"], 400),
+        ] {
+            assert_eq!(token(values), Err(status), "{values:?}");
+        }
+    }
+
+    /// R-204: a broader scope includes narrower ones, also over several steps.
+    #[test]
+    fn scopes_include_others() {
+        let words = Words::new(Auth { required_scopes: vec!["files:read".into()], ..words().rules });
+        let suffices = |scopes: &[&str]| {
+            let who = Verified::new("alice").scopes(scopes.iter().copied());
+            checked(words.as_ref().unwrap(), who).is_ok()
+        };
+        assert!(suffices(&["files:read"]) && suffices(&["x", "files:write"]) && suffices(&["files:admin"]));
+        assert!(!suffices(&[]) && !suffices(&["files"]) && !suffices(&["files:read:x"]));
+    }
+
+    /// R-204: a guard sees the included scopes too.
+    #[test]
+    fn a_principal_has_the_scopes_of_its_token() {
+        let mut rules = words().rules;
+        rules.required_scopes.clear();
+        let claims: Arc<str> = r#"{"org":"x"}"#.into();
+        let who =
+            Verified::new("alice").scopes(["files:write", "a b", "", "\""]).claims(claims.clone()).expires(9);
+        let principal = checked(&Words::new(rules).unwrap(), who).unwrap();
+        assert_eq!((principal.claims(), principal.expires()), (Some(&*claims), Some(9)));
+        assert_eq!(
+            (principal.id(), principal.scopes()),
+            ("alice", &["files:write".into(), "files:read".into()][..])
+        );
+    }
+
+    /// R-199, R-205, R-206: the same words each time, without `offline_access`.
+    #[test]
+    fn challenges() {
+        let header = |response: &Response| {
+            let found = response.head.headers.iter().find(|(name, _)| *name == "www-authenticate");
+            found.map(|(_, value)| value.to_string()).unwrap()
+        };
+        let refused = checked(&words(), Verified::new("alice")).unwrap_err();
+        assert_eq!(refused.head.status, 403);
+        assert_eq!(
+            header(&refused),
+            "Bearer error=\"insufficient_scope\", \
+             resource_metadata=\"https://api.example.com/.well-known/oauth-protected-resource/mcp\", \
+             scope=\"files:read\""
+        );
+        assert_eq!(checked(&words(), Verified::new("alice")).unwrap_err(), refused);
+        let refused = words().denied(Denied::Invalid, "");
+        assert!(
+            refused.head.status == 401 && header(&refused).starts_with("Bearer error=\"invalid_token\", ")
+        );
+        assert_eq!(words().denied(Denied::Unavailable, "").head.status, 503);
+    }
+
+    /// R-202: no token makes a client the local process, or one of those without a token.
+    #[test]
+    fn a_token_stands_for_somebody() {
+        let words = Words::new(Auth { required_scopes: Vec::new(), ..words().rules }).unwrap();
+        let status =
+            |id: &str| checked(&words, Verified::new(id)).map_err(|refused| refused.head.status).err();
+        assert_eq!([status(""), status(ANONYMOUS), status("ada")], [Some(401), Some(401), None]);
+        assert!(checked(&words, Verified::anyone()).is_err());
+    }
+
+    /// R-198: below a mount the document is where the endpoint is reached.
+    #[test]
+    fn the_document_is_below_the_mount() {
+        let at = |resource: &str, mount: &str| {
+            let words = Words::new(Auth { resource: resource.into(), ..words().rules }).unwrap();
+            words.metadata_url(mount)
+        };
+        let found = "https://x/a/.well-known/oauth-protected-resource";
+        for (resource, mount) in [("https://x/a/mcp", "/a"), ("https://x/a", "/a"), ("https://x/b/mcp", "/a")]
+        {
+            assert_eq!(at(resource, mount), found, "{resource}");
+        }
+        assert_eq!(at("https://x/v1/a/mcp", "/a"), found.replace("/a/", "/v1/a/"));
+        assert_eq!(at("https://x/ab/mcp", "/a"), found);
+        assert_eq!(at("https://x/mcp", ""), "https://x/.well-known/oauth-protected-resource/mcp");
+    }
+
+    /// R-196, R-197, R-205.
+    #[test]
+    fn documents() {
+        for path in ["", "/", "/mcp"] {
+            let found = words().document(&format!("{PROTECTED_RESOURCE}{path}")).unwrap();
+            let document: serde_json::Value = serde_json::from_slice(&found.body).unwrap();
+            assert_eq!(
+                document,
+                serde_json::json!({ "resource": "https://api.example.com/mcp",
+                    "authorization_servers": ["https://id.example.com"],
+                    "scopes_supported": ["files:read", "files:admin"],
+                    "bearer_methods_supported": ["header"] })
+            );
+        }
+        for path in ["/mcpx", "/other", "x"] {
+            assert!(words().document(&format!("{PROTECTED_RESOURCE}{path}")).is_none(), "{path}");
+        }
+    }
+
+    /// R-207.
+    #[test]
+    fn an_older_document_is_served_when_it_is_given() {
+        assert!(words().document(AUTHORIZATION_SERVER).is_none());
+        let mut rules = words().rules;
+        rules.authorization_server_document = Some("{\"issuer\":\"x\"}".into());
+        let served = Words::new(rules.clone()).unwrap().document(AUTHORIZATION_SERVER).unwrap();
+        assert_eq!(served.body, b"{\"issuer\":\"x\"}");
+        rules.authorization_server_document = Some("[]".into());
+        assert!(Words::new(rules).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_worded_is_refused() {
+        let servers = || vec!["https://id.example.com".to_owned()];
+        for resource in [
+            "",
+            "mcp",
+            "ftp://h/mcp",
+            "https://",
+            "https://h/a b",
+            "https://h/#f",
+            "https://h/\"",
+            "https://h/?q",
+        ] {
+            assert!(Words::new(Auth::new(resource, servers())).is_err(), "{resource}");
+        }
+        assert!(Words::new(Auth::new("http://h", servers())).is_ok());
+        assert!(Words::new(Auth::new("http://h", [])).is_err());
+        let scoped = Auth { required_scopes: vec!["a b".into()], ..Auth::new("http://h", servers()) };
+        assert!(Words::new(scoped).is_err());
+    }
+}

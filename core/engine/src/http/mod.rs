@@ -1,0 +1,344 @@
+//! The rules of Streamable HTTP, both eras, without a socket: a head and a body in, turns out (requirements, sections 2,
+//! 12 and 13).
+//!
+//! ```text
+//!  head ──▶ Endpoint::admit ──▶ Admitted ──(the host verifies the token)──▶ identify ──▶ Identified
+//!                │ Err(Response)                                              │ Err(Response)
+//!                ▼                                                            ▼
+//!             write it, done                                               write it, done
+//!
+//!  body, within Identified::body_limit ──▶ Endpoint::open ──▶ Turn, and an Exchange unless the turn has `end`
+//!
+//!  the writer:  register(waker) ─▶ deliver(room, now, out) ─▶ write ─▶ wait for the waker or the deadline ─▶ …
+//!  a handler:   respond | detach … finish | report                     (wakes the writer)
+//!  the engine's lists of woken connections ─▶ Endpoint::wake           (wakes the writers of listens and streams)
+//! ```
+//!
+//! Law: no I/O, no clock, no randomness. A host moves [`Turn`]s and knows no word of the protocol.
+
+mod accept;
+mod admission;
+mod answers;
+mod auth;
+mod channel;
+mod cors;
+mod exchange;
+mod head;
+mod lines;
+mod receiving;
+mod refused;
+mod rules;
+mod sessions;
+mod sse;
+mod sse24;
+mod state;
+mod stream;
+mod tokens;
+mod turn;
+
+pub use admission::{Admitted, Identified};
+#[doc(hidden)]
+pub use auth::is_token;
+pub use auth::{Auth, Denied, RulesError, Verified};
+pub use exchange::Exchange;
+pub use head::{Head, Response, ResponseHead};
+pub use receiving::Receiving;
+pub use rules::{Answers, Hosts, Origins, Polling, Rules, Sse24};
+pub use sessions::SESSION_ID_BYTES;
+pub use turn::Turn;
+
+use crate::connection::{Connection, Peer, Standing};
+use crate::engine::Engine;
+use crate::hub::ConnectionId;
+use crate::now::{Millis, Now};
+use crate::version::Revision;
+use admission::{Gate, Verb};
+use channel::Channel;
+use refused::{Logged, Refused};
+use sessions::Sessions;
+use state::{State, Taken};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod tests;
+
+/// Random bytes for a session id, from the host; `None` if there is no randomness: then there is no session.
+pub type SessionIds = Box<dyn Fn() -> Option<[u8; SESSION_ID_BYTES]> + Send + Sync>;
+
+/// One MCP endpoint of a server: its rules and its sessions. `Send + Sync`.
+pub struct Endpoint {
+    engine: Arc<Engine>,
+    gate: Arc<Gate>,
+    session_ids: SessionIds,
+    sessions: Mutex<Sessions>,
+    older: Mutex<Sessions>,
+    /// Who is woken when the hub has something for a connection.
+    channels: Mutex<HashMap<ConnectionId, Weak<Channel>>>,
+    refusals: Logged,
+    /// When [`Endpoint::tick`] is due; `u64::MAX` is never.
+    due: AtomicU64,
+    /// Set by [`Endpoint::shutdown`].
+    closing: AtomicBool,
+}
+
+/// The first turn of a response, and the rest of it.
+#[derive(Debug)]
+#[must_use = "the turn says what to write and what to do"]
+pub struct Opened<'m> {
+    /// What to write and to do now.
+    pub turn: Turn<'m>,
+    /// Where the rest comes from; `None` if the turn has `end`.
+    pub exchange: Option<Exchange>,
+}
+
+impl<'m> Opened<'m> {
+    fn whole(turn: Turn<'m>) -> Self {
+        Self { turn, exchange: None }
+    }
+}
+
+impl Endpoint {
+    /// An endpoint of `engine`. `session_ids` gives random bytes that nobody can guess (R-169); it is called once for
+    /// each session.
+    ///
+    /// # Errors
+    /// [`RulesError`] if the rules cannot be applied.
+    pub fn new(engine: Arc<Engine>, rules: Rules, session_ids: SessionIds) -> Result<Arc<Self>, RulesError> {
+        let gate = Gate::new(rules, engine.limits(), &engine.options().revisions)?;
+        if gate.rules.metrics.is_some() {
+            engine.measure();
+        }
+        let gate = Arc::new(gate);
+        let keeper = Arc::downgrade(&gate);
+        engine.join(keeper);
+        Ok(Arc::new(Self {
+            engine,
+            gate,
+            session_ids,
+            sessions: Mutex::default(),
+            older: Mutex::default(),
+            channels: Mutex::default(),
+            refusals: Logged::default(),
+            due: AtomicU64::new(u64::MAX),
+            closing: AtomicBool::new(false),
+        }))
+    }
+
+    /// The engine behind it.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The rules it was built with.
+    pub fn rules(&self) -> &Rules {
+        &self.gate.rules
+    }
+
+    /// The paths that it answers, for a host with a router of its own.
+    pub fn paths(&self) -> Vec<String> {
+        self.gate.paths()
+    }
+
+    /// Looks at the head of a request (requirements §2, steps 1 to 3).
+    ///
+    /// # Errors
+    /// The response to send instead: 431, 403, 404, 405, or 401 and 400 for what is wrong with the token's header; also
+    /// the documents that are found without a token, and the answers to preflights.
+    pub fn admit(&self, head: &Head<'_>, now: Now) -> Result<Admitted, Response> {
+        self.gate.admit(head, now)
+    }
+
+    /// Forgets the verified tokens of this identity at this endpoint: the next request with one of them is verified again.
+    /// Listens and streams go on. [`Engine::revoke`] does this at every endpoint, and ends those too.
+    pub fn forget_tokens(&self, principal: &str) {
+        self.gate.tokens.forget(principal);
+    }
+
+    /// What the host logs of a response that [`Endpoint::admit`] gave: the option that would let such a request in. The same
+    /// once a minute.
+    pub fn advice(&self, response: &Response, now: Now) -> Option<String> {
+        self.refusals.advice(response, now)
+    }
+
+    /// What the host logs when it closes a connection above
+    /// [`Limits::connections_per_client`](crate::limits::Limits::connections_per_client), once a minute.
+    pub fn crowded(&self, now: Now) -> Option<String> {
+        self.refusals.once(&Refused::Connections(self.engine.limits().connections_per_client), now)
+    }
+
+    /// Takes a request with its body (empty for `GET` and `DELETE`), appends the beginning of the response's body to
+    /// `out`, and says what to do (requirements §2, steps 6 to 9).
+    pub fn open<'m>(
+        self: &Arc<Self>,
+        request: &'m Identified,
+        body: &'m [u8],
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Opened<'m> {
+        match request.call.verb {
+            Verb::Post => self.post(request, body, now, out),
+            Verb::Get => self.get(request, now, out),
+            Verb::Delete => self.delete(request, now, out),
+            Verb::Connect => self.connect_sse24(request, now, out),
+            Verb::Send => self.send_sse24(request, body, now, out),
+            Verb::Metrics => self.show_metrics(request, out),
+        }
+    }
+
+    /// Wakes the writers of connections that the engine says have something to deliver. Names that are not of this
+    /// endpoint are ignored.
+    pub fn wake(&self, woken: &[ConnectionId]) {
+        let found: Vec<_> = {
+            let channels = self.channels();
+            woken.iter().filter_map(|id| channels.get(id)?.upgrade()).collect()
+        };
+        found.iter().for_each(|channel| channel.wake());
+    }
+
+    /// Ends what this endpoint tells its clients: listens with their results (R-096), streams of notifications after what
+    /// they must still carry; later ones end at once. Requests go on until [`Endpoint::close`]. Other endpoints and pipes
+    /// of the same engine are not affected.
+    pub fn shutdown(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        let found: Vec<_> = self.channels().values().filter_map(Weak::upgrade).collect();
+        found.iter().for_each(|channel| channel.with(State::shutdown));
+    }
+
+    /// A channel that the hub may have something for.
+    fn know(&self, channel: &Arc<Channel>) {
+        self.channels().insert(channel.id(), Arc::downgrade(channel));
+        // Looked at after it can be found: a shutdown between the two is not missed.
+        if self.closing.load(Ordering::SeqCst) {
+            channel.with(State::shutdown);
+        }
+    }
+
+    /// When [`Endpoint::tick`] must be called at the latest, on the clock of [`Now::tick`].
+    pub fn deadline(&self) -> Option<Millis> {
+        Some(self.due.load(Ordering::Acquire)).filter(|due| *due != u64::MAX)
+    }
+
+    fn post<'m>(
+        self: &Arc<Self>,
+        request: &'m Identified,
+        body: &'m [u8],
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Opened<'m> {
+        let is_modern = request.call.names_modern();
+        let (session, standing) = match (is_modern, self.rules().sessions) {
+            (true, _) => (None, Standing::Missing),
+            (false, true) => self.session_of(request, now),
+            (false, false) => (None, Standing::Known),
+        };
+        let call = (request, request.call.mirror(standing), &*self.gate);
+        if let Some(channel) = session {
+            let taken = channel.with(|state| state.message(call, body, now, out));
+            self.note_session(&channel);
+            return self.opened(taken, &channel, true);
+        }
+        let mut state = State::new(self.connect(request, is_modern), false, now);
+        let taken = state.message(call, body, now, out);
+        match taken {
+            Taken::Whole(turn) if state.begins_session() => {
+                Opened::whole(self.begin_session(state, request, (turn, out), now))
+            }
+            Taken::Whole(mut turn) => {
+                if state.hears() {
+                    // A listen that was over at once.
+                    state.end(now).events.into_iter().for_each(|event| turn.events.push(event));
+                }
+                Opened::whole(turn)
+            }
+            Taken::Stream(..) => {
+                let hears = state.hears();
+                let channel = Arc::new(Channel::new(state, &request.principal));
+                if hears {
+                    self.know(&channel);
+                    // What was told before it could be found.
+                    channel.wake();
+                }
+                self.opened(taken, &channel, false)
+            }
+        }
+    }
+
+    /// What is counted, for whoever may ask the endpoint.
+    fn show_metrics<'m>(&self, request: &'m Identified, out: &mut Vec<u8>) -> Opened<'m> {
+        let text = self.engine.metrics_text().unwrap_or_default();
+        let response = Response::metrics(text.into_bytes());
+        Opened::whole(sessions::refuse(self.engine.connect(Peer::Bare).id(), response, request, out))
+    }
+
+    /// The connection of a request that has no session yet.
+    fn connect(&self, request: &Identified, is_modern: bool) -> Connection {
+        if is_modern {
+            return self.engine.connect(Peer::Request);
+        }
+        if self.rules().sessions {
+            return self.engine.connect(Peer::Session);
+        }
+        let mut connection = self.engine.connect(Peer::Stateless);
+        connection.assume(request.call.legacy_revision().unwrap_or(Revision::UNNAMED));
+        connection
+    }
+
+    fn opened<'m>(
+        self: &Arc<Self>,
+        taken: Taken<'m>,
+        channel: &Arc<Channel>,
+        is_session: bool,
+    ) -> Opened<'m> {
+        match taken {
+            Taken::Whole(turn) => Opened::whole(turn),
+            Taken::Stream(turn, seat) => {
+                let exchange = Exchange::new(self, Arc::clone(channel), seat, is_session);
+                Opened { turn, exchange: Some(exchange) }
+            }
+        }
+    }
+
+    fn note(&self, deadline: Option<Millis>) {
+        if let Some(deadline) = deadline {
+            self.due.fetch_min(deadline, Ordering::AcqRel);
+        }
+    }
+
+    fn forget(&self, channel: &Channel) {
+        self.channels().remove(&channel.id());
+        if self.rules().sse24.is_some() {
+            self.older().remove_channel(channel);
+        }
+    }
+
+    /// The sessions of 2024-11-05.
+    fn older(&self) -> MutexGuard<'_, Sessions> {
+        self.older.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    fn tokens(&self) -> &tokens::Tokens {
+        &self.gate.tokens
+    }
+
+    fn channels(&self) -> MutexGuard<'_, HashMap<ConnectionId, Weak<Channel>>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("rules", self.rules()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,134 @@
+//! Text to a JSON string. The output never holds a raw control character, so an escaped string never breaks a line
+//! of the stdio framing (R-145). Text beyond ASCII is written as it is, in UTF-8 (R-001).
+
+/// What is escaped at a time. The kernel needs room for six bytes per byte of its input; in blocks, a big text reserves
+/// little more than it takes.
+const BLOCK: usize = 8 * 1024;
+
+/// Appends `text` to `out` as a JSON string, quotes included.
+///
+/// # Examples
+/// ```
+/// let mut out = Vec::new();
+/// mcp_resources_engine::json_text::escape_into("say \"hi\"\n", &mut out);
+/// assert_eq!(out, br#""say \"hi\"\n""#);
+/// ```
+pub fn escape_into(text: &str, out: &mut Vec<u8>) {
+    if text.len() <= BLOCK {
+        return json_escape_simd::escape_into(text, out);
+    }
+    out.reserve(text.len() + 6 * BLOCK);
+    let (block, rest) = split_block(text);
+    json_escape_simd::escape_into(block, out);
+    continue_into(rest, out);
+}
+
+/// Continues the JSON string that `out` ends with: `"a"` and the text `b` make `"ab"`.
+pub fn continue_into(text: &str, out: &mut Vec<u8>) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (block, later) = split_block(rest);
+        append_block(block, out);
+        rest = later;
+    }
+}
+
+/// Whether `text` is the content of its JSON string as it stands.
+pub fn is_plain(text: &str) -> bool {
+    plain_end(text.as_bytes(), 0) == text.len()
+}
+
+/// Continues the JSON string at the end of `out` with `block`.
+fn append_block(block: &str, out: &mut Vec<u8>) {
+    // The kernel writes an opening quote of its own: let it fall on the last byte before the closing quote that is
+    // already there, and put that byte back afterwards.
+    out.pop();
+    let Some(last) = out.pop() else { return };
+    let seam = out.len();
+    json_escape_simd::escape_into(block, out);
+    if let Some(byte) = out.get_mut(seam) {
+        *byte = last;
+    }
+}
+
+/// Splits off at most [`BLOCK`] bytes, between two characters.
+fn split_block(text: &str) -> (&str, &str) {
+    if text.len() <= BLOCK {
+        return (text, "");
+    }
+    (BLOCK - 3..=BLOCK).rev().find_map(|at| text.split_at_checked(at)).unwrap_or((text, ""))
+}
+
+/// The position of the first quote, backslash or control character from `at` on; the length of `bytes` if none.
+#[inline(always)]
+pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return at + special.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    plain_tail(bytes, at)
+}
+
+/// The same for the last bytes, fewer than eight.
+#[inline]
+fn plain_tail(bytes: &[u8], at: usize) -> usize {
+    let left = bytes.len().saturating_sub(at);
+    let Some(word) = bytes.last_chunk().filter(|_| left > 0) else {
+        let special = |&byte: &u8| special_bytes(u64::from(byte)) & 0x80 != 0;
+        return bytes.iter().skip(at).position(special).map_or(bytes.len(), |run| at + run);
+    };
+    // What was looked at already is shifted out; the zeros that come in stop the run at the end.
+    let special = special_bytes(u64::from_le_bytes(*word) >> (64 - 8 * left));
+    at + special.trailing_zeros() as usize / 8
+}
+
+/// Sets the high bit of each byte that is a quote, a backslash or a control character. A borrow may set bits above the
+/// lowest one that is set rightly, never below it.
+#[inline(always)]
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    // Exchanging 0x20..=0x21 with 0x22..=0x23 puts the quote next to the control characters: one comparison for both.
+    let control_or_quote = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (control_or_quote | backslash) & !word & HIGH
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn escaped(text: &str) -> String {
+        let mut out = b"before".to_vec();
+        escape_into(text, &mut out);
+        String::from_utf8(out.split_off(6)).unwrap()
+    }
+
+    proptest! {
+        /// R-145: serde_json is the oracle.
+        #[test]
+        fn agrees_with_serde_json(text in any::<String>(), dense in "[\"\\\\\u{0}-\u{20}a-c\u{7f}é資😀]{0,300}") {
+            for text in [text, dense] {
+                prop_assert_eq!(escaped(&text), serde_json::to_string(&text).unwrap());
+            }
+        }
+
+        /// The seams between blocks show in nothing, wherever a character or an escape falls.
+        #[test]
+        fn big_texts_agree_with_serde_json(pad in 0usize..8, piece in "[\"\\\\\n\u{1}a資😀]{1,9}") {
+            let text = "x".repeat(pad) + &piece.repeat(3 * BLOCK / piece.len() + 1);
+            prop_assert_eq!(escaped(&text), serde_json::to_string(&text).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_big_clean_text_reserves_little_more_than_it_takes() {
+        let (text, mut out) = ("a".repeat(1 << 20), Vec::new());
+        escape_into(&text, &mut out);
+        assert!(out.capacity() < (1 << 20) + 8 * BLOCK, "{}", out.capacity());
+    }
+}

@@ -1,0 +1,241 @@
+//! A stream of bytes into lines (R-145). However the stream is cut into chunks, the lines are the same. A line that is
+//! too long costs no more memory than one that is not (R-153), and every byte is looked at once.
+
+use std::collections::VecDeque;
+
+/// How much memory is kept while nothing is held: enough for ordinary requests, not for the last big one.
+const KEPT: usize = 64 * 1024;
+
+/// One line of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'l> {
+    /// A line that is not blank, without `\n` or `\r\n`.
+    Message(&'l [u8]),
+    /// In the place of a line that is longer than the limit: the rest of it was thrown away.
+    TooLong,
+}
+
+/// Cuts a stream into lines; blank ones are dropped.
+///
+/// # Examples
+/// ```
+/// use mcp_resources_engine::jsonrpc::{Line, Lines};
+///
+/// let mut lines = Lines::new(1024);
+/// lines.push(b"{\"a\":1}\r\n\n{\"b\"");
+/// assert_eq!(lines.next(), Some(Line::Message(br#"{"a":1}"#)));
+/// assert_eq!(lines.next(), None);
+/// lines.push(b":2}\n");
+/// assert_eq!(lines.next(), Some(Line::Message(br#"{"b":2}"#)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Lines {
+    max_line: usize,
+    /// Lines that were taken, lines in `ready` (without their ends), then the beginning of the next line.
+    buffer: Vec<u8>,
+    /// How much of `buffer` was taken.
+    taken: usize,
+    /// Where the unfinished line begins in `buffer`.
+    partial: usize,
+    /// The whole lines that were not taken yet, in order.
+    ready: VecDeque<Ready>,
+    /// The unfinished line is too long, and reported: skip to its end.
+    skipping: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Ready {
+    Message { len: usize },
+    TooLong,
+}
+
+impl Lines {
+    /// `max_line` is the greatest length of a line in bytes, without its end.
+    pub fn new(max_line: usize) -> Self {
+        Self { max_line, buffer: Vec::new(), taken: 0, partial: 0, ready: VecDeque::new(), skipping: false }
+    }
+
+    /// Takes the next bytes of the stream. Holds at most the lines in `chunk` and one unfinished line of `max_line`
+    /// bytes, if [`Lines::next`] is called until it has no more before each push.
+    pub fn push(&mut self, chunk: &[u8]) {
+        self.compact();
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', chunk) {
+            self.extend(chunk.get(start..end).unwrap_or_default());
+            self.finish_line();
+            start = end + 1;
+        }
+        self.extend(chunk.get(start..).unwrap_or_default());
+    }
+
+    /// Takes the next whole line.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the line borrows from the buffer, as an Iterator's item cannot"
+    )]
+    pub fn next(&mut self) -> Option<Line<'_>> {
+        let Ready::Message { len } = self.ready.pop_front()? else { return Some(Line::TooLong) };
+        let start = self.taken;
+        self.taken += len;
+        self.buffer.get(start..self.taken).map(Line::Message)
+    }
+
+    /// Ends the stream: what came after the last `\n` is a line too, to be taken by [`Lines::next`].
+    pub fn finish(&mut self) {
+        self.finish_line();
+    }
+
+    /// Appends to the unfinished line, or finds it too long.
+    fn extend(&mut self, bytes: &[u8]) {
+        if self.skipping {
+            return;
+        }
+        // One more byte may be the `\r` of the line's end.
+        let room = (self.max_line + 1).saturating_sub(self.buffer.len() - self.partial);
+        let fits = bytes.len() <= room;
+        self.buffer.extend_from_slice(if fits { bytes } else { &bytes[..room] });
+        let len = self.buffer.len() - self.partial;
+        if !fits || (len > self.max_line && self.buffer.last() != Some(&b'\r')) {
+            self.report_too_long();
+            self.skipping = true;
+        }
+    }
+
+    fn finish_line(&mut self) {
+        if std::mem::take(&mut self.skipping) {
+            return;
+        }
+        if self.buffer.len() > self.partial && self.buffer.last() == Some(&b'\r') {
+            self.buffer.pop();
+        }
+        let line = self.buffer.get(self.partial..).unwrap_or_default();
+        if line.trim_ascii_start().is_empty() {
+            self.buffer.truncate(self.partial);
+            return;
+        }
+        self.ready.push_back(Ready::Message { len: line.len() });
+        self.partial = self.buffer.len();
+    }
+
+    fn report_too_long(&mut self) {
+        self.buffer.truncate(self.partial);
+        self.ready.push_back(Ready::TooLong);
+    }
+
+    /// Makes room for new bytes: moves at most as many bytes as were taken since the last time.
+    fn compact(&mut self) {
+        let held = self.buffer.len() - self.taken;
+        if held > self.taken {
+            return;
+        }
+        self.buffer.drain(..self.taken);
+        self.partial -= self.taken;
+        self.taken = 0;
+        if held == 0 {
+            self.buffer.shrink_to(KEPT);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The lines of `chunks`, with "!" for one that is too long.
+    fn lines<'c>(max_line: usize, chunks: impl IntoIterator<Item = &'c [u8]>) -> Vec<String> {
+        let (mut lines, mut seen) = (Lines::new(max_line), Vec::new());
+        for chunk in chunks {
+            lines.push(chunk);
+            drain(&mut lines, &mut seen);
+        }
+        lines.finish();
+        drain(&mut lines, &mut seen);
+        seen
+    }
+
+    fn text(line: Line<'_>) -> String {
+        match line {
+            Line::Message(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            Line::TooLong => "!".to_owned(),
+        }
+    }
+
+    fn drain(lines: &mut Lines, seen: &mut Vec<String>) {
+        while let Some(line) = lines.next() {
+            seen.push(text(line));
+        }
+    }
+
+    /// The same by the plainest means: the whole stream at once.
+    fn expected(max_line: usize, stream: &[u8]) -> Vec<String> {
+        let text = |line: &[u8]| String::from_utf8(line.to_vec()).unwrap();
+        let lines = stream.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let lines = lines.filter(|line| line.len() > max_line || !line.trim_ascii().is_empty());
+        lines.map(|line| if line.len() > max_line { "!".to_owned() } else { text(line) }).collect()
+    }
+
+    proptest! {
+        /// R-145, R-153: any chunking gives the same lines.
+        #[test]
+        fn any_chunking_gives_the_same_lines(chunks in proptest::collection::vec("[ab \\r\n]{0,12}", 0..12), max_line in 0usize..9) {
+            let stream = chunks.concat().into_bytes();
+            let want = expected(max_line, &stream);
+            prop_assert_eq!(lines(max_line, chunks.iter().map(|chunk| chunk.as_bytes())), want.clone());
+            prop_assert_eq!(lines(max_line, [&stream[..]]), want.clone());
+            prop_assert_eq!(lines(max_line, stream.chunks(1)), want.clone());
+            // Lines that are not taken at once lose nothing.
+            let (mut late, mut seen) = (Lines::new(max_line), Vec::new());
+            for (i, chunk) in chunks.iter().enumerate() {
+                late.push(chunk.as_bytes());
+                if i % 3 == 0 && let Some(line) = late.next() {
+                    seen.push(text(line));
+                }
+            }
+            late.finish();
+            drain(&mut late, &mut seen);
+            prop_assert_eq!(seen, want);
+        }
+    }
+
+    /// R-145
+    #[test]
+    fn tolerates_crlf_and_skips_blank_lines() {
+        assert_eq!(lines(9, [&b"{}\r\n\n \t\r\n\r\n{ }\n7"[..]]), ["{}", "{ }", "7"]);
+        assert_eq!(lines(2, [&b"{}\r\n{}\r\r\n{}\r"[..]]), ["{}", "!", "{}"]);
+    }
+
+    /// R-153: a line of 200 MB is one report, bounded memory, and the next line is served.
+    #[test]
+    fn a_huge_line_costs_no_memory() {
+        let (mut lines, chunk) = (Lines::new(1 << 20), vec![b'x'; 1 << 20]);
+        let mut reports = 0;
+        for _ in 0..200 {
+            lines.push(&chunk);
+            while let Some(line) = lines.next() {
+                assert_eq!(line, Line::TooLong);
+                reports += 1;
+            }
+        }
+        lines.push(b"x\n{}\n");
+        let mut seen = Vec::new();
+        drain(&mut lines, &mut seen);
+        assert_eq!((reports, seen), (1, vec!["{}".to_owned()]));
+        assert!(lines.buffer.capacity() <= 3 << 20, "{}", lines.buffer.capacity());
+        lines.push(b"");
+        assert!(lines.buffer.capacity() <= KEPT, "{}", lines.buffer.capacity());
+    }
+
+    /// The same in one piece: what comes behind the long line is kept, the line is not.
+    #[test]
+    fn a_huge_line_in_one_push_is_not_copied() {
+        let mut stream = vec![b'x'; 16 << 20];
+        stream.extend_from_slice(b"\n{}\n");
+        let mut lines = Lines::new(1024);
+        lines.push(&stream);
+        assert!(lines.buffer.capacity() <= 1 << 20, "{}", lines.buffer.capacity());
+        let mut seen = Vec::new();
+        drain(&mut lines, &mut seen);
+        assert_eq!(seen, ["!", "{}"]);
+    }
+}

@@ -1,0 +1,321 @@
+//! What an author says about a template's variable, and the check of a value against it (S-16).
+//!
+//! Law: a check is linear in the value, and its refusal says what is allowed and never repeats the value.
+
+use crate::error::ReadError;
+use crate::resource::syntax::{is_date, is_date_time, is_uuid};
+use mcp_resources_template::Value;
+use regex::{Regex, RegexBuilder};
+use std::borrow::Cow;
+
+/// What is known of one variable of a template. Of a list or a map, it holds for each item.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Parameter {
+    /// The variable's name.
+    pub name: String,
+    /// The type of its value. Default: any text.
+    pub kind: ParameterKind,
+    /// The values that are allowed. Default: empty, all of the type.
+    pub values: Vec<String>,
+    /// A regular expression that the whole value must match. Default: none.
+    pub pattern: Option<String>,
+    /// What it is, for people and models.
+    pub description: Option<String>,
+    /// Whether a URI that leaves the variable undefined is refused. Default `false`.
+    pub required: bool,
+}
+
+impl Parameter {
+    /// The variable `name`, of which any text is a value.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// The type of its value. Default: any text.
+    #[must_use]
+    pub fn kind(mut self, kind: ParameterKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// The values that are allowed; they also complete it. Default: all of the type.
+    #[must_use]
+    pub fn values<T: Into<String>>(mut self, values: impl IntoIterator<Item = T>) -> Self {
+        self.values = values.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// A regular expression that the whole value must match; it is run in linear time. Default: none.
+    #[must_use]
+    pub fn pattern(mut self, pattern: impl Into<String>) -> Self {
+        self.pattern = Some(pattern.into());
+        self
+    }
+
+    /// What it is, for people and models. Default: none.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Whether a URI that leaves the variable undefined is refused. Default `false`.
+    #[must_use]
+    pub fn required(mut self, required: bool) -> Self {
+        self.required = required;
+        self
+    }
+}
+
+/// The type of a variable's value, which is always written as text in a URI.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParameterKind {
+    /// Any text.
+    #[default]
+    String,
+    /// A whole number in decimal, of at most 128 bits.
+    Integer,
+    /// A finite number in decimal.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// A day: `YYYY-MM-DD`.
+    Date,
+    /// A time with its zone: `YYYY-MM-DDTHH:MM:SSZ`.
+    DateTime,
+    /// A UUID.
+    Uuid,
+}
+
+impl ParameterKind {
+    /// The type with this word: a `format` of JSON Schema where that says more than its `type`.
+    pub fn parse(word: &str) -> Option<Self> {
+        const ALL: [ParameterKind; 7] = [
+            ParameterKind::String,
+            ParameterKind::Integer,
+            ParameterKind::Number,
+            ParameterKind::Boolean,
+            ParameterKind::Date,
+            ParameterKind::DateTime,
+            ParameterKind::Uuid,
+        ];
+        ALL.into_iter().find(|kind| {
+            let (name, format) = kind.schema();
+            format.unwrap_or(name) == word
+        })
+    }
+
+    /// `type` and `format` of JSON Schema.
+    pub fn schema(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::String => ("string", None),
+            Self::Integer => ("integer", None),
+            Self::Number => ("number", None),
+            Self::Boolean => ("boolean", None),
+            Self::Date => ("string", Some("date")),
+            Self::DateTime => ("string", Some("date-time")),
+            Self::Uuid => ("string", Some("uuid")),
+        }
+    }
+
+    /// Whether `text` is a value of this type.
+    pub fn accepts(self, text: &str) -> bool {
+        match self {
+            Self::String => true,
+            Self::Integer => !text.starts_with('+') && text.parse::<i128>().is_ok(),
+            Self::Number => is_number(text),
+            Self::Boolean => matches!(text, "true" | "false"),
+            Self::Date => is_date(text),
+            Self::DateTime => is_date_time(text),
+            Self::Uuid => is_uuid(text),
+        }
+    }
+
+    fn expected(self) -> &'static str {
+        match self {
+            Self::String => "a text",
+            Self::Integer => "an integer",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::Date => "a date, YYYY-MM-DD",
+            Self::DateTime => "a time with its zone, YYYY-MM-DDTHH:MM:SSZ",
+            Self::Uuid => "a UUID",
+        }
+    }
+}
+
+/// A [`Parameter`] made ready to check values.
+#[derive(Clone, Debug)]
+pub struct ParameterCheck {
+    parameter: Parameter,
+    pattern: Option<Regex>,
+}
+
+impl ParameterCheck {
+    /// Compiles the check.
+    ///
+    /// # Errors
+    /// What is wrong with the pattern, if it is not a regular expression or needs more than 1 MiB.
+    pub fn new(parameter: Parameter) -> Result<Self, String> {
+        let compile = |pattern: &str| RegexBuilder::new(pattern).size_limit(1 << 20).build();
+        let compile_whole = |pattern: &String| {
+            // On its own first: `a)|(b` would only become a regular expression by being wrapped.
+            compile(pattern).and_then(|_| compile(&format!("^(?:{pattern})$")))
+        };
+        let pattern = parameter.pattern.as_ref().map(compile_whole).transpose();
+        let pattern = pattern.map_err(|error| error.to_string())?;
+        Ok(Self { parameter, pattern })
+    }
+
+    /// What is checked.
+    pub fn parameter(&self) -> &Parameter {
+        &self.parameter
+    }
+
+    /// The pattern with anchors, as it is published: JSON Schema searches where this matches the whole value.
+    pub fn pattern(&self) -> Option<&str> {
+        self.pattern.as_ref().map(Regex::as_str)
+    }
+
+    /// Checks the value of a variable; `None` is a variable that the URI leaves undefined.
+    ///
+    /// # Errors
+    /// [`ReadError::RefusedParameter`] with the first value that is wrong, saying what is allowed;
+    /// [`ReadError::InvalidParameter`] if the variable must have a value and has none.
+    pub fn check(&self, value: Option<&Value<'_>>) -> Result<(), ReadError> {
+        let is_wrong = |text: &&Cow<'_, str>| !self.accepts(text);
+        let wrong = match value {
+            None if self.parameter.required => {
+                let expected = self.expected().into_owned();
+                return Err(ReadError::InvalidParameter { parameter: self.parameter.name.clone(), expected });
+            }
+            None => None,
+            Some(Value::Scalar(text)) => Some(text).filter(is_wrong),
+            Some(Value::List(items)) => items.iter().find(is_wrong),
+            Some(Value::Map(pairs)) => pairs.iter().map(|(_, value)| value).find(is_wrong),
+        };
+        wrong.map_or(Ok(()), |text| {
+            Err(ReadError::RefusedParameter {
+                parameter: self.parameter.name.clone(),
+                value: text.to_string(),
+                reason: format!("expected {}", self.expected()),
+            })
+        })
+    }
+
+    /// Whether `text` is a value.
+    pub fn accepts(&self, text: &str) -> bool {
+        let allowed = &self.parameter.values;
+        self.parameter.kind.accepts(text)
+            && (allowed.is_empty() || allowed.iter().any(|value| value == text))
+            && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
+    }
+
+    fn expected(&self) -> Cow<'static, str> {
+        const SHOWN: usize = 10;
+        let values = &self.parameter.values;
+        if !values.is_empty() {
+            let rest = if values.len() > SHOWN { ", …" } else { "" };
+            let shown = values[..values.len().min(SHOWN)].join(", ");
+            return Cow::Owned(format!("one of: {shown}{rest}"));
+        }
+        match &self.parameter.pattern {
+            Some(pattern) => Cow::Owned(format!("{} matching {pattern}", self.parameter.kind.expected())),
+            None => Cow::Borrowed(self.parameter.kind.expected()),
+        }
+    }
+}
+
+/// Digits, an optional fraction and an optional exponent: no `inf`, no `NaN`, no bare point.
+fn is_number(text: &str) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
+    is_digits(whole)
+        && is_digits(fraction)
+        && is_digits(exponent.strip_prefix(['-', '+']).unwrap_or(exponent))
+        && text.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expected(parameter: Parameter, text: &str) -> Option<String> {
+        match ParameterCheck::new(parameter).unwrap().check(Some(&text.into())) {
+            Ok(()) => None,
+            Err(ReadError::RefusedParameter { parameter, value, reason }) => {
+                assert_eq!((&*parameter, &*value), ("x", text));
+                reason.strip_prefix("expected ").map(str::to_owned)
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn kinds_accept_their_own_spelling_alone() {
+        use ParameterKind::*;
+        for (kind, good, bad) in [
+            (
+                Integer,
+                vec!["0", "-7", "007", "18446744073709551615"],
+                vec!["", "+1", "1.0", " 1", "1e3", "٣"],
+            ),
+            (
+                Number,
+                vec!["0", "-1.5", "2e10", "1.5E-3"],
+                vec!["", ".5", "1.", "inf", "NaN", "1e999", "0x1", "1e"],
+            ),
+            (Boolean, vec!["true", "false"], vec!["True", "1", ""]),
+            (Date, vec!["2025-02-28"], vec!["2025-02-29", "today"]),
+            (DateTime, vec!["2025-02-28T00:00:00Z"], vec!["2025-02-28T00:00:00"]),
+            (Uuid, vec!["017f22e2-79b0-7cc3-98c4-dc0c0c07398f"], vec!["017f22e2"]),
+            (String, vec!["", "anything"], vec![]),
+        ] {
+            for text in good {
+                assert!(kind.accepts(text), "{kind:?} {text}");
+            }
+            for text in bad {
+                assert!(!kind.accepts(text), "{kind:?} {text}");
+            }
+        }
+    }
+
+    /// S-16: a refusal names the parameter and what is allowed.
+    #[test]
+    fn a_refusal_says_what_is_allowed() {
+        let x = || Parameter::new("x");
+        assert_eq!(expected(x().kind(ParameterKind::Integer), "three"), Some("an integer".into()));
+        assert_eq!(expected(x().values(["a", "b"]), "c"), Some("one of: a, b".into()));
+        assert_eq!(expected(x().values(["a", "b"]), "b"), None);
+        assert_eq!(expected(x().pattern("[a-z]+"), "ab1"), Some("a text matching [a-z]+".into()));
+        let many = x().values((0..50).map(|n| n.to_string()));
+        assert_eq!(expected(many, "x"), Some("one of: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …".into()));
+    }
+
+    #[test]
+    fn a_pattern_matches_the_whole_value() {
+        for pattern in ["a|b", "^a|b$", "(a|b)", "^(a|b)$"] {
+            assert_eq!(expected(Parameter::new("x").pattern(pattern), "b"), None, "{pattern}");
+            assert!(expected(Parameter::new("x").pattern(pattern), "bb").is_some(), "{pattern}");
+            assert!(expected(Parameter::new("x").pattern(pattern), "b\n").is_some(), "{pattern}");
+        }
+        for pattern in ["(a", "a)|(b", r"(?=a)", r"(?x)a # b"] {
+            assert!(ParameterCheck::new(Parameter::new("x").pattern(pattern)).is_err(), "{pattern}");
+        }
+        assert!(ParameterCheck::new(Parameter::new("x").pattern(r"(\w{1000}){1000}")).is_err());
+    }
+
+    #[test]
+    fn an_undefined_variable_is_refused_only_if_required() {
+        let optional = ParameterCheck::new(Parameter::new("x").kind(ParameterKind::Integer)).unwrap();
+        assert_eq!(optional.check(None), Ok(()));
+        let required = ParameterCheck::new(Parameter::new("x").required(true)).unwrap();
+        assert!(required.check(None).is_err());
+        assert_eq!(optional.check(Some(&vec!["1", "2"].into())), Ok(()));
+        assert!(optional.check(Some(&vec!["1", "b"].into())).is_err());
+    }
+}

@@ -1,0 +1,229 @@
+//! What a handler may return, and how it may fail.
+
+use mcp_resources_engine::connection::{
+    Answer, Completion, Contents, InputRequired, ListPage, RawResult, ReadResult,
+};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::resource::Resource;
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// What became of a request: the answer, or why there is none.
+pub type Handled = Result<Answer<'static>, HandlerError>;
+
+/// What a handler of one kind may return: [`Read`], [`Complete`], [`List`] or [`Call`].
+///
+/// `Result<T, E>` may be returned wherever `T` may, if `E` is a [`ReadError`], a [`HandlerError`] or any other error.
+#[diagnostic::on_unimplemented(message = "`{Self}` cannot be returned by a handler of this kind")]
+pub trait IntoAnswer<Kind> {
+    /// Makes the answer.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn into_answer(self) -> Handled;
+}
+
+/// The kind of handlers that read a resource. They return text (`String`, `&'static str`), bytes (`Vec<u8>`,
+/// `&'static [u8]`), [`Contents`] or several of them, a [`ReadResult`], or [`InputRequired`].
+#[derive(Clone, Copy, Debug)]
+pub struct Read;
+
+/// The kind of handlers that complete a variable. They return a vector of texts, or a [`Completion`].
+#[derive(Clone, Copy, Debug)]
+pub struct Complete;
+
+/// The kind of handlers that list the resources of a template. They return `Vec<Resource>`, or a [`ListPage`].
+#[derive(Clone, Copy, Debug)]
+pub struct List;
+
+/// The kind of handlers behind the extension door. They return a [`RawResult`], a JSON object, or
+/// [`InputRequired`].
+#[derive(Clone, Copy, Debug)]
+pub struct Call;
+
+/// Why a handler failed: a [`ReadError`], which the client is told, or any other error, which is logged on this side
+/// while the client hears only that the read failed (R-014, R-068).
+///
+/// Any error becomes one with `?`:
+///
+/// ```
+/// use mcp_resources::{HandlerError, ReadRequest};
+///
+/// async fn motto(_: ReadRequest) -> Result<String, HandlerError> {
+///     Ok(std::fs::read_to_string("motto.txt")?)
+/// }
+/// ```
+pub struct HandlerError {
+    told: ReadError,
+    cause: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl HandlerError {
+    /// A failure with a message for the log.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { told: ReadError::Failed, cause: Some(message.into().into()) }
+    }
+
+    /// What the client is told.
+    pub fn told(&self) -> &ReadError {
+        &self.told
+    }
+
+    /// What is logged; `None` if the client is told all there is.
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        self.cause.as_deref()
+    }
+
+    pub(super) fn into_told(self) -> ReadError {
+        self.told
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for HandlerError {
+    fn from(error: E) -> Self {
+        let error: Box<dyn Error + Send + Sync> = Box::new(error);
+        match error.downcast::<ReadError>() {
+            Ok(told) => Self { told: *told, cause: None },
+            Err(cause) => Self { told: ReadError::Failed, cause: Some(cause) },
+        }
+    }
+}
+
+impl fmt::Debug for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Some(cause) => fmt::Debug::fmt(cause, f),
+            None => fmt::Debug::fmt(&self.told, f),
+        }
+    }
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Some(cause) => fmt::Display::fmt(cause, f),
+            None => fmt::Display::fmt(&self.told, f),
+        }
+    }
+}
+
+impl<Kind, T: IntoAnswer<Kind>, E: Into<HandlerError>> IntoAnswer<Kind> for Result<T, E> {
+    fn into_answer(self) -> Handled {
+        self.map_err(Into::into)?.into_answer()
+    }
+}
+
+/// Answers of one kind from values: `type => how`.
+macro_rules! answers {
+    ($kind:ident: $($(#[$meta:meta])* $type:ty => |$value:ident| $answer:expr;)+) => {
+        $(impl IntoAnswer<$kind> for $type {
+            fn into_answer(self) -> Handled {
+                let $value = self;
+                Ok($answer)
+            }
+        })+
+    };
+}
+
+answers! { Read:
+    String => |text| one(Contents::text(text));
+    &'static str => |text| one(Contents::text(text));
+    Cow<'static, str> => |text| one(Contents::text(text));
+    Vec<u8> => |bytes| one(Contents::blob(bytes));
+    &'static [u8] => |bytes| one(Contents::blob(bytes));
+    Contents<'static> => |contents| one(contents);
+    Vec<Contents<'static>> => |contents| Answer::Contents(ReadResult { contents, cache: None });
+    ReadResult<'static> => |result| Answer::Contents(result);
+    InputRequired<'static> => |input| Answer::InputRequired(input);
+}
+
+answers! { Complete:
+    Vec<String> => |values| completion(values.into_iter().map(Cow::Owned));
+    Vec<&'static str> => |values| completion(values.into_iter().map(Cow::Borrowed));
+    Completion<'static> => |completion| Answer::Completion(completion);
+}
+
+answers! { List:
+    Vec<Resource> => |items| Answer::Listed(ListPage { items, next: None });
+    ListPage => |page| Answer::Listed(page);
+}
+
+answers! { Call:
+    RawResult<'static> => |result| Answer::Raw(result);
+    InputRequired<'static> => |input| Answer::InputRequired(input);
+    serde_json::Map<String, serde_json::Value> => |members| raw(serde_json::Value::Object(members));
+}
+
+/// For a handler whose answers are of several sorts.
+impl<Kind> IntoAnswer<Kind> for Answer<'static> {
+    fn into_answer(self) -> Handled {
+        Ok(self)
+    }
+}
+
+impl IntoAnswer<Read> for Arc<str> {
+    fn into_answer(self) -> Handled {
+        self.to_string().into_answer()
+    }
+}
+
+impl IntoAnswer<Call> for serde_json::Value {
+    fn into_answer(self) -> Handled {
+        if self.is_object() {
+            Ok(raw(self))
+        } else {
+            Err(HandlerError::new("a result must be a JSON object"))
+        }
+    }
+}
+
+fn one(contents: Contents<'static>) -> Answer<'static> {
+    Answer::Contents(ReadResult { contents: vec![contents], cache: None })
+}
+
+fn completion(values: impl Iterator<Item = Cow<'static, str>>) -> Answer<'static> {
+    Answer::Completion(Completion { values: values.collect(), total: None, has_more: None })
+}
+
+fn raw(object: serde_json::Value) -> Answer<'static> {
+    Answer::Raw(RawResult { members: object.to_string().into(), result_type: None, meta: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind_of(handled: Handled) -> &'static str {
+        match handled {
+            Ok(Answer::Contents(_)) => "contents",
+            Ok(Answer::Completion(_)) => "completion",
+            Ok(Answer::Raw(_)) => "raw",
+            Ok(_) => "other",
+            Err(error) if error.cause().is_some() => "logged",
+            Err(_) => "told",
+        }
+    }
+
+    #[test]
+    fn values_become_answers_of_their_kind() {
+        assert_eq!(kind_of(IntoAnswer::<Read>::into_answer("text")), "contents");
+        assert_eq!(kind_of(IntoAnswer::<Complete>::into_answer(vec!["a"])), "completion");
+        assert_eq!(kind_of(IntoAnswer::<Call>::into_answer(serde_json::json!({"a": 1}))), "raw");
+        assert_eq!(kind_of(IntoAnswer::<Call>::into_answer(serde_json::json!([1]))), "logged");
+    }
+
+    /// R-014, R-068: what is not a `ReadError` is told as a failed read, and its text stays here.
+    #[test]
+    fn only_read_errors_are_told() {
+        let hidden: Result<String, _> = Err(std::io::Error::other("secret"));
+        let handled = IntoAnswer::<Read>::into_answer(hidden);
+        assert_eq!(handled.as_ref().unwrap_err().told(), &ReadError::Failed);
+        assert_eq!(kind_of(handled), "logged");
+        let told: Result<String, _> = Err(ReadError::NotFound);
+        let handled = IntoAnswer::<Read>::into_answer(told);
+        assert_eq!(handled.as_ref().unwrap_err().told(), &ReadError::NotFound);
+        assert_eq!(kind_of(handled), "told");
+    }
+}

@@ -1,0 +1,207 @@
+//! From the engine's events to the author's functions, and back, for a peer of any sort.
+//!
+//! Law: a function is polled once where the message was read; what is ready then is answered without leaving the
+//! thread. What is not goes on as a task, and its answer is worded by the thread that has it.
+
+use super::Diagnostic;
+use super::answer::Handled;
+use super::handlers::Work;
+use super::link::{Link, Way};
+use super::peer::Peer;
+use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
+use super::shared::Shared;
+use super::span::Span;
+use mcp_resources_engine::connection::{Answer, Event, Events, Outcome, Status};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::hub::ConnectionId;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// Does what a call of the engine's asks for, and what follows from that.
+pub(super) fn after(peer: &Arc<dyn Peer>, outcome: Outcome<'_>) {
+    let mut following = step(peer, outcome);
+    while let Some(outcome) = following.pop() {
+        following.append(&mut step(peer, outcome));
+    }
+}
+
+fn step(peer: &Arc<dyn Peer>, outcome: Outcome<'_>) -> Vec<Outcome<'static>> {
+    if let Some(misuse) = &outcome.misuse {
+        peer.shared().diagnose(&Diagnostic::Misuse(misuse));
+    }
+    if outcome.wakes {
+        peer.deliver();
+    }
+    let mut following = Vec::new();
+    for event in outcome.events {
+        let next = handle(peer, event);
+        if !next.events.is_empty() || next.misuse.is_some() {
+            following.push(next);
+        }
+    }
+    following
+}
+
+/// Does what an event asks that has no answer.
+pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>) {
+    match event {
+        Event::Replied { ask, answer } => shared.asks.settle((connection, *ask), *answer),
+        Event::Cancelled(token) => {
+            // Not in the condition: the guard would live as long as the block, and a link takes the lock when it ends.
+            let link = shared.tasks().remove(&(connection, *token));
+            if let Some(link) = link.and_then(|link| link.upgrade()) {
+                link.cancel();
+            }
+        }
+        Event::Woken(connections) => shared.woken(connections),
+        Event::Watched { uri } => shared.watched(uri, true),
+        Event::Unwatched { uri } => shared.watched(uri, false),
+        _ => {}
+    }
+}
+
+fn handle(peer: &Arc<dyn Peer>, event: Event<'_>) -> Outcome<'static> {
+    let functions = &peer.shared().handlers;
+    let span = Span::of(&event);
+    match event {
+        Event::Read(request) => {
+            let link = Link::new(peer.clone(), request.token, span);
+            let entry = functions.get(request.handler);
+            let uri = peer.shared().redacts().then(|| request.uri.clone().into_owned());
+            let request = ReadRequest::new(request, link.clone());
+            start(&link, || {
+                let work = (entry?.read)(request);
+                Some(match uri {
+                    Some(uri) => redacted(peer.shared().clone(), uri, work),
+                    None => work,
+                })
+            })
+        }
+        Event::Complete(request) => {
+            let link = Link::new(peer.clone(), request.token, span);
+            let entry = functions.get(request.handler);
+            let request = CompletionRequest::new(request, link.clone());
+            start(&link, || {
+                let entry = entry?;
+                entry.completer(&request.variable).map(|complete| complete(request))
+            })
+        }
+        Event::List(request) => {
+            let link = Link::new(peer.clone(), request.token, span);
+            let entry = functions.get(request.handler);
+            let request = ListRequest::new(request, link.clone());
+            start(&link, || entry?.list.as_ref().map(|list| list(request)))
+        }
+        Event::Call(request) => {
+            let link = Link::new(peer.clone(), request.token, span);
+            let call = functions.call(request.handler);
+            let request = CallRequest::new(request, link.clone());
+            start(&link, || call.map(|call| call(request)))
+        }
+        event => {
+            tell(peer.shared(), peer.connection(), &event);
+            nothing()
+        }
+    }
+}
+
+/// The same work, with what the author takes out of contents.
+fn redacted(shared: Arc<Shared>, uri: String, work: Work) -> Work {
+    Box::pin(async move { shared.redacted(&uri, work.await?) })
+}
+
+/// Calls a function and polls it once. `None` is a function that has been removed meanwhile.
+fn start(link: &Arc<Link>, call: impl FnOnce() -> Option<Work>) -> Outcome<'static> {
+    let started = catch_unwind(AssertUnwindSafe(|| {
+        let Some(mut work) = link.span().enter(call) else { return Ok(Err(ReadError::NotFound.into())) };
+        let polled = link.span().enter(|| work.as_mut().poll(&mut Context::from_waker(Waker::noop())));
+        match polled {
+            Poll::Ready(handled) => Ok(handled),
+            Poll::Pending => Err(work),
+        }
+    }));
+    match started {
+        Ok(Ok(handled)) => answer(link, handled),
+        Ok(Err(work)) => {
+            spawn(link, work);
+            nothing()
+        }
+        Err(_panic) => panicked(link),
+    }
+}
+
+/// Lets a function go on as a task.
+fn spawn(link: &Arc<Link>, work: Work) {
+    let peer = link.peer();
+    // First of all: a cancellation that comes right after the reply was taken out has to find it.
+    peer.shared().tasks().insert((peer.connection(), link.token()), Arc::downgrade(link));
+    if link.detach() {
+        peer.pends();
+        peer.spawn(Box::pin(run(link.clone(), work)));
+    }
+}
+
+fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
+    let peer = link.peer();
+    let answer = handled.unwrap_or_else(|error| {
+        if let Some(error) = error.cause() {
+            peer.shared().diagnose(&Diagnostic::Failed(error));
+        }
+        link.span().failed(error.told());
+        Answer::Failed(error.into_told())
+    });
+    match link.way() {
+        Way::Respond => peer.respond(link.token(), answer),
+        Way::Finish(reply) => {
+            let encoded = reply.encode(answer, peer.shared().clock.now());
+            let outcome = peer.finish(link.token(), encoded);
+            peer.shared().tasks().remove(&(peer.connection(), link.token()));
+            outcome
+        }
+        Way::Nowhere => nothing(),
+    }
+}
+
+fn panicked(link: &Link) -> Outcome<'static> {
+    link.peer().shared().diagnose(&Diagnostic::Panicked);
+    answer(link, Err(ReadError::Failed.into()))
+}
+
+/// A function as a task: until it is done, or no longer wanted.
+async fn run(link: Arc<Link>, mut work: Work) {
+    let ended = {
+        let mut cancelled = pin!(link.cancelled());
+        std::future::poll_fn(|context| match cancelled.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => {
+                let poll = || link.span().enter(|| work.as_mut().poll(context));
+                let polled = catch_unwind(AssertUnwindSafe(poll));
+                match polled {
+                    Ok(poll) => poll.map(|handled| Some(Ok(handled))),
+                    Err(panic) => Poll::Ready(Some(Err(panic))),
+                }
+            }
+        })
+        .await
+    };
+    let outcome = match ended {
+        Some(Ok(handled)) => answer(&link, handled),
+        Some(Err(_panic)) => panicked(&link),
+        None => return,
+    };
+    after(link.peer(), outcome);
+    link.peer().settled();
+}
+
+/// Nothing follows.
+pub(super) fn nothing() -> Outcome<'static> {
+    follows(Events::new(), None)
+}
+
+/// What follows from an answer.
+pub(super) fn follows(events: Events<'static>, misuse: Option<String>) -> Outcome<'static> {
+    let (verdict, scopes) = Default::default();
+    Outcome { status: Status::Accepted, events, misuse, wakes: false, verdict, scopes }
+}

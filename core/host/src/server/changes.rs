@@ -1,0 +1,231 @@
+//! What is registered and removed, before it is: any number of changes that take effect together.
+
+use super::answer::{Complete, IntoAnswer, List, Read};
+use super::handlers::Entry;
+use super::request::{CompletionRequest, ListRequest, ReadRequest};
+use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
+use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use std::sync::Arc;
+
+/// Changes to what a server has, to be applied together by [`ResourceServer::apply`](super::ResourceServer::apply).
+///
+/// ```
+/// # use mcp_resources::{Changes, Resource, ResourceServer};
+/// # let server = ResourceServer::builder("notes", "1.0.0").build()?;
+/// server.apply(
+///     Changes::new()
+///         .resource(Resource::new("note://today"), |_| async { "water the plants" })
+///         .remove_resource("note://yesterday"),
+/// )?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Default)]
+#[must_use = "changes do nothing until they are applied"]
+pub struct Changes {
+    changes: Vec<Change>,
+    misplaced: Option<RegistrationError>,
+}
+
+enum Change {
+    Resource(Resource, Entry),
+    Constant(Resource, Source),
+    Template(Template, Entry),
+    RemoveResource(String),
+    RemoveTemplate(String),
+}
+
+impl Changes {
+    /// No changes yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a resource that `handler` reads: an async function from [`ReadRequest`] to what [`Read`] says.
+    pub fn resource<F, Fut>(mut self, resource: impl Into<Resource>, handler: F) -> Self
+    where
+        F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<Read>> + Send + 'static,
+    {
+        self.changes.push(Change::Resource(resource.into(), Entry::new(handler)));
+        self
+    }
+
+    /// Adds a resource whose content is always `text`. No handler is called.
+    pub fn text(mut self, resource: impl Into<Resource>, text: impl Into<Arc<str>>) -> Self {
+        self.changes.push(Change::Constant(resource.into(), Source::Text(text.into())));
+        self
+    }
+
+    /// Adds a resource whose content is always `bytes`. No handler is called.
+    pub fn bytes(mut self, resource: impl Into<Resource>, bytes: impl Into<Arc<[u8]>>) -> Self {
+        self.changes.push(Change::Constant(resource.into(), Source::Bytes(bytes.into())));
+        self
+    }
+
+    /// Adds a template whose resources `handler` reads.
+    pub fn template<F, Fut>(mut self, template: impl Into<Template>, handler: F) -> Self
+    where
+        F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<Read>> + Send + 'static,
+    {
+        self.changes.push(Change::Template(template.into(), Entry::new(handler)));
+        self
+    }
+
+    /// Completes a variable of the template added just before (R-107).
+    pub fn complete<F, Fut>(mut self, variable: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(CompletionRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<Complete>> + Send + 'static,
+    {
+        let variable = variable.into();
+        match self.changes.last_mut() {
+            Some(Change::Template(template, entry)) => {
+                template.completes.push(variable.clone());
+                entry.completes(variable, handler);
+            }
+            _ => self.misplaced("complete", variable),
+        }
+        self
+    }
+
+    /// Lists all resources of the template added just before, for `resources/list`. It is called for each page of a walk,
+    /// unless [`Limits::list_ttl`](mcp_resources_engine::limits::Limits::list_ttl) keeps what it gives.
+    pub fn list<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(ListRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<List>> + Send + 'static,
+    {
+        self.lists(ListSource { pages: false }, handler);
+        self
+    }
+
+    /// Lists the resources of the template added just before in pages of its own: the handler goes on at
+    /// [`ListRequest::cursor`] and returns a [`ListPage`](mcp_resources_engine::connection::ListPage).
+    pub fn list_pages<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(ListRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<List>> + Send + 'static,
+    {
+        self.lists(ListSource { pages: true }, handler);
+        self
+    }
+
+    /// Removes the resource at `uri`, in any spelling; nothing if there is none. It counts as updated.
+    pub fn remove_resource(mut self, uri: impl Into<String>) -> Self {
+        self.changes.push(Change::RemoveResource(uri.into()));
+        self
+    }
+
+    /// Removes the template with exactly this text; nothing if there is none.
+    pub fn remove_template(mut self, uri_template: impl Into<String>) -> Self {
+        self.changes.push(Change::RemoveTemplate(uri_template.into()));
+        self
+    }
+
+    fn lists<F, Fut>(&mut self, source: ListSource, handler: F)
+    where
+        F: Fn(ListRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoAnswer<List>> + Send + 'static,
+    {
+        match self.changes.last_mut() {
+            Some(Change::Template(template, entry)) => {
+                template.list = Some(source);
+                entry.lists(handler);
+            }
+            _ => self.misplaced("list", String::new()),
+        }
+    }
+
+    /// Remembers the first function that has no template.
+    fn misplaced(&mut self, field: &str, value: String) {
+        let of = match self.changes.last() {
+            Some(Change::Resource(resource, _) | Change::Constant(resource, _)) => resource.uri.clone(),
+            _ => String::new(),
+        };
+        self.misplaced.get_or_insert(RegistrationError::InvalidField {
+            of,
+            field: field.to_owned(),
+            value,
+            expected: "a template added just before".to_owned(),
+        });
+    }
+
+    /// The edits of the catalogue, and the functions behind the numbers that `next` gives.
+    /// Numbers the functions. Constants become functions too if they are `transformed` before they are sent.
+    pub(super) fn prepare(
+        self,
+        transformed: bool,
+        mut next: impl FnMut() -> HandlerId,
+    ) -> Result<Prepared, RegistrationError> {
+        if let Some(error) = self.misplaced {
+            return Err(error);
+        }
+        let mut prepared = Prepared::default();
+        for change in self.changes {
+            let edit = match change {
+                Change::Resource(resource, entry) => {
+                    Edit::AddResource { resource, source: Source::Handler(prepared.number(entry, &mut next)) }
+                }
+                Change::Constant(resource, source) if transformed => {
+                    let entry = Entry::constant(source);
+                    Edit::AddResource { resource, source: Source::Handler(prepared.number(entry, &mut next)) }
+                }
+                Change::Constant(resource, source) => Edit::AddResource { resource, source },
+                Change::Template(template, entry) => {
+                    Edit::AddTemplate { template, handler: prepared.number(entry, &mut next) }
+                }
+                Change::RemoveResource(uri) => Edit::RemoveResource { uri },
+                Change::RemoveTemplate(uri_template) => Edit::RemoveTemplate { uri_template },
+            };
+            prepared.edits.push(edit);
+        }
+        Ok(prepared)
+    }
+}
+
+/// Changes that are ready for the engine.
+#[derive(Default)]
+pub(super) struct Prepared {
+    pub(super) edits: Vec<Edit>,
+    pub(super) entries: Vec<(HandlerId, Arc<Entry>)>,
+}
+
+impl Prepared {
+    fn number(&mut self, entry: Entry, next: &mut impl FnMut() -> HandlerId) -> HandlerId {
+        let id = next();
+        self.entries.push((id, Arc::new(entry)));
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_completer_needs_a_template_just_before() {
+        let changes = Changes::new()
+            .template(Template::new("a://{x}"), |_| async { "" })
+            .text(Resource::new("a://y"), "y")
+            .complete("x", |_| async { Vec::<String>::new() });
+        let error = changes.prepare(false, || 0).err().unwrap();
+        assert!(error.to_string().contains("a://y"), "{error}");
+    }
+
+    #[test]
+    fn every_handler_gets_its_own_number() {
+        let mut last = 0;
+        let changes = Changes::new()
+            .resource(Resource::new("a://x"), |_| async { "" })
+            .text(Resource::new("a://y"), "y")
+            .template(Template::new("b://{x}"), |_| async { "" });
+        let prepared = changes
+            .prepare(false, || {
+                last += 1;
+                last
+            })
+            .unwrap();
+        assert_eq!((prepared.edits.len(), prepared.entries.len(), last), (3, 2, 2));
+    }
+}

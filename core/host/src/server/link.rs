@@ -1,0 +1,152 @@
+//! What ties a handler to its request, from whatever thread it works on.
+//!
+//! ```text
+//!   attached ──report, or still pending──▶ detached ──answer──▶ answered
+//!      └───────────────answer in the loop──────────────────────────▲
+//! ```
+//!
+//! Law: the reply leaves the connection before the handler leaves the loop, and the request's place is freed when the
+//! last who holds the link lets go, so a client that cancels in a loop cannot pile up work.
+
+use super::ResourceServer;
+use super::peer::Peer;
+use super::span::Span;
+use crate::transport::{Cancelled, Detached};
+use mcp_resources_engine::connection::{Answer, Reply, RequestToken};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::now::Now;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// See the module.
+pub(super) struct Link {
+    peer: Arc<dyn Peer>,
+    token: RequestToken,
+    state: Mutex<State>,
+    cancelled: AtomicBool,
+    notify: Notify,
+    span: Span,
+}
+
+enum State {
+    /// The connection has the reply.
+    Attached,
+    /// The handler has it.
+    Detached(Box<Reply>, Cancelled),
+    /// It was used, or nobody waits for it.
+    Answered,
+}
+
+/// How to give an answer.
+pub(super) enum Way {
+    /// Through the connection.
+    Respond,
+    /// Worded here.
+    Finish(Box<Reply>),
+    /// Not at all.
+    Nowhere,
+}
+
+impl Link {
+    pub(super) fn new(peer: Arc<dyn Peer>, token: RequestToken, span: Span) -> Arc<Self> {
+        let (state, notify) = (Mutex::new(State::Attached), Notify::new());
+        Arc::new(Self { peer, token, state, cancelled: AtomicBool::new(false), notify, span })
+    }
+
+    pub(super) fn token(&self) -> RequestToken {
+        self.token
+    }
+
+    /// What its work is done in.
+    pub(super) fn span(&self) -> &Span {
+        &self.span
+    }
+
+    pub(super) fn peer(&self) -> &Arc<dyn Peer> {
+        &self.peer
+    }
+
+    pub(super) fn server(&self) -> ResourceServer {
+        ResourceServer::from(self.peer.shared().clone())
+    }
+
+    /// Takes the reply out of the connection, if it is there; whether it is out now.
+    pub(super) fn detach(&self) -> bool {
+        self.detached(&mut self.lock()).is_some()
+    }
+
+    /// Sends what `word` makes of the reply, before the answer.
+    pub(super) fn report(&self, word: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>) {
+        let mut state = self.lock();
+        let Some((reply, cancelled)) = self.detached(&mut state) else { return };
+        if let Some(bytes) = word(reply, self.now()) {
+            self.peer.report(self.token, cancelled, &bytes);
+        }
+    }
+
+    /// How the one answer is to be given; it is to be given now.
+    pub(super) fn way(&self) -> Way {
+        match std::mem::replace(&mut *self.lock(), State::Answered) {
+            State::Attached => Way::Respond,
+            State::Detached(reply, _) => Way::Finish(reply),
+            State::Answered => Way::Nowhere,
+        }
+    }
+
+    /// The answer is no longer wanted.
+    pub(super) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        self.notify.notify_waiters();
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    pub(super) async fn cancelled(&self) {
+        // Made before the flag is read: it hears of every call of `cancel` from here on.
+        let notified = self.notify.notified();
+        if !self.is_cancelled() {
+            notified.await;
+        }
+    }
+
+    fn detached<'s>(&self, state: &'s mut State) -> Option<(&'s mut Reply, &'s Cancelled)> {
+        if matches!(state, State::Attached) {
+            *state = match self.peer.detach(self.token) {
+                Some(Detached { reply, cancelled }) => State::Detached(Box::new(reply), cancelled),
+                None => return None,
+            };
+        }
+        match state {
+            State::Detached(reply, cancelled) => Some((reply, cancelled)),
+            State::Attached | State::Answered => None,
+        }
+    }
+
+    fn now(&self) -> Now {
+        self.peer.shared().clock.now()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Nobody works on the request any longer.
+impl Drop for Link {
+    fn drop(&mut self) {
+        match self.way() {
+            Way::Nowhere => return,
+            Way::Finish(reply) if !self.is_cancelled() => {
+                let failed = reply.encode(Answer::Failed(ReadError::Failed), self.now());
+                // Nothing follows from a failure.
+                let _ = self.peer.finish(self.token, failed);
+            }
+            Way::Respond | Way::Finish(_) => self.peer.abandon(self.token),
+        }
+        self.peer.shared().tasks().remove(&(self.peer.connection(), self.token));
+        self.peer.settled();
+    }
+}

@@ -1,0 +1,271 @@
+//! A server of resources: what is registered, the functions behind it, and the loop that serves it.
+//!
+//! ```no_run
+//! use mcp_resources::{Contents, ReadError, ReadRequest, Resource, ResourceServer, Template};
+//!
+//! async fn forecast(request: ReadRequest) -> Result<String, ReadError> {
+//!     let city = request.param("city").unwrap_or_default();
+//!     if city != "tokyo" {
+//!         return Err(ReadError::NotFound);
+//!     }
+//!     Ok(format!("{city}: sun"))
+//! }
+//!
+//! # async fn main_() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = ResourceServer::builder("weather", "1.0.0")
+//!     .resource(Resource::new("config://app"), |_| async { Contents::json(&["dark"]) })
+//!     .template(Template::new("weather://{city}/forecast{?days}").title("Forecast"), forecast)
+//!     .complete("city", |_| async { vec!["tokyo"] })
+//!     .list(|_| async { vec![Resource::new("weather://tokyo/forecast")] })
+//!     .build()?;
+//! server.run_stdio().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! A handler is an async function (or closure) from a request to anything that [`IntoAnswer`] takes. It is polled where
+//! its message was read, so one that never waits is answered without leaving the thread; one that waits goes on as a
+//! task of the tokio runtime, and blocks nobody. Work that blocks its thread belongs in [`blocking`].
+
+mod answer;
+mod ask;
+#[cfg(feature = "axum")]
+mod axum;
+mod blocking;
+mod builder;
+mod calls;
+mod changes;
+mod handlers;
+#[cfg(feature = "http")]
+mod http;
+mod link;
+mod params;
+mod peer;
+mod pipe;
+mod request;
+mod run;
+mod shared;
+mod span;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Call, Complete, Handled, HandlerError, IntoAnswer, List, Read};
+pub use ask::AskFailed;
+#[cfg(feature = "axum")]
+pub use axum::HttpService;
+pub use blocking::{Blocking, blocking};
+pub use builder::Builder;
+pub use changes::Changes;
+#[cfg(feature = "http")]
+pub use http::{HttpBuilder, HttpListener};
+pub use request::{CallRequest, CompletionRequest, Context, ListRequest, ReadRequest};
+pub use shared::Diagnostic;
+
+use crate::transport::{Stdio, Waiter};
+use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::hub::ListKinds;
+use mcp_resources_engine::resource::RegistrationError;
+use pipe::PipePeer;
+use run::{Keeper, Reader};
+use shared::Shared;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+/// A server of resources. Cheap to clone: every clone is the same server, and any thread may use it.
+#[derive(Clone)]
+pub struct ResourceServer {
+    shared: Arc<Shared>,
+}
+
+impl ResourceServer {
+    /// A server in the making, under the name and version that clients are told.
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> Builder {
+        Builder::new(name.into(), version.into())
+    }
+
+    /// Adds and removes resources and templates: all of `changes`, or none. Clients that asked to hear of it are told
+    /// (R-076, R-077); reads that are under way are not disturbed.
+    ///
+    /// # Errors
+    /// [`RegistrationError`] for the first change that is refused; nothing has changed then.
+    pub fn apply(&self, changes: Changes) -> Result<(), RegistrationError> {
+        self.shared.apply(changes)
+    }
+
+    /// Tells those who watch `uri`, in any spelling, that it has changed. Inside or outside a request, from any thread;
+    /// it never waits for a client.
+    ///
+    /// # Errors
+    /// [`RegistrationError::InvalidUri`].
+    pub fn notify_updated(&self, uri: &str) -> Result<(), RegistrationError> {
+        self.shared.updated(uri)
+    }
+
+    /// Tells that what `.list` functions give has changed. What [`ResourceServer::apply`] changes is told by itself.
+    pub fn notify_list_changed(&self) {
+        self.shared.list_changed(ListKinds::RESOURCES);
+    }
+
+    /// The same for lists behind the extension door.
+    pub fn notify_lists_changed(&self, lists: ListKinds) {
+        self.shared.list_changed(lists);
+    }
+
+    /// The tokens of `subject` are no longer valid: its listens end with their results (R-096), and the streams of its
+    /// sessions end. Tokens of this subject that were verified before are verified again at their next use, also in a session:
+    /// the verifier refuses them then. `subject` is the identity that the verifier gives; the empty one, of the local process,
+    /// is ignored.
+    pub fn revoke(&self, subject: &str) {
+        self.shared.revoke(subject);
+    }
+
+    /// Stops what serves now: listens end with their results (R-096, R-097), what is in flight has
+    /// [`Limits::grace`](mcp_resources_engine::limits::Limits::grace) to finish.
+    pub fn shutdown(&self) {
+        self.shared.shutdown();
+    }
+
+    /// What was counted, in the text format of Prometheus, for a page of your own; `None` unless
+    /// [`Builder::metrics`] is on, or an HTTP endpoint shows metrics.
+    pub fn metrics_text(&self) -> Option<String> {
+        self.shared.engine.metrics_text()
+    }
+
+    /// Waits until the sink of [`Builder::audit`] has taken all that is recorded now; a second at most. What serves does
+    /// so when it ends.
+    pub fn flush_audit(&self) {
+        self.shared.flush_audit();
+    }
+
+    /// The engine, for hosts that drive it themselves.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.shared.engine
+    }
+
+    /// Serves the client at the other end of standard input and output, until it closes its end (R-150) or the process
+    /// is told to end (`SIGTERM`, or `SIGINT`: Ctrl-C). From now on nothing else in this process reads standard input, and
+    /// what it prints goes to standard error (R-146). Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// What the system says of the two descriptors.
+    pub async fn run_stdio(&self) -> io::Result<()> {
+        self.serve(Stdio::take_blocking()?, true).await
+    }
+
+    /// Serves the client at the other end of a pair of pipes, or of a Unix or TCP socket, in the same framing (R-154).
+    /// The client is trusted as the local process is; a network needs HTTP.
+    ///
+    /// # Errors
+    /// As [`ResourceServer::run_stdio`].
+    pub async fn run_on(&self, input: impl Into<OwnedFd>, output: impl Into<OwnedFd>) -> io::Result<()> {
+        self.serve(Stdio::new(input.into(), output.into())?, false).await
+    }
+
+    async fn serve(&self, stdio: Stdio, is_process: bool) -> io::Result<()> {
+        let waiter = Waiter::new()?;
+        let terminate = Arc::new(AtomicBool::new(false));
+        let _signals = if is_process { Some(Signals::handle(&waiter, &terminate)?) } else { None };
+        let host = PipePeer::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
+        let _stop = StopOnDrop(host.clone());
+        let reader = Reader { host: host.clone(), waiter: Waiter::new()?, blocks: is_process };
+        let keeper = Keeper { host, waiter, terminate, reader: reader.waiter.wake().clone() };
+        let (tell, told) = oneshot::channel();
+        thread("mcp-reader", move || reader.run())?;
+        thread("mcp-keeper", move || {
+            // The receiver is gone if the future was dropped: nobody wants to know.
+            let _ = tell.send(keeper.run());
+        })?;
+        let ended =
+            told.await.unwrap_or_else(|_| Err(io::Error::other("a thread of the server has panicked")));
+        self.shared.audited().await;
+        ended
+    }
+}
+
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
+}
+
+impl From<Arc<Shared>> for ResourceServer {
+    fn from(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+}
+
+impl fmt::Debug for ResourceServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceServer").field("engine", &self.shared.engine).finish_non_exhaustive()
+    }
+}
+
+/// A method that is not one of ours, to be answered by a function of the author's: see [`Builder::method`].
+#[derive(Clone, Debug)]
+#[must_use = "a method does nothing until it is given to `Builder::method`"]
+pub struct Method {
+    method: String,
+    name_param: Option<String>,
+    capability: Option<(String, String)>,
+    list_kind: Option<ListKinds>,
+}
+
+impl Method {
+    /// The method with this name.
+    pub fn new(method: impl Into<String>) -> Self {
+        Self { method: method.into(), name_param: None, capability: None, list_kind: None }
+    }
+
+    /// The member of `params` that the HTTP header `Mcp-Name` mirrors (R-179). Default: none.
+    pub fn name_param(mut self, member: impl Into<String>) -> Self {
+        self.name_param = Some(member.into());
+        self
+    }
+
+    /// A capability to declare: its name and settings (a JSON object), such as `("tools", "{}")`. Default: none.
+    pub fn capability(mut self, name: impl Into<String>, settings: impl Into<String>) -> Self {
+        self.capability = Some((name.into(), settings.into()));
+        self
+    }
+
+    /// The list that it gives, if clients may listen to its changes. Default: none.
+    pub fn list_kind(mut self, kind: ListKinds) -> Self {
+        self.list_kind = Some(kind);
+        self
+    }
+}
+
+/// A server that is no longer awaited stops by itself.
+struct StopOnDrop(Arc<PipePeer>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.wake().say(pipe::word::STOP);
+    }
+}
+
+/// `SIGTERM` and `SIGINT` end the server gracefully while this lives; afterwards they end the process, as ever.
+struct Signals {
+    over: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn handle(waiter: &Waiter, terminate: &Arc<AtomicBool>) -> io::Result<Self> {
+        use signal_hook::consts::{SIGINT, SIGTERM};
+        let over = Arc::new(AtomicBool::new(false));
+        for signal in [SIGTERM, SIGINT] {
+            signal_hook::flag::register_conditional_default(signal, over.clone())?;
+            signal_hook::flag::register(signal, terminate.clone())?;
+            signal_hook::low_level::pipe::register(signal, waiter.wake().descriptor()?)?;
+        }
+        Ok(Self { over })
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.over.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,328 @@
+//! What a handler is given: owned, so that it may be kept across awaits and moved to other threads.
+
+use super::ResourceServer;
+use super::ask::{self, AskFailed};
+use super::link::Link;
+use super::params;
+use mcp_resources_engine::connection as engine;
+use mcp_resources_engine::connection::{AskError, Caller, ClientInfo, LogLevel};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::headers::Headers;
+use mcp_resources_engine::principal::Principal;
+use mcp_resources_engine::trace::TraceContext;
+use mcp_resources_engine::version::Revision;
+use mcp_resources_template::{Params, Value};
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// `resources/read`, for a handler (R-061).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ReadRequest {
+    /// The URI as the client spelled it.
+    pub uri: String,
+    /// The values of the template's variables; `None` for a resource.
+    pub values: Option<Params<'static>>,
+    /// What the client answered to an earlier [`InputRequired`](mcp_resources_engine::connection::InputRequired) (R-136): a JSON
+    /// object, key to result. Its content was checked against the schema that was asked for.
+    pub inputs: Option<String>,
+    /// The state of that `InputRequired`: sealed meanwhile, so it is what this server said (R-140).
+    pub state: Option<Vec<u8>>,
+    /// Who asks, and what may be reported meanwhile.
+    pub context: Context,
+}
+
+impl ReadRequest {
+    pub(super) fn new(request: engine::ReadRequest<'_>, link: Arc<Link>) -> Self {
+        Self {
+            uri: request.uri.into_owned(),
+            values: request.params.map(Params::into_owned),
+            inputs: request.inputs.map(|inputs| inputs.raw().to_owned()),
+            state: request.state,
+            context: Context::new(Some(request.caller), link),
+        }
+    }
+
+    /// The text of one variable; `None` if the URI leaves it undefined, or it is a list or a map.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.values.as_ref()?.get(name).and_then(Value::as_str)
+    }
+
+    /// All variables, as a struct of yours with a field for each. Numbers, booleans, enums and whatever else serde
+    /// reads from a text are parsed; an `Option` may be undefined; a `Vec` takes a list.
+    ///
+    /// # Errors
+    /// [`ReadError::InvalidParameter`], which names the variable to the client.
+    ///
+    /// ```
+    /// # use mcp_resources::{HandlerError, ReadRequest};
+    /// #[derive(serde::Deserialize)]
+    /// struct Forecast {
+    ///     city: String,
+    ///     days: Option<u8>,
+    /// }
+    ///
+    /// async fn forecast(request: ReadRequest) -> Result<String, HandlerError> {
+    ///     let Forecast { city, days } = request.params()?;
+    ///     Ok(format!("{city}: {} days of sun", days.unwrap_or(3)))
+    /// }
+    /// ```
+    pub fn params<T: DeserializeOwned>(&self) -> Result<T, ReadError> {
+        params::read(self.values.as_ref())
+    }
+
+    /// The user's answer to the form `key`, as a type of yours; `None` if the client has not been asked yet.
+    ///
+    /// # Errors
+    /// [`ReadError::InputDeclined`] if the user declined or cancelled (R-139); [`ReadError::InvalidParameter`] if the
+    /// content does not fit the type.
+    pub fn input<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ReadError> {
+        input(self.inputs.as_deref(), key)
+    }
+}
+
+/// The accepted answer to one form.
+fn input<T: DeserializeOwned>(inputs: Option<&str>, key: &str) -> Result<Option<T>, ReadError> {
+    let Some(inputs) = inputs else { return Ok(None) };
+    let invalid = || ReadError::InvalidParameter { parameter: key.to_owned(), expected: "an answer".into() };
+    let mut results: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(inputs).map_err(|_| invalid())?;
+    let Some(mut result) = results.remove(key) else { return Ok(None) };
+    if result.get("action").and_then(serde_json::Value::as_str) != Some("accept") {
+        return Err(ReadError::InputDeclined);
+    }
+    let content = result.get_mut("content").map(serde_json::Value::take).unwrap_or_default();
+    serde_json::from_value(content).map(Some).map_err(|_| invalid())
+}
+
+/// `completion/complete`, for a completer (R-107).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CompletionRequest {
+    /// The variable to complete.
+    pub variable: String,
+    /// What has been typed.
+    pub value: String,
+    /// The values chosen so far (`context.arguments`); empty before 2025-06-18.
+    pub arguments: Vec<(String, String)>,
+    /// Who asks.
+    pub context: Context,
+}
+
+impl CompletionRequest {
+    pub(super) fn new(request: engine::CompletionRequest<'_>, link: Arc<Link>) -> Self {
+        let own = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), value.into_owned());
+        Self {
+            variable: request.variable.into_owned(),
+            value: request.value.into_owned(),
+            arguments: request.arguments.into_iter().map(own).collect(),
+            context: Context::new(Some(request.caller), link),
+        }
+    }
+
+    /// The value chosen for another variable.
+    pub fn argument(&self, name: &str) -> Option<&str> {
+        self.arguments.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
+    }
+}
+
+/// `resources/list` has come to a template with a function that lists its resources.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ListRequest {
+    /// Where to go on: what the last page gave as `next`. Always `None` for a function that does not page.
+    pub cursor: Option<String>,
+    /// How many resources fit on the page.
+    pub limit: usize,
+    /// Who asks.
+    pub context: Context,
+}
+
+impl ListRequest {
+    pub(super) fn new(request: engine::ListRequest<'_>, link: Arc<Link>) -> Self {
+        let engine::ListRequest { cursor, limit, caller, .. } = request;
+        Self { cursor, limit, context: Context::new(caller, link) }
+    }
+}
+
+/// A foreign method, for a function behind the extension door.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CallRequest {
+    /// The method.
+    pub method: String,
+    /// The params as JSON text, if there are any: an object.
+    pub params: Option<String>,
+    /// What the client answered to an earlier `InputRequired`: see [`ReadRequest::inputs`].
+    pub inputs: Option<String>,
+    /// The state of that `InputRequired`: see [`ReadRequest::state`].
+    pub state: Option<Vec<u8>>,
+    /// Who asks.
+    pub context: Context,
+}
+
+impl CallRequest {
+    pub(super) fn new(request: engine::CallRequest<'_>, link: Arc<Link>) -> Self {
+        Self {
+            method: request.method.into_owned(),
+            params: request.params.map(|params| params.raw().to_owned()),
+            inputs: request.inputs.map(|inputs| inputs.raw().to_owned()),
+            state: request.state,
+            context: Context::new(Some(request.caller), link),
+        }
+    }
+
+    /// The user's answer to the form `key`: see [`ReadRequest::input`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn input<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ReadError> {
+        input(self.inputs.as_deref(), key)
+    }
+
+    /// The params, as a type of yours. None at all is an empty object.
+    ///
+    /// # Errors
+    /// [`ReadError::InvalidParameter`].
+    pub fn params<T: DeserializeOwned>(&self) -> Result<T, ReadError> {
+        let text = self.params.as_deref().unwrap_or("{}");
+        serde_json::from_str(text).map_err(|error| ReadError::InvalidParameter {
+            parameter: "params".into(),
+            expected: if serde_json::from_str::<IgnoredAny>(text).is_ok() && error.is_data() {
+                "the members that the method defines".into()
+            } else {
+                "an object".into()
+            },
+        })
+    }
+}
+
+/// Who asks, and what a handler may do besides answering. A clone keeps the request's place in
+/// [`Limits::in_flight`](mcp_resources_engine::limits::Limits::in_flight) until it is dropped.
+#[derive(Clone)]
+pub struct Context {
+    caller: Option<Asker>,
+    link: Arc<Link>,
+}
+
+#[derive(Clone)]
+struct Asker {
+    principal: Arc<Principal>,
+    headers: Option<Arc<Headers>>,
+    revision: Revision,
+    client_info: Option<Arc<str>>,
+    meta: Option<Arc<str>>,
+}
+
+impl Context {
+    fn new(caller: Option<Caller<'_>>, link: Arc<Link>) -> Self {
+        let caller = caller.map(|caller| Asker {
+            principal: caller.principal.clone(),
+            headers: caller.headers.cloned(),
+            revision: caller.revision,
+            client_info: match caller.client_info {
+                ClientInfo::None => None,
+                ClientInfo::Request(text) => Some(text.into()),
+                ClientInfo::Session(text) => Some(text),
+            },
+            meta: caller.meta.map(|meta| meta.raw().into()),
+        });
+        Self { caller, link }
+    }
+
+    /// Who asks; `None` for a list that goes on from another template.
+    pub fn principal(&self) -> Option<&Principal> {
+        self.caller.as_ref().map(|caller| &*caller.principal)
+    }
+
+    /// The headers of the HTTP request, without `Authorization` and `Cookie`; `None` over a pipe. The client chose them:
+    /// none is verified.
+    pub fn headers(&self) -> Option<&Headers> {
+        self.caller.as_ref()?.headers.as_deref()
+    }
+
+    /// The scopes of the caller's token, with those that they include (R-204). Empty without a token.
+    pub fn scopes(&self) -> &[String] {
+        self.principal().map_or(&[], Principal::scopes)
+    }
+
+    /// The claims of the caller's token, a JSON object; `None` without a token, or if its verifier gave none. What is kept
+    /// of reads is kept for all tokens of a principal with the same scopes: leave the `ttl` of a resource at 0 if its
+    /// contents depend on claims.
+    pub fn claims(&self) -> Option<&str> {
+        self.principal()?.claims()
+    }
+
+    /// The revision that the request is served under; `None` as for [`Context::principal`].
+    pub fn revision(&self) -> Option<Revision> {
+        self.caller.as_ref().map(|caller| caller.revision)
+    }
+
+    /// The client's description of itself, a JSON object. Unverified: for display and logs only (R-049).
+    pub fn client_info(&self) -> Option<&str> {
+        self.caller.as_ref()?.client_info.as_deref()
+    }
+
+    /// `_meta` of the request, a JSON object: trace context among others (R-022).
+    pub fn meta(&self) -> Option<&str> {
+        self.caller.as_ref()?.meta.as_deref()
+    }
+
+    /// The trace that the request belongs to, as far as `_meta` has it well-formed (R-022): for a propagator of
+    /// OpenTelemetry.
+    pub fn trace(&self) -> TraceContext<'_> {
+        // The text was part of a message: its nesting is bounded.
+        self.meta().map(|meta| TraceContext::of_text(meta, usize::MAX)).unwrap_or_default()
+    }
+
+    /// The server, to tell of changes from inside a handler.
+    pub fn server(&self) -> ResourceServer {
+        self.link.server()
+    }
+
+    /// Tells the client how far the work has come, if it asked to hear (R-124). Calls that do not grow, or come in quick
+    /// succession, are left out (R-125, R-126).
+    pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        self.link.report(|reply, now| reply.progress(progress, total, message, now));
+    }
+
+    /// Sends a log message to the client, if the server offers logging and the client wants this level (R-119 … R-123).
+    /// A value that has no JSON form is left out.
+    pub fn log(&self, level: LogLevel, logger: Option<&str>, data: &impl Serialize) {
+        if let Ok(data) = serde_json::to_string(data) {
+            self.link.report(|reply, _| reply.log(level, logger, &data));
+        }
+    }
+
+    /// Sends a request to a client of a legacy revision and waits for its result: `elicitation/create`,
+    /// `sampling/createMessage`, `roots/list`, or one of your own (R-004). `params` must become a JSON object. A client of
+    /// 2026-07-28 is asked by returning [`InputRequired`](mcp_resources_engine::connection::InputRequired) instead.
+    ///
+    /// # Errors
+    /// [`AskFailed`]: also when it has not declared the capability, or reads no stream that could carry the question.
+    pub async fn ask(&self, method: &str, params: &impl Serialize) -> Result<serde_json::Value, AskFailed> {
+        let params = serde_json::to_string(params);
+        let params = params.map_err(|_| AskFailed::NotAsked(AskError::InvalidParams))?;
+        ask::ask(&self.link, method, &params).await
+    }
+
+    /// Whether the answer is no longer wanted: the request was cancelled, or ran out of time (R-127). A future is then
+    /// dropped by itself; this is for threads and tasks that it started.
+    pub fn is_cancelled(&self) -> bool {
+        self.link.is_cancelled()
+    }
+
+    /// Waits until the answer is no longer wanted.
+    pub async fn cancelled(&self) {
+        self.link.cancelled().await;
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("revision", &self.revision()).finish_non_exhaustive()
+    }
+}

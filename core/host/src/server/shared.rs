@@ -1,0 +1,291 @@
+//! What all peers of one server share, and every clone of it.
+
+use super::answer::{Handled, HandlerError};
+use super::ask::Asks;
+use super::changes::Changes;
+use super::handlers::Handlers;
+use super::link::Link;
+use super::pipe::word;
+#[cfg(feature = "http")]
+use crate::transport::http::HttpServer;
+use crate::transport::{AuditLog, Clock, Wake};
+use mcp_resources_engine::connection::{Answer, Contents, Event, ReadResult, RequestToken};
+use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::hub::{ConnectionId, ListKinds};
+use mcp_resources_engine::now::{Millis, Now};
+use mcp_resources_engine::resource::RegistrationError;
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Something that the author should know.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Diagnostic<'a> {
+    /// A registration does what its author may not expect.
+    Warning(&'a str),
+    /// A handler failed with an error of its own. The client heard only that the read failed.
+    Failed(&'a (dyn Error + Send + Sync + 'static)),
+    /// A handler panicked; the panic hook has told where.
+    Panicked,
+    /// A handler returned what its request cannot be answered with.
+    Misuse(&'a str),
+    /// A request was refused that an option would let in.
+    Refused(&'a str),
+}
+
+impl fmt::Display for Diagnostic<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Warning(text) => write!(f, "warning: {text}"),
+            Self::Failed(error) => {
+                write!(f, "a handler failed: {error}")?;
+                let mut source = error.source();
+                while let Some(error) = source {
+                    write!(f, ": {error}")?;
+                    source = error.source();
+                }
+                Ok(())
+            }
+            Self::Panicked => f.write_str("a handler panicked"),
+            Self::Misuse(text) => write!(f, "wrong answer: {text}"),
+            Self::Refused(text) => f.write_str(text),
+        }
+    }
+}
+
+pub(super) type Diagnose = Box<dyn Fn(&Diagnostic<'_>) + Send + Sync>;
+pub(super) type Redact =
+    Box<dyn Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync>;
+pub(super) type Watch = Box<dyn Fn(&str, bool) + Send + Sync>;
+
+/// See the module.
+pub(super) struct Shared {
+    pub(super) engine: Arc<Engine>,
+    pub(super) clock: Arc<Clock>,
+    pub(super) handlers: Handlers,
+    diagnose: Diagnose,
+    watch: Option<Watch>,
+    redact: Option<Redact>,
+    audit: Option<AuditLog>,
+    /// Held while the catalogue and the table of functions change together.
+    editing: Mutex<()>,
+    peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
+    tasks: Mutex<Tasks>,
+    pub(super) asks: Asks,
+    #[cfg(feature = "http")]
+    endpoints: Mutex<Vec<Weak<HttpServer>>>,
+}
+
+pub(super) type Tasks = HashMap<(ConnectionId, RequestToken), Weak<Link>>;
+
+impl Shared {
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        handlers: Handlers,
+        diagnose: Diagnose,
+        (watch, redact, audit): (Option<Watch>, Option<Redact>, Option<AuditLog>),
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            engine,
+            clock: Arc::new(Clock::new()),
+            handlers,
+            diagnose,
+            watch,
+            redact,
+            audit,
+            editing: Mutex::new(()),
+            peers: Mutex::default(),
+            tasks: Mutex::default(),
+            asks: Asks::default(),
+            #[cfg(feature = "http")]
+            endpoints: Mutex::default(),
+        })
+    }
+
+    pub(super) fn diagnose(&self, diagnostic: &Diagnostic<'_>) {
+        (self.diagnose)(diagnostic);
+    }
+
+    /// Whether contents are changed before they are encoded.
+    pub(super) fn redacts(&self) -> bool {
+        self.redact.is_some()
+    }
+
+    /// The contents of a read of `uri` as the author lets them go out.
+    pub(super) fn redacted(&self, uri: &str, answer: Answer<'static>) -> Handled {
+        let Some(redact) = &self.redact else { return Ok(answer) };
+        let answer = match answer {
+            Answer::Gathered(gather) => gather.into_answer(),
+            other => other,
+        };
+        let Answer::Contents(ReadResult { contents, cache }) = answer else { return Ok(answer) };
+        let each = contents.into_iter().map(|entry| {
+            let own = entry.uri.clone();
+            redact(own.as_deref().unwrap_or(uri), entry)
+        });
+        Ok(Answer::Contents(ReadResult { contents: each.collect::<Result<_, _>>()?, cache }))
+    }
+
+    /// Waits until all that is recorded is where it is to be; not for long.
+    pub(super) fn flush_audit(&self) {
+        if let Some(audit) = &self.audit {
+            audit.flush();
+        }
+    }
+
+    /// The same at the end of what serves, on a thread that may wait.
+    pub(super) async fn audited(self: &Arc<Self>) {
+        if self.audit.is_some() {
+            let shared = Arc::clone(self);
+            // It does not panic.
+            let _ = tokio::task::spawn_blocking(move || shared.flush_audit()).await;
+        }
+    }
+
+    pub(super) fn watched(&self, uri: &str, begins: bool) {
+        if let Some(watch) = &self.watch {
+            watch(uri, begins);
+        }
+    }
+
+    /// The functions that go on as tasks, by their requests.
+    pub(super) fn tasks(&self) -> MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Applies all changes, or none, and announces them.
+    pub(super) fn apply(&self, changes: Changes) -> Result<(), RegistrationError> {
+        let prepared = changes.prepare(self.redact.is_some(), || self.engine.new_handler())?;
+        let mut woken = Vec::new();
+        let warnings = {
+            let _editing = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
+            // First the functions: a read may come as soon as the catalogue has changed.
+            self.handlers.change(&prepared.entries, &[]);
+            let (unused, warnings) = match self.engine.apply(prepared.edits, self.clock.now(), &mut woken) {
+                Ok(applied) => (applied.freed, Ok(applied.warnings)),
+                Err(error) => (prepared.entries.iter().map(|(id, _)| *id).collect(), Err(error)),
+            };
+            self.handlers.change(&[], &unused);
+            warnings?
+        };
+        self.wake(&woken);
+        for warning in &warnings {
+            self.diagnose(&Diagnostic::Warning(warning));
+        }
+        Ok(())
+    }
+
+    /// Marks a resource as updated.
+    pub(super) fn updated(&self, uri: &str) -> Result<(), RegistrationError> {
+        let mut woken = Vec::new();
+        self.engine.updated(uri, self.clock.now(), &mut woken)?;
+        self.wake(&woken);
+        Ok(())
+    }
+
+    /// Marks lists as changed.
+    pub(super) fn list_changed(&self, lists: ListKinds) {
+        let mut woken = Vec::new();
+        self.engine.list_changed(lists, self.clock.now(), &mut woken);
+        self.wake(&woken);
+    }
+
+    /// Lets time pass for the engine, and says when it is needed again.
+    pub(super) fn tick(&self, now: Now) -> Option<Millis> {
+        let mut deadline = self.engine.deadline();
+        if deadline.is_some_and(|deadline| deadline <= now.tick) {
+            let mut woken = Vec::new();
+            self.engine.tick(now, &mut woken);
+            self.woken(&woken);
+            deadline = self.engine.deadline();
+        }
+        deadline
+    }
+
+    /// Ends the streams of a principal whose tokens are no longer valid.
+    pub(super) fn revoke(&self, principal: &str) {
+        let mut woken = Vec::new();
+        let events = self.engine.revoke(principal, &mut woken);
+        self.woken(&woken);
+        for event in &events {
+            if let Event::Unwatched { uri } = event {
+                self.watched(uri, false);
+            }
+        }
+    }
+
+    /// Ends what serves now: each peer ends its listens, and then itself.
+    pub(super) fn shutdown(&self) {
+        for wake in self.peers().values() {
+            wake.say(word::STOP);
+        }
+        #[cfg(feature = "http")]
+        for endpoint in self.endpoints() {
+            endpoint.shutdown();
+        }
+    }
+
+    /// An HTTP endpoint that is told of changes from now on.
+    #[cfg(feature = "http")]
+    pub(super) fn listens(&self, endpoint: &Arc<HttpServer>) {
+        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.retain(|endpoint| endpoint.strong_count() > 0);
+        endpoints.push(Arc::downgrade(endpoint));
+    }
+
+    #[cfg(feature = "http")]
+    fn endpoints(&self) -> Vec<Arc<HttpServer>> {
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(super) fn joined(&self, id: ConnectionId, wake: Arc<Wake>) {
+        self.peers().insert(id, wake);
+    }
+
+    pub(super) fn left(&self, id: ConnectionId) {
+        let mut peers = self.peers();
+        peers.remove(&id);
+        // Somebody else has to keep the engine's time now.
+        for wake in peers.values() {
+            wake.say(word::LOOK);
+        }
+    }
+
+    /// Wakes those who have something to deliver.
+    pub(super) fn woken(&self, woken: &[ConnectionId]) {
+        self.say(woken, word::DELIVER);
+        #[cfg(feature = "http")]
+        for endpoint in self.endpoints() {
+            endpoint.wake(woken);
+        }
+    }
+
+    /// Wakes those who have something to deliver, and somebody for a deadline that nobody waits for yet.
+    fn wake(&self, woken: &[ConnectionId]) {
+        self.woken(woken);
+        let Some(deadline) = self.engine.deadline() else { return };
+        let peers = self.peers();
+        if !peers.values().any(|wake| wake.armed() <= deadline)
+            && let Some(wake) = peers.values().next()
+        {
+            wake.say(word::LOOK);
+        }
+    }
+
+    fn say(&self, ids: &[ConnectionId], word: u32) {
+        if ids.is_empty() {
+            return;
+        }
+        let peers = self.peers();
+        for wake in ids.iter().filter_map(|id| peers.get(id)) {
+            wake.say(word);
+        }
+    }
+
+    fn peers(&self) -> MutexGuard<'_, HashMap<ConnectionId, Arc<Wake>>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

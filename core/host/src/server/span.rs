@@ -1,0 +1,206 @@
+//! A span for each call of a handler, named as OpenTelemetry names requests of the protocol (feature `tracing`). Without the
+//! feature there is nothing here.
+//!
+//! Law: a span says what the audit log says, never contents. The id of a session is not told: it would let a reader in.
+
+#[cfg(feature = "tracing")]
+use mcp_resources_engine::connection::Caller;
+use mcp_resources_engine::connection::Event;
+use mcp_resources_engine::error::ReadError;
+#[cfg(feature = "tracing")]
+use mcp_resources_engine::trace::TraceContext;
+#[cfg(feature = "tracing")]
+use mcp_resources_engine::version::{Method, Revision};
+#[cfg(feature = "tracing")]
+use tracing::field::Empty;
+
+/// See the module.
+#[cfg(not(feature = "tracing"))]
+#[derive(Debug)]
+pub(super) struct Span;
+
+#[cfg(not(feature = "tracing"))]
+impl Span {
+    pub(super) fn of(_event: &Event<'_>) -> Self {
+        Self
+    }
+
+    pub(super) fn enter<R>(&self, work: impl FnOnce() -> R) -> R {
+        work()
+    }
+
+    pub(super) fn failed(&self, _error: &ReadError) {}
+}
+
+/// See the module.
+#[cfg(feature = "tracing")]
+#[derive(Debug)]
+pub(super) struct Span {
+    span: tracing::Span,
+    revision: Option<Revision>,
+}
+
+#[cfg(feature = "tracing")]
+impl Span {
+    /// A span whose fields say what is asked, and by which trace.
+    pub(super) fn of(event: &Event<'_>) -> Self {
+        let (method, uri, caller): (&str, Option<&str>, Option<&Caller<'_>>) = match event {
+            Event::Read(request) => (Method::Read.as_str(), Some(&request.uri), Some(&request.caller)),
+            Event::Complete(request) => (Method::Complete.as_str(), None, Some(&request.caller)),
+            Event::List(request) => (Method::List.as_str(), None, request.caller.as_ref()),
+            Event::Call(request) => (&request.method, None, Some(&request.caller)),
+            _ => return Self { span: tracing::Span::none(), revision: None },
+        };
+        let span = tracing::info_span!(
+            target: "mcp_resources",
+            "request",
+            otel.name = method,
+            otel.kind = "server",
+            otel.status_code = Empty,
+            mcp.method.name = method,
+            mcp.resource.uri = uri,
+            mcp.protocol.version = caller.map(|caller| caller.revision.as_str()),
+            enduser.id = caller.map(|caller| caller.principal.id()),
+            "error.type" = Empty,
+            rpc.response.status_code = Empty,
+            traceparent = Empty,
+            tracestate = Empty,
+            trace_id = Empty,
+        );
+        let trace = caller.and_then(|caller| caller.meta).map(TraceContext::of_meta).unwrap_or_default();
+        for name in ["traceparent", "tracestate"] {
+            if let Some(value) = trace.get(name) {
+                span.record(name, value);
+            }
+        }
+        if let Some(id) = trace.trace_id() {
+            span.record("trace_id", id);
+        }
+        Self { span, revision: caller.map(|caller| caller.revision) }
+    }
+
+    /// Works inside it.
+    pub(super) fn enter<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.span.in_scope(work)
+    }
+
+    /// The handler gave no answer but this.
+    pub(super) fn failed(&self, error: &ReadError) {
+        let code = self.revision.map(|revision| revision.code(error));
+        self.span.record("otel.status_code", "ERROR");
+        if let Some(code) = code {
+            self.span.record("error.type", code.to_string().as_str());
+            self.span.record("rpc.response.status_code", code);
+        }
+    }
+}
+
+#[cfg(feature = "tracing")]
+#[cfg(test)]
+mod tests {
+    use crate::server::{ReadRequest, ResourceServer};
+    use crate::testing::Client;
+    use mcp_resources_engine::error::ReadError;
+    use mcp_resources_engine::resource::Template;
+    use serde_json::json;
+    use std::collections::BTreeMap;
+    use std::fmt::Debug;
+    use std::sync::{Arc, Mutex};
+    use tracing::field::{Field, Visit};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    type Fields = BTreeMap<String, String>;
+
+    /// Keeps the fields of every span of the process: tests beside this one make spans too.
+    #[derive(Clone, Default)]
+    struct Spans(Arc<Mutex<Vec<Fields>>>);
+
+    struct Fill<'a>(&'a mut Fields);
+
+    impl Visit for Fill<'_> {
+        fn record_str(&mut self, field: &Field, value: &str) {
+            self.0.insert(field.name().into(), value.into());
+        }
+
+        fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+            self.0.insert(field.name().into(), format!("{value:?}"));
+        }
+    }
+
+    impl Spans {
+        /// The span that belongs to this trace.
+        fn of_trace(&self, trace_id: &str) -> Option<Fields> {
+            let belongs = |fields: &&Fields| fields.get("trace_id").is_some_and(|id| id == trace_id);
+            self.0.lock().unwrap().iter().find(belongs).cloned()
+        }
+
+        fn change(&self, span: &Id, change: impl FnOnce(&mut Fields)) {
+            let at = usize::try_from(span.into_u64() - 1).unwrap();
+            change(&mut self.0.lock().unwrap()[at]);
+        }
+    }
+
+    impl Subscriber for Spans {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            metadata.target() == "mcp_resources" && metadata.is_span()
+        }
+
+        fn new_span(&self, span: &Attributes<'_>) -> Id {
+            let mut fields = Fields::new();
+            span.record(&mut Fill(&mut fields));
+            let mut spans = self.0.lock().unwrap();
+            spans.push(fields);
+            Id::from_u64(spans.len() as u64)
+        }
+
+        fn record(&self, span: &Id, values: &Record<'_>) {
+            self.change(span, |fields| values.record(&mut Fill(fields)));
+        }
+
+        fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+        fn event(&self, _event: &Event<'_>) {}
+        fn enter(&self, span: &Id) {
+            self.change(span, |fields| drop(fields.insert("entered".into(), "yes".into())));
+        }
+        fn exit(&self, _span: &Id) {}
+    }
+
+    async fn item(request: ReadRequest) -> Result<String, ReadError> {
+        assert_eq!(request.context.trace().parent_id(), Some("00f067aa0ba902b7"));
+        Err(ReadError::NotFound)
+    }
+
+    /// R-022, S-19.
+    #[test]
+    fn a_span_says_what_is_asked_and_by_which_trace() {
+        let spans = Spans::default();
+        // For every thread: a reader has one of its own.
+        tracing::subscriber::set_global_default(spans.clone()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let server = ResourceServer::builder("test", "1").template(Template::new("a://{x}"), item);
+            let mut client = Client::modern(&server.build().unwrap()).unwrap();
+            let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+            let params = json!({"uri": "a://b", "_meta": {"traceparent": traceparent, "tracestate": "bad"}});
+            client.request("resources/read", params).await.unwrap_err();
+        });
+        let kept = spans.of_trace("4bf92f3577b34da6a3ce929d0e0e4736").unwrap();
+        for (name, value) in [
+            ("otel.name", "resources/read"),
+            ("otel.kind", "server"),
+            ("otel.status_code", "ERROR"),
+            ("mcp.method.name", "resources/read"),
+            ("mcp.resource.uri", "a://b"),
+            ("mcp.protocol.version", "2026-07-28"),
+            ("error.type", "-32602"),
+            ("rpc.response.status_code", "-32602"),
+            ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+            ("trace_id", "4bf92f3577b34da6a3ce929d0e0e4736"),
+            ("entered", "yes"),
+        ] {
+            assert_eq!(kept.get(name).map(String::as_str), Some(value), "{name} in {kept:?}");
+        }
+        assert_eq!(kept.get("tracestate"), None);
+    }
+}

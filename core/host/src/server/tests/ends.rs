@@ -1,0 +1,99 @@
+//! The end of a server, of a client, and of what they have under way.
+
+use super::*;
+
+/// a server that stops answers its listens, then says so.
+#[tokio::test]
+async fn shutting_down_ends_listens_with_their_results() {
+    let server = quiet().text(Resource::new("a://x"), "x").build().unwrap();
+    let mut client = Client::modern(&server).unwrap();
+    let notifications = json!({"resourceSubscriptions": ["a://x"]});
+    let listen = client.send("subscriptions/listen", json!({"notifications": notifications})).unwrap();
+    client.notification().await.unwrap();
+    server.shutdown();
+    assert_eq!(client.answer(listen).await.unwrap()["resultType"], "complete");
+    let cancelled = client.notification().await.unwrap();
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(client.notification().await, None);
+}
+
+/// one client that leaves ends nothing for the others, nor for those that come later.
+#[tokio::test]
+async fn other_clients_go_on_when_one_has_left() {
+    let server = quiet().text(Resource::new("a://x"), "x").build().unwrap();
+    let params = json!({"notifications": {"resourceSubscriptions": ["a://x"]}});
+    let mut stays = Client::modern(&server).unwrap();
+    stays.send("subscriptions/listen", params.clone()).unwrap();
+    stays.notification().await.unwrap();
+    for _ in 0..2 {
+        let mut leaves = Client::modern(&server).unwrap();
+        leaves.send("subscriptions/listen", params.clone()).unwrap();
+        leaves.notification().await.unwrap();
+        server.notify_updated("a://x").unwrap();
+        for client in [&mut stays, &mut leaves] {
+            assert_eq!(client.notification().await.unwrap()["method"], "notifications/resources/updated");
+        }
+    }
+}
+
+/// at the end of input open listens are answered before the output ends.
+#[tokio::test]
+async fn the_end_of_input_ends_listens_with_their_results() {
+    use std::io::{Read as _, Write as _};
+    let server = quiet().text(Resource::new("a://x"), "x").build().unwrap();
+    let (mut socket, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({"notifications": {"resourceSubscriptions": ["a://x"]}, "_meta": meta});
+    writeln!(
+        socket,
+        "{}",
+        json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": params})
+    )
+    .unwrap();
+    socket.shutdown(std::net::Shutdown::Write).unwrap();
+    server.run_on(theirs.try_clone().unwrap(), theirs).await.unwrap();
+    let mut output = String::new();
+    socket.read_to_string(&mut output).unwrap();
+    let lines: Vec<serde_json::Value> =
+        output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [begun, result, cancelled] = &lines[..] else { panic!("{output}") };
+    assert!(begun["method"].as_str().unwrap().ends_with("acknowledged"));
+    assert_eq!((&result["id"], &result["result"]["resultType"]), (&json!(7), &json!("complete")));
+    assert_eq!(cancelled["params"]["requestId"], 7);
+}
+
+/// at the end of input what is in flight may finish, within the grace.
+#[tokio::test]
+async fn the_end_of_input_leaves_a_grace() {
+    use std::io::{Read as _, Write as _};
+    let mut limits = Limits::default();
+    limits.grace = 2_000;
+    let server = quiet()
+        .limits(limits)
+        .resource(Resource::new("a://soon"), |_| async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            "soon"
+        })
+        .resource(Resource::new("a://never"), |_| std::future::pending::<String>())
+        .build()
+        .unwrap();
+    let (mut socket, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    for (id, uri) in [(1, "a://never"), (2, "a://soon")] {
+        let params = json!({"uri": uri, "_meta": meta});
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": "resources/read", "params": params});
+        writeln!(socket, "{request}").unwrap();
+    }
+    socket.shutdown(std::net::Shutdown::Write).unwrap();
+    server.run_on(theirs.try_clone().unwrap(), theirs).await.unwrap();
+    let mut output = String::new();
+    socket.read_to_string(&mut output).unwrap();
+    assert_eq!(output.lines().count(), 1, "{output}");
+    assert!(output.contains("soon"));
+}

@@ -1,0 +1,455 @@
+//! Where the records of requests go: to a file, or to a function, on a thread of its own (S-19).
+//!
+//! Law: whoever serves a request never waits for a sink. What a slow or broken one misses is counted, and told to it when it
+//! works again. Rotation is left to the platform: the file is opened once.
+#![expect(
+    clippy::disallowed_macros,
+    reason = "a host module: a file, a thread, and standard error where the file fails"
+)]
+
+use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::guard::AuditEntry;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long [`AuditLog::flush`] waits at most for a sink that is slow.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Takes the records of requests. It may block: it has a thread to itself.
+pub trait AuditSink: Send + 'static {
+    /// Takes some entries, oldest first.
+    ///
+    /// # Errors
+    /// They are lost. The sink is told how many when it works again.
+    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()>;
+
+    /// A second sink to the same place, for a process that is forked from this one: this one stays with the parent's thread.
+    /// Default: none, and a forked process records nothing.
+    fn fork(&self) -> Option<Box<dyn AuditSink>> {
+        None
+    }
+}
+
+/// A function that is called for each entry.
+impl<F: FnMut(&AuditEntry) + Send + 'static> AuditSink for F {
+    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
+        entries.iter().for_each(self);
+        Ok(())
+    }
+}
+
+impl AuditSink for Box<dyn AuditSink> {
+    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
+        (**self).take(entries)
+    }
+
+    fn fork(&self) -> Option<Box<dyn AuditSink>> {
+        (**self).fork()
+    }
+}
+
+/// A file that gets one JSON object on a line for each entry.
+#[derive(Debug)]
+pub struct AuditFile {
+    file: Arc<File>,
+    lines: Vec<u8>,
+    /// A line may have been written in part.
+    is_torn: bool,
+}
+
+impl AuditFile {
+    /// Opens the file for appending. One that is made is readable by its owner alone.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        Ok(Self::of(Arc::new(options.open(path)?)))
+    }
+
+    fn of(file: Arc<File>) -> Self {
+        Self { file, lines: Vec::new(), is_torn: false }
+    }
+}
+
+impl AuditSink for AuditFile {
+    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
+        self.lines.clear();
+        if self.is_torn {
+            self.lines.push(b'\n');
+        }
+        entries.iter().for_each(|entry| entry.write_line(&mut self.lines));
+        let written = (&*self.file).write_all(&self.lines);
+        self.is_torn = written.is_err();
+        written
+    }
+
+    /// Whole lines are appended in one write, so those of two processes do not mix.
+    fn fork(&self) -> Option<Box<dyn AuditSink>> {
+        Some(Box::new(Self::of(self.file.clone())))
+    }
+}
+
+/// The thread between an engine and a sink. It starts with the first record, so a process may fork before it serves,
+/// and ends, after all that was recorded, when this is dropped.
+///
+/// A process that is forked after that has no such thread: nothing is recorded, flushed or waited for there until it calls
+/// [`AuditLog::forked`].
+pub struct AuditLog {
+    bell: Arc<Bell>,
+    engine: Arc<Engine>,
+    /// The sink of a process that is forked.
+    spare: Mutex<Option<Box<dyn AuditSink>>>,
+}
+
+impl AuditLog {
+    /// Takes what `engine` records from now on; it must have been made with
+    /// [`Options::audit`](mcp_resources_engine::engine::Options::audit).
+    pub fn new(engine: Arc<Engine>, sink: impl AuditSink) -> Self {
+        let (bell, spare) = (Arc::new(Bell::default()), Mutex::new(sink.fork()));
+        let worker = Worker { engine: engine.clone(), sink, bell: bell.clone(), missed: 0 };
+        *lock(&bell.work) = Some(Box::new(move || worker.run()));
+        engine.watch_records(&Waker::from(bell.clone()));
+        Self { bell, engine, spare }
+    }
+
+    /// The log of a process that was just forked from one with `log`. The thread, its sink and what waits to be recorded are
+    /// the parent's; a new thread starts with the next record. `None` if the sink cannot be [forked](AuditSink::fork).
+    #[must_use]
+    pub fn forked(log: Self) -> Option<Self> {
+        if !log.bell.is_left_behind() {
+            return Some(log);
+        }
+        let (engine, spare) = (log.engine.clone(), lock(&log.spare).take());
+        // The parent's thread may have held a lock of its own at the fork: nothing of it is touched again.
+        std::mem::forget(log);
+        engine.watch_records(Waker::noop());
+        engine.take_records(&mut Vec::new());
+        spare.map(|sink| Self::new(engine, sink))
+    }
+
+    /// Waits until the sink has taken all that is recorded now; a second at most.
+    pub fn flush(&self) {
+        let bell = &self.bell;
+        if bell.lock().rung && !bell.is_running() {
+            bell.start();
+        }
+        if !bell.is_running() {
+            return;
+        }
+        let mut state = bell.lock();
+        state.asked += 1;
+        let asked = state.asked;
+        bell.change.notify_all();
+        let waits = |state: &mut State| state.done < asked && !state.gone;
+        drop(bell.change.wait_timeout_while(state, PATIENCE, waits));
+    }
+}
+
+impl Drop for AuditLog {
+    fn drop(&mut self) {
+        let bell = &self.bell;
+        self.flush();
+        bell.lock().closed = true;
+        bell.change.notify_all();
+        // Work that never began holds the bell, and the engine.
+        let unused = lock(&bell.work).take();
+        drop(unused);
+        let Some((thread, process)) = lock(&bell.thread).take() else { return };
+        if process != std::process::id() {
+            // It is the parent's: there is nothing to join, or even to let go of.
+            std::mem::forget(thread);
+        } else if thread.is_finished() || bell.is_idle() {
+            // One that is inside a sink that hangs is left there.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for AuditLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuditLog").finish_non_exhaustive()
+    }
+}
+
+/// What the thread waits for.
+#[derive(Default)]
+struct Bell {
+    state: Mutex<State>,
+    change: Condvar,
+    /// What the thread will do, until there is one.
+    work: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    /// The thread, and the process that it belongs to.
+    thread: Mutex<Option<(JoinHandle<()>, u32)>>,
+}
+
+#[derive(Default)]
+struct State {
+    rung: bool,
+    closed: bool,
+    /// The thread is inside no sink.
+    idle: bool,
+    gone: bool,
+    /// How often a flush was asked for, and how many are done.
+    asked: u64,
+    done: u64,
+}
+
+impl Bell {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.lock().idle
+    }
+
+    fn is_running(&self) -> bool {
+        lock(&self.thread).as_ref().is_some_and(|(_, process)| *process == std::process::id())
+    }
+
+    /// Whether there is a thread, of another process. A lock that is held was held by a thread at the fork.
+    fn is_left_behind(&self) -> bool {
+        match self.thread.try_lock() {
+            Ok(thread) => thread.as_ref().is_some_and(|(_, process)| *process != std::process::id()),
+            Err(_) => true,
+        }
+    }
+
+    /// Starts the thread, once. Where the system has none, the next record and the next flush try again.
+    fn start(self: &Arc<Self>) {
+        let mut thread = lock(&self.thread);
+        if thread.is_some() {
+            return;
+        }
+        let bell = self.clone();
+        // The thread takes the work itself: it stays where it is if there is no thread.
+        let body = move || {
+            let work = lock(&bell.work).take();
+            if let Some(work) = work {
+                work();
+            }
+        };
+        let started = std::thread::Builder::new().name("mcp-audit".into()).spawn(body);
+        *thread = started.ok().map(|thread| (thread, std::process::id()));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.lock().rung = true;
+        self.change.notify_all();
+        self.start();
+    }
+}
+
+struct Worker<S> {
+    engine: Arc<Engine>,
+    sink: S,
+    bell: Arc<Bell>,
+    /// How many entries the sink could not take.
+    missed: u64,
+}
+
+impl<S: AuditSink> Worker<S> {
+    fn run(mut self) {
+        let waker = Waker::from(self.bell.clone());
+        let (mut entries, mut asked) = (Vec::new(), 0);
+        loop {
+            self.engine.watch_records(&waker);
+            self.engine.take_records(&mut entries);
+            if !entries.is_empty() {
+                self.pass_on(&mut entries);
+                continue;
+            }
+            let mut state = self.bell.lock();
+            state.done = asked;
+            state.idle = true;
+            self.bell.change.notify_all();
+            let waits = |state: &mut State| !state.rung && !state.closed && state.asked == asked;
+            let mut state = self.bell.change.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+            asked = state.asked;
+            if state.closed && !state.rung {
+                state.gone = true;
+                return;
+            }
+            (state.rung, state.idle) = (false, false);
+        }
+    }
+
+    fn pass_on(&mut self, entries: &mut Vec<AuditEntry>) {
+        if self.missed > 0 {
+            let time = entries.iter().map(AuditEntry::time).min().unwrap_or_default();
+            entries.insert(0, AuditEntry::Dropped { time, dropped: self.missed });
+        }
+        match self.sink.take(entries) {
+            Ok(()) => self.missed = 0,
+            Err(error) => self.failed(&error, entries),
+        }
+        entries.clear();
+    }
+
+    fn failed(&mut self, error: &io::Error, entries: &[AuditEntry]) {
+        if self.missed == 0 {
+            eprintln!("mcp-resources: the audit log cannot be written: {error}");
+        }
+        let lost = entries.iter().filter(|entry| matches!(entry, AuditEntry::Request(_))).count() as u64;
+        let told = entries.iter().map(|entry| match entry {
+            AuditEntry::Dropped { dropped, .. } => *dropped,
+            _ => 1,
+        });
+        self.missed = told.sum();
+        self.engine.lose_records(lost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_resources_engine::catalog::{Edit, Source};
+    use mcp_resources_engine::connection::{Arrival, Connection, Peer};
+    use mcp_resources_engine::engine::{Options, ServerInfo};
+    use mcp_resources_engine::now::Now;
+    use mcp_resources_engine::principal::Principal;
+    use mcp_resources_engine::resource::Resource;
+    use std::sync::mpsc::channel;
+
+    fn engine() -> Arc<Engine> {
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        let mut options = Options::default();
+        options.audit = true;
+        options.metrics = true;
+        options.limits.audit_queue = 10;
+        let engine = Engine::new(info, options).unwrap();
+        let source = Source::Text("secret contents".into());
+        let edit = Edit::AddResource { resource: Resource::new("test://a"), source };
+        engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+        engine
+    }
+
+    fn read(connection: &mut Connection, id: u32) {
+        let message = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/read","params":{{"uri":"test://a","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        );
+        let arrival =
+            Arrival { message: message.as_bytes(), principal: &Principal::new("alice"), mirror: None };
+        let _ = connection.message(arrival, Now::default(), &mut Vec::new());
+    }
+
+    /// S-19: lines of JSON, appended, without contents, in a file for its owner alone.
+    #[test]
+    fn a_file() {
+        let path = std::env::temp_dir().join(format!("mcp-resources-audit-{}.jsonl", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let engine = engine();
+        let mut connection = engine.connect(Peer::Stdio);
+        for round in 1..=2 {
+            let log = AuditLog::new(engine.clone(), AuditFile::open(&path).unwrap());
+            read(&mut connection, round);
+            log.flush();
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(text.lines().count(), round as usize, "{text}");
+            drop(log);
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.ends_with('\n') && !text.contains("secret"), "{text}");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// S-19: a sink that is slow holds nobody up; what it misses is counted and told in its place.
+    #[test]
+    fn a_slow_sink_misses_the_newest() {
+        let engine = engine();
+        let mut connection = engine.connect(Peer::Stdio);
+        let ((begun, begins), (go, goes), (tell, told)) = (channel(), channel::<()>(), channel());
+        let sink = move |entry: &AuditEntry| {
+            let _ = begun.send(());
+            let _ = goes.recv();
+            let _ = tell.send(entry.clone());
+        };
+        let log = AuditLog::new(engine.clone(), sink);
+        read(&mut connection, 1);
+        begins.recv().unwrap();
+        for id in 2..=31 {
+            read(&mut connection, id);
+        }
+        drop(go);
+        drop(log);
+        let entries: Vec<_> = told.iter().collect();
+        assert_eq!(entries.len(), 12);
+        assert!(matches!(entries.last(), Some(AuditEntry::Dropped { dropped: 20, .. })), "{entries:?}");
+        assert!(engine.metrics_text().unwrap().contains("\nmcp_resources_audit_dropped_total 20\n"));
+    }
+
+    /// A process may fork after a server was made and before it serves: no thread exists until there is a record.
+    #[test]
+    fn the_thread_starts_with_the_first_record() {
+        let engine = engine();
+        let mut connection = engine.connect(Peer::Stdio);
+        let holders = Arc::strong_count(&engine);
+        let (tell, told) = channel();
+        let log = AuditLog::new(engine.clone(), move |entry: &AuditEntry| tell.send(entry.clone()).unwrap());
+        log.flush();
+        assert!(!log.bell.is_running());
+        read(&mut connection, 1);
+        assert!(log.bell.is_running());
+        log.flush();
+        assert_eq!(told.try_iter().count(), 1);
+        drop(log);
+        assert_eq!(Arc::strong_count(&engine), holders);
+    }
+
+    /// A log that never recorded anything frees its engine too.
+    #[test]
+    fn a_log_without_a_record_keeps_nothing() {
+        let engine = engine();
+        drop(AuditLog::new(engine.clone(), |_: &AuditEntry| ()));
+        assert_eq!(Arc::strong_count(&engine), 1);
+    }
+
+    /// What could not be written is told once it can be.
+    #[test]
+    fn a_sink_that_fails() {
+        struct Broken(u32, std::sync::mpsc::Sender<AuditEntry>);
+        impl AuditSink for Broken {
+            fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
+                self.0 += 1;
+                if self.0 < 3 {
+                    return Err(io::Error::other("full"));
+                }
+                entries.iter().for_each(|entry| self.1.send(entry.clone()).unwrap());
+                Ok(())
+            }
+        }
+        let (tell, told) = channel();
+        let engine = engine();
+        let mut connection = engine.connect(Peer::Stdio);
+        let log = AuditLog::new(engine.clone(), Broken(0, tell));
+        for id in 1..=3 {
+            read(&mut connection, id);
+            log.flush();
+        }
+        drop(log);
+        let entries: Vec<_> = told.iter().collect();
+        assert!(matches!(entries[..], [AuditEntry::Dropped { dropped: 2, .. }, AuditEntry::Request(_)]));
+        assert!(engine.metrics_text().unwrap().contains("\nmcp_resources_audit_dropped_total 2\n"));
+    }
+}

@@ -1,0 +1,43 @@
+//! The records of requests as events of the crate `tracing` (feature `tracing`), named as OpenTelemetry names them.
+
+use super::AuditSink;
+use mcp_resources_engine::guard::{AuditEntry, AuditRecord};
+use mcp_resources_engine::version::Revision;
+use std::io;
+
+/// A sink whose records are events at the level `INFO`, with the target `mcp_resources::audit`; what was dropped is one at
+/// `WARN`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AuditEvents;
+
+impl AuditSink for AuditEvents {
+    fn take(&mut self, entries: &[AuditEntry]) -> io::Result<()> {
+        for entry in entries {
+            match entry {
+                AuditEntry::Request(record) => tell(record),
+                AuditEntry::Dropped { dropped, .. } => {
+                    tracing::warn!(target: "mcp_resources::audit", dropped = *dropped, "records were dropped");
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn tell(record: &AuditRecord) {
+    tracing::info!(
+        target: "mcp_resources::audit",
+        {
+            mcp.method.name = &*record.method,
+            mcp.resource.uri = record.uri.as_deref(),
+            mcp.protocol.version = record.revision.map(Revision::as_str),
+            enduser.id = record.principal.id(),
+            outcome = record.outcome.as_str(),
+            bytes = record.bytes,
+            duration_ms = record.duration,
+            trace_id = record.trace.as_deref(),
+        },
+        "request"
+    );
+}

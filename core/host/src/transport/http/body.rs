@@ -1,0 +1,165 @@
+//! The body of a response: whole, or written as its exchange gives it.
+//!
+//! Law: bytes are made when hyper asks for them, so a client that does not read costs marks, not memory.
+
+use super::HttpServer;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::StatusCode;
+use hyper::header::{CONNECTION, HeaderValue};
+use mcp_resources_engine::http::{Exchange, ResponseHead};
+use mcp_resources_engine::now::Millis;
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+
+/// How much is worded at once for a client that reads.
+const ROOM: usize = 64 * 1024;
+
+/// See the module.
+#[derive(Debug)]
+pub struct ResponseBody(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Whole(Bytes),
+    Stream { first: Vec<u8>, writer: Writer },
+}
+
+impl ResponseBody {
+    pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self(Kind::Whole(bytes.into()))
+    }
+
+    /// A response without a body, after which the connection closes.
+    pub(crate) fn none(status: StatusCode) -> hyper::Response<Self> {
+        let mut answer = hyper::Response::new(Self::whole(Bytes::new()));
+        *answer.status_mut() = status;
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        answer
+    }
+
+    pub(super) fn stream(first: Vec<u8>, writer: Writer) -> Self {
+        Self(Kind::Stream { first, writer })
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let frame = |bytes| Poll::Ready(Some(Ok(Frame::data(bytes))));
+        match &mut self.0 {
+            Kind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Kind::Whole(bytes) => frame(std::mem::take(bytes)),
+            Kind::Stream { first, .. } if !first.is_empty() => frame(std::mem::take(first).into()),
+            Kind::Stream { writer, .. } if writer.ended => Poll::Ready(None),
+            Kind::Stream { writer, .. } => {
+                let mut out = Vec::new();
+                match writer.poll(context, &mut out) {
+                    Poll::Pending => Poll::Pending,
+                    Poll::Ready(_) if out.is_empty() => Poll::Ready(None),
+                    Poll::Ready(_) => frame(out.into()),
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Whole(bytes) => bytes.is_empty(),
+            Kind::Stream { first, writer } => first.is_empty() && writer.ended,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Kind::Stream { .. } => SizeHint::default(),
+        }
+    }
+}
+
+/// Writes what an exchange gives. When it is dropped before the end, the client is gone.
+pub(super) struct Writer {
+    server: Arc<HttpServer>,
+    exchange: Exchange,
+    alarm: Option<(Millis, Pin<Box<Sleep>>)>,
+    ended: bool,
+}
+
+impl Writer {
+    pub(super) fn new(server: Arc<HttpServer>, exchange: Exchange) -> Self {
+        Self { server, exchange, alarm: None, ended: false }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Ready when there is a head, something in `out`, or the end.
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Option<ResponseHead>> {
+        loop {
+            self.exchange.register(context.waker());
+            let mut turn = self.exchange.deliver(ROOM, self.server.now(), out);
+            let head = turn.head.take();
+            self.ended = turn.end;
+            self.server.after(turn, Some(&self.exchange));
+            if self.ended || head.is_some() || !out.is_empty() {
+                return Poll::Ready(head);
+            }
+            if self.wait(context).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Waits for the deadline, if there is one.
+    fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(deadline) = self.exchange.deadline() else { return Poll::Pending };
+        let stands = self.server.clock.stands(context.waker());
+        let left = deadline.saturating_sub(self.server.now().tick);
+        if left == 0 {
+            return Poll::Ready(());
+        }
+        if stands {
+            return Poll::Pending;
+        }
+        let at = || Instant::now() + Duration::from_millis(left);
+        let (armed, sleep) =
+            self.alarm.get_or_insert_with(|| (deadline, Box::pin(tokio::time::sleep_until(at()))));
+        // An alarm that comes too early is set again; one that is for later than the deadline is moved.
+        if *armed > deadline || sleep.is_elapsed() {
+            sleep.as_mut().reset(at());
+            *armed = deadline;
+        }
+        sleep.as_mut().poll(context)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if !self.ended {
+            let turn = self.exchange.closed(self.server.now());
+            self.server.after(turn, Some(&self.exchange));
+        }
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("ended", &self.ended).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,237 @@
+//! What the server's threads have for the event loop of another language: owned, in order, taken in batches.
+//!
+//! Law: whoever leaves something never waits for that language, and the loop is woken once for a batch. No lock is held
+//! while it is woken. What waits is bounded by the connections and by the requests in flight on each (`Limits`).
+
+use super::{Host, Verified, Verifier, Verifying};
+use crate::transport::Work;
+use mcp_resources_engine::connection::Events;
+use mcp_resources_engine::http::{Denied, Exchange};
+use mcp_resources_engine::hub::ConnectionId;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::sync::oneshot;
+
+/// Wakes the event loop, from any thread.
+pub type Bell = Arc<dyn Fn() + Send + Sync>;
+
+/// See the module. `X` is what a host itself leaves.
+pub struct Inbox<X> {
+    items: Mutex<Vec<Item<X>>>,
+    /// Whether the loop is to look already.
+    is_due: AtomicBool,
+    bell: Mutex<Option<Bell>>,
+}
+
+/// Something for the event loop.
+#[derive(Debug)]
+pub enum Item<X> {
+    /// An event of this connection, and where its answer goes.
+    Work(ConnectionId, Option<Exchange>, Box<Work<'static>>),
+    /// The hub has something for these.
+    Woken(Vec<ConnectionId>),
+    /// A token is to be verified.
+    Verify(String, Verdict),
+    /// The author gave an answer that its event cannot have: for the log.
+    Misuse(String),
+    /// A request was refused that an option would let in: for the log.
+    Warning(String),
+    /// The server has stopped.
+    Ended,
+    /// The host's own.
+    Own(X),
+}
+
+/// Where the verdict on a token goes. Dropped, it could not be found out.
+#[derive(Debug)]
+pub struct Verdict(oneshot::Sender<Result<Verified, Denied>>);
+
+/// An inbox as the HTTP server sees it: the author's functions, and who verifies tokens.
+pub struct Reach<X>(Weak<Inbox<X>>);
+
+impl<X> Inbox<X> {
+    /// Empty. `bell` wakes the loop; without one the loop asks [`Inbox::is_due`] before it rests.
+    pub fn new(bell: Option<Bell>) -> Arc<Self> {
+        let (items, is_due) = Default::default();
+        Arc::new(Self { items, is_due, bell: Mutex::new(bell) })
+    }
+
+    /// Leaves something, and wakes the loop. Leaving nothing wakes it too.
+    pub fn leave(&self, items: impl IntoIterator<Item = Item<X>>) {
+        lock(&self.items).extend(items);
+        if self.is_due.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let bell = lock(&self.bell).clone();
+        if let Some(bell) = bell {
+            bell();
+        }
+    }
+
+    /// Leaves something on the thread of the loop, which looks before it rests.
+    pub fn leave_quietly(&self, item: Item<X>) {
+        lock(&self.items).push(item);
+    }
+
+    /// Whether the loop is to be told to look, as nobody else has.
+    pub fn is_due(&self) -> bool {
+        !lock(&self.items).is_empty() && !self.is_due.swap(true, Ordering::AcqRel)
+    }
+
+    /// Takes everything.
+    pub fn take(&self) -> Vec<Item<X>> {
+        self.is_due.store(false, Ordering::Release);
+        std::mem::take(&mut *lock(&self.items))
+    }
+
+    /// Lets go of the bell: the loop is woken no longer.
+    pub fn close(&self) {
+        let bell = lock(&self.bell).take();
+        drop(bell);
+    }
+
+    /// For the HTTP server. It holds nothing: a server whose loop is gone gives up what it has.
+    pub fn reach(self: &Arc<Self>) -> Arc<Reach<X>> {
+        Arc::new(Reach(Arc::downgrade(self)))
+    }
+}
+
+impl Verdict {
+    /// The token is good.
+    pub fn accept(self, verified: Verified) {
+        // The client may be gone.
+        let _ = self.0.send(Ok(verified));
+    }
+
+    /// The token is not good, or that cannot be found out now.
+    pub fn refuse(self, unavailable: bool) {
+        let _ = self.0.send(Err(if unavailable { Denied::Unavailable } else { Denied::Invalid }));
+    }
+}
+
+impl<X> Reach<X> {
+    /// The server has stopped.
+    pub fn ended(&self) {
+        self.leave([Item::Ended]);
+    }
+
+    fn leave(&self, items: impl IntoIterator<Item = Item<X>>) {
+        if let Some(inbox) = self.0.upgrade() {
+            inbox.leave(items);
+        }
+    }
+}
+
+impl<X: Send + 'static> Host for Reach<X> {
+    fn handle(&self, connection: ConnectionId, exchange: Option<&Exchange>, events: Events<'_>) {
+        let work = events.into_iter().filter_map(|event| Work::of(event).into_owned());
+        let items: Vec<_> =
+            work.map(|work| Item::Work(connection, exchange.cloned(), Box::new(work))).collect();
+        if !items.is_empty() {
+            self.leave(items);
+        }
+    }
+
+    fn woken(&self, connections: &[ConnectionId]) {
+        self.leave([Item::Woken(connections.to_vec())]);
+    }
+
+    fn warn(&self, what: &str) {
+        self.leave([Item::Warning(what.to_owned())]);
+    }
+
+    fn misuse(&self, what: &str) {
+        self.leave([Item::Misuse(what.to_owned())]);
+    }
+}
+
+impl<X: Send + 'static> Verifier for Reach<X> {
+    fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
+        Box::pin(async move {
+            let (verdict, found) = oneshot::channel();
+            self.leave([Item::Verify(token.to_owned(), Verdict(verdict))]);
+            found.await.unwrap_or(Err(Denied::Unavailable))
+        })
+    }
+}
+
+impl<X> fmt::Debug for Inbox<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("waiting", &lock(&self.items).len()).finish_non_exhaustive()
+    }
+}
+
+impl<X> fmt::Debug for Reach<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reach").finish()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    fn counted() -> (Arc<AtomicUsize>, Arc<Inbox<u8>>) {
+        let rung = Arc::new(AtomicUsize::new(0));
+        let counts = rung.clone();
+        let bell: Bell = Arc::new(move || {
+            counts.fetch_add(1, Ordering::SeqCst);
+        });
+        (rung, Inbox::new(Some(bell)))
+    }
+
+    #[test]
+    fn the_loop_is_woken_once_for_a_batch() {
+        let (rung, inbox) = counted();
+        (0..3).for_each(|number| inbox.leave([Item::Own(number)]));
+        assert_eq!(rung.load(Ordering::SeqCst), 1);
+        assert_eq!(inbox.take().len(), 3);
+        inbox.reach().ended();
+        assert_eq!(rung.load(Ordering::SeqCst), 2);
+        inbox.close();
+        assert!(matches!(*inbox.take(), [Item::Ended]));
+        inbox.leave([Item::Own(4)]);
+        assert_eq!((rung.load(Ordering::SeqCst), inbox.take().len()), (2, 1));
+    }
+
+    #[test]
+    fn what_is_left_quietly_is_told_of_once() {
+        let (rung, inbox) = counted();
+        assert!(!inbox.is_due());
+        inbox.leave_quietly(Item::Own(1));
+        assert!(inbox.is_due() && !inbox.is_due());
+        inbox.leave([Item::Own(2)]);
+        assert_eq!((rung.load(Ordering::SeqCst), inbox.take().len()), (0, 2));
+    }
+
+    #[test]
+    fn a_token_that_nobody_verifies_could_not_be_found_out() {
+        use std::task::{Context, Poll, Waker};
+        let (_, inbox) = counted();
+        let reach = inbox.reach();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut ask = |judge: &dyn Fn(Verdict)| {
+            let mut asked = reach.verify("token");
+            assert!(asked.as_mut().poll(&mut context).is_pending());
+            for item in inbox.take() {
+                let Item::Verify(token, verdict) = item else { panic!("{item:?}") };
+                assert_eq!(token, "token");
+                judge(verdict);
+            }
+            match asked.as_mut().poll(&mut context) {
+                Poll::Ready(found) => found.map(|found| found.principal.id().to_owned()),
+                Poll::Pending => panic!("no verdict"),
+            }
+        };
+        assert_eq!(ask(&|verdict| verdict.accept(Verified::new("ada"))).as_deref(), Ok("ada"));
+        assert_eq!(ask(&|verdict| verdict.refuse(false)), Err(Denied::Invalid));
+        assert_eq!(ask(&drop), Err(Denied::Unavailable));
+        drop(inbox.clone());
+    }
+}

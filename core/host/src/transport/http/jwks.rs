@@ -1,0 +1,455 @@
+//! The keys of an issuer (a JWKS, RFC 7517), fixed or fetched.
+//!
+//! Law: a request for the keys belongs to no client: it goes on when the client that caused it leaves. There is at most
+//! one at a time and their rate is bounded, whatever tokens come. A token whose key is known never waits for one,
+//! unless the keys were not asked for in the last hour.
+
+use super::jwt::JwksError;
+use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey};
+use mcp_resources_engine::http::Denied;
+use std::io;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// Starts to get the text of a JWKS and returns. The text is delivered later, from any thread.
+pub(super) type Fetch = Box<dyn Fn(Delivery) + Send + Sync>;
+
+/// The time.
+type Clock = Box<dyn Fn() -> Instant + Send + Sync>;
+
+/// How often keys are asked for.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// Keys are asked for again after this, while the known ones are still used.
+    stale: Duration,
+    /// If the issuer was not asked for so long, tokens wait for its answer: a withdrawn key is not used once more.
+    old: Duration,
+    /// A token with an unknown key causes a request, but not more often than this.
+    pause: Duration,
+    /// The same while there are no keys at all.
+    retry: Duration,
+    /// A request without an answer for so long is given up.
+    patience: Duration,
+}
+
+const PACE: Pace = Pace {
+    stale: Duration::from_secs(600),
+    old: Duration::from_secs(3_600),
+    pause: Duration::from_secs(30),
+    retry: Duration::from_secs(2),
+    patience: Duration::from_secs(30),
+};
+
+/// The algorithms that sign with a private key and are verified with a public one.
+pub(super) const PUBLIC: [Algorithm; 9] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+
+/// Where keys come from.
+pub(super) enum Source {
+    Fixed(Arc<Keys>),
+    Fetched(Arc<Fetched>),
+}
+
+/// Keys that are asked for.
+pub(super) struct Fetched {
+    fetch: Fetch,
+    pace: Pace,
+    clock: Clock,
+    kept: Mutex<Kept>,
+    landed: Notify,
+}
+
+#[derive(Default)]
+struct Kept {
+    keys: Option<Arc<Keys>>,
+    /// When they were fetched.
+    fetched: Option<Instant>,
+    /// When they were last asked for, with success or without.
+    asked: Option<Instant>,
+    /// When the last request ended, with success or without.
+    answered: Option<Instant>,
+    /// Whether a request is under way.
+    is_asking: bool,
+}
+
+/// Takes the text of a JWKS, once. Dropped without one, the request has failed.
+pub(super) struct Delivery {
+    of: Arc<Fetched>,
+    keys: Option<Keys>,
+}
+
+/// What a token does about keys.
+struct Plan {
+    starts: bool,
+    /// What it goes on with; `None` if it waits.
+    found: Option<Result<Arc<Keys>, Denied>>,
+}
+
+impl Source {
+    pub(super) fn fetched(fetch: Fetch) -> Self {
+        Self::paced(fetch, PACE, Box::new(Instant::now))
+    }
+
+    /// With keys that `fetch` gets, on the runtime of the caller.
+    pub(super) fn from_future<F, Fut>(fetch: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = io::Result<String>> + Send + 'static,
+    {
+        Self::fetched(on_runtime(fetch, PACE.patience))
+    }
+
+    fn paced(fetch: Fetch, pace: Pace, clock: Clock) -> Self {
+        let (kept, landed) = Default::default();
+        Self::Fetched(Arc::new(Fetched { fetch, pace, clock, kept, landed }))
+    }
+
+    /// The keys, with the one named `kid` among them if the issuer has it.
+    pub(super) async fn keys(&self, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
+        match self {
+            Self::Fixed(keys) => Ok(keys.clone()),
+            Self::Fetched(fetched) => fetched.keys(kid).await,
+        }
+    }
+}
+
+/// Runs the future of a fetch as a task of its own.
+fn on_runtime<F, Fut>(fetch: F, patience: Duration) -> Fetch
+where
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = io::Result<String>> + Send + 'static,
+{
+    Box::new(move |delivery| {
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let text = fetch();
+            runtime.spawn(async move {
+                if let Ok(Ok(text)) = tokio::time::timeout(patience, text).await {
+                    delivery.take(&text);
+                }
+            });
+        }
+    })
+}
+
+impl Fetched {
+    async fn keys(self: &Arc<Self>, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
+        // Made before the plan: an answer that lands in between is not missed.
+        let mut landed = pin!(self.landed.notified());
+        landed.as_mut().enable();
+        let plan = self.kept().plan(kid, self.pace, (self.clock)());
+        if plan.starts {
+            (self.fetch)(Delivery { of: self.clone(), keys: None });
+        }
+        if let Some(found) = plan.found {
+            return found;
+        }
+        landed.await;
+        // The old keys are better than none while the issuer is away.
+        self.kept().keys.clone().ok_or(Denied::Unavailable)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Delivery {
+    pub(super) fn take(mut self, text: &str) {
+        self.keys = Keys::parse(text).ok();
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        let (mut kept, now) = (self.of.kept(), (self.of.clock)());
+        (kept.is_asking, kept.answered) = (false, Some(now));
+        if let Some(keys) = self.keys.take() {
+            (kept.keys, kept.fetched) = (Some(Arc::new(keys)), Some(now));
+        }
+        drop(kept);
+        self.of.landed.notify_waiters();
+    }
+}
+
+impl Kept {
+    fn plan(&mut self, kid: Option<&str>, pace: Pace, now: Instant) -> Plan {
+        let within = |at: Option<Instant>, span| at.is_some_and(|at| now.duration_since(at) < span);
+        let known = self.keys.clone().filter(|keys| kid.is_none_or(|kid| keys.has(kid)));
+        let is_asking = self.is_asking && within(self.asked, pace.patience);
+        let is_due = match (&self.keys, &known) {
+            (None, _) => !within(self.asked, pace.retry),
+            (Some(_), Some(_)) => !within(self.fetched, pace.stale) && !within(self.asked, pace.pause),
+            (Some(_), None) => !within(self.asked, pace.pause),
+        };
+        let starts = is_due && !is_asking;
+        if starts {
+            (self.is_asking, self.asked) = (true, Some(now));
+        }
+        let found = match known {
+            Some(keys) if within(self.answered, pace.old) => Some(Ok(keys)),
+            _ if is_asking || starts => None,
+            _ => Some(self.keys.clone().ok_or(Denied::Unavailable)),
+        };
+        Plan { starts, found }
+    }
+}
+
+/// The keys of an issuer that are for signatures.
+pub(super) struct Keys(Vec<Key>);
+
+pub(super) struct Key {
+    id: Option<String>,
+    algorithms: Vec<Algorithm>,
+    pub(super) key: DecodingKey,
+}
+
+impl Keys {
+    pub(super) fn parse(jwks: &str) -> Result<Self, JwksError> {
+        let set: JwkSet = serde_json::from_str(jwks).map_err(|error| JwksError(error.into()))?;
+        let keys: Vec<Key> = set.keys.iter().filter_map(Key::new).collect();
+        if keys.is_empty() { Err(JwksError("there is none for signatures".into())) } else { Ok(Self(keys)) }
+    }
+
+    fn has(&self, kid: &str) -> bool {
+        self.0.iter().any(|key| key.id.as_deref() == Some(kid))
+    }
+
+    /// The keys that a token with this header may be signed by.
+    pub(super) fn find<'k>(
+        &'k self,
+        kid: Option<&'k str>,
+        algorithm: Algorithm,
+    ) -> impl Iterator<Item = &'k Key> {
+        self.0.iter().filter(move |key| {
+            key.algorithms.contains(&algorithm) && kid.is_none_or(|kid| key.id.as_deref() == Some(kid))
+        })
+    }
+}
+
+impl Key {
+    /// `None` if it is not for signatures, or is a shared secret.
+    fn new(jwk: &Jwk) -> Option<Self> {
+        let common = &jwk.common;
+        if common.public_key_use.as_ref().is_some_and(|purpose| *purpose != PublicKeyUse::Signature) {
+            return None;
+        }
+        let key = DecodingKey::from_jwk(jwk).ok()?;
+        let named = common.key_algorithm.map(|algorithm| algorithm.to_string());
+        let fits = |algorithm: &Algorithm| {
+            algorithm.family() == key.family()
+                && named.as_ref().is_none_or(|named| *named == format!("{algorithm:?}"))
+        };
+        let algorithms: Vec<_> = PUBLIC.into_iter().filter(fits).collect();
+        (!algorithms.is_empty()).then(|| Self { id: common.key_id.clone(), algorithms, key })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll, Waker};
+
+    /// An issuer whose keys can be changed; `None` is away. Counts how often it was asked, and answers when it is told to.
+    #[derive(Clone, Default)]
+    struct Issuer {
+        kids: Arc<Mutex<Option<Vec<&'static str>>>>,
+        asked: Arc<AtomicUsize>,
+        open: Arc<Mutex<Vec<Delivery>>>,
+        /// How much time has passed.
+        passed: Arc<Mutex<Duration>>,
+    }
+
+    impl Issuer {
+        fn with(kids: &[&'static str]) -> Self {
+            let issuer = Self::default();
+            issuer.has(Some(kids));
+            issuer
+        }
+
+        fn has(&self, kids: Option<&[&'static str]>) {
+            *self.kids.lock().unwrap() = kids.map(<[_]>::to_vec);
+        }
+
+        fn source(&self) -> Source {
+            let (issuer, passed, began) = (self.clone(), self.passed.clone(), Instant::now());
+            let fetch = move |delivery| {
+                issuer.asked.fetch_add(1, Ordering::SeqCst);
+                issuer.open.lock().unwrap().push(delivery);
+            };
+            Source::paced(Box::new(fetch), PACE, Box::new(move || began + *passed.lock().unwrap()))
+        }
+
+        fn pass(&self, time: Duration) {
+            *self.passed.lock().unwrap() += time;
+        }
+
+        /// Answers what it was asked.
+        fn answer(&self) {
+            let open = std::mem::take(&mut *self.open.lock().unwrap());
+            let text = self.kids.lock().unwrap().as_ref().map(|kids| jwks(kids));
+            for delivery in open {
+                if let Some(text) = &text {
+                    delivery.take(text);
+                }
+            }
+        }
+
+        fn count(&self) -> usize {
+            self.asked.load(Ordering::SeqCst)
+        }
+
+        /// Whether the source has the key once the issuer has answered.
+        fn knows(&self, source: &Source, kid: &str) -> Result<bool, Denied> {
+            let mut asked = pin!(source.keys(Some(kid)));
+            let mut poll = || asked.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            let found = match poll() {
+                Poll::Ready(found) => found,
+                Poll::Pending => {
+                    self.answer();
+                    let Poll::Ready(found) = poll() else { panic!("it waits for nothing") };
+                    found
+                }
+            };
+            found.map(|keys| keys.has(kid))
+        }
+    }
+
+    /// What is found without waiting.
+    fn at_once(source: &Source, kid: &str) -> Option<Result<bool, Denied>> {
+        match pin!(source.keys(Some(kid))).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(found) => Some(found.map(|keys| keys.has(kid))),
+            Poll::Pending => None,
+        }
+    }
+
+    fn jwks(kids: &[&str]) -> String {
+        let key = |kid| {
+            format!(
+                r#"{{"kty":"EC","crv":"P-256","kid":"{kid}","alg":"ES256","use":"sig",
+                "x":"LImKumNM9lKLS2l2z3DM_M4dlTkgGsesOa3lHuk9pfo","y":"aHVYN27HlGn_Ji83OI6EuoKTvHyE19GYS06LmkC0EM4"}}"#
+            )
+        };
+        format!(r#"{{"keys":[{}]}}"#, kids.iter().map(key).collect::<Vec<_>>().join(","))
+    }
+
+    /// R-202: the first token that names a new key makes the issuer be asked.
+    #[test]
+    fn keys_are_rotated() {
+        let issuer = Issuer::with(&["old"]);
+        let source = issuer.source();
+        assert_eq!(issuer.knows(&source, "old"), Ok(true));
+        issuer.has(Some(&["new"]));
+        assert_eq!(issuer.knows(&source, "new"), Ok(false), "the issuer is not asked for every token");
+        issuer.pass(PACE.pause);
+        assert_eq!(issuer.knows(&source, "new"), Ok(true));
+        assert_eq!(issuer.knows(&source, "old"), Ok(false), "the issuer has withdrawn it");
+        assert_eq!(issuer.count(), 2);
+    }
+
+    #[test]
+    fn unknown_keys_do_not_flood_the_issuer() {
+        let issuer = Issuer::with(&["one"]);
+        let source = issuer.source();
+        for number in 0..1_000 {
+            assert_eq!(issuer.knows(&source, &format!("{number}")), Ok(false));
+        }
+        assert_eq!(issuer.count(), 1);
+    }
+
+    #[test]
+    fn an_issuer_that_is_away_is_asked_now_and_then() {
+        let issuer = Issuer::default();
+        let source = issuer.source();
+        for _ in 0..100 {
+            assert_eq!(issuer.knows(&source, "one"), Err(Denied::Unavailable));
+        }
+        assert_eq!(issuer.count(), 1);
+        issuer.has(Some(&["one"]));
+        issuer.pass(PACE.retry);
+        assert_eq!(issuer.knows(&source, "one"), Ok(true));
+        // Away again: the known keys go on being used.
+        issuer.has(None);
+        issuer.pass(PACE.pause);
+        assert_eq!(issuer.knows(&source, "two"), Ok(false));
+        assert_eq!(at_once(&source, "one"), Some(Ok(true)));
+    }
+
+    #[test]
+    fn one_request_serves_all_that_wait() {
+        let issuer = Issuer::with(&["one"]);
+        let source = issuer.source();
+        let mut waiting: Vec<_> = (0..50).map(|_| Box::pin(source.keys(Some("one")))).collect();
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(waiting.iter_mut().all(|one| one.as_mut().poll(&mut context).is_pending()));
+        issuer.answer();
+        assert!(waiting.iter_mut().all(|one| matches!(one.as_mut().poll(&mut context), Poll::Ready(Ok(_)))));
+        assert_eq!(issuer.count(), 1);
+    }
+
+    /// Clients that come and go neither repeat nor break off the request to the issuer.
+    #[test]
+    fn a_client_that_leaves_takes_nothing_along() {
+        let issuer = Issuer::with(&["one"]);
+        let source = issuer.source();
+        for number in 0..20 {
+            assert_eq!(at_once(&source, &format!("{number}")), None, "it waits, and leaves");
+        }
+        assert_eq!(issuer.count(), 1);
+        issuer.answer();
+        assert_eq!(at_once(&source, "one"), Some(Ok(true)));
+        // The same while keys are known: an invented key makes nobody else wait.
+        issuer.pass(PACE.pause);
+        assert_eq!(at_once(&source, "invented"), None);
+        assert_eq!(at_once(&source, "one"), Some(Ok(true)));
+        issuer.has(Some(&["one", "new"]));
+        issuer.answer();
+        assert_eq!(at_once(&source, "new"), Some(Ok(true)));
+    }
+
+    #[test]
+    fn known_keys_are_renewed_in_the_background_until_they_are_old() {
+        let issuer = Issuer::with(&["one"]);
+        let source = issuer.source();
+        assert_eq!(issuer.knows(&source, "one"), Ok(true));
+        issuer.has(Some(&["two"]));
+        issuer.pass(PACE.stale);
+        assert_eq!(at_once(&source, "one"), Some(Ok(true)), "it does not wait");
+        issuer.answer();
+        assert_eq!((at_once(&source, "one"), issuer.count()), (Some(Ok(false)), 2));
+        issuer.has(Some(&["three"]));
+        issuer.pass(PACE.old);
+        assert_eq!(issuer.knows(&source, "two"), Ok(false), "after an hour without a request it waits");
+    }
+
+    #[test]
+    fn a_request_that_is_never_answered_is_given_up() {
+        let issuer = Issuer::with(&["one"]);
+        let source = issuer.source();
+        assert_eq!(at_once(&source, "one"), None);
+        issuer.pass(PACE.patience);
+        assert_eq!(issuer.knows(&source, "one"), Ok(true));
+        assert_eq!(issuer.count(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_future_that_never_ends_is_given_up() {
+        let fetch = on_runtime(std::future::pending, Duration::from_millis(1));
+        let source = Source::fetched(fetch);
+        assert!(matches!(source.keys(None).await, Err(Denied::Unavailable)));
+        let source = Source::from_future(|| async { Ok(jwks(&["one"])) });
+        assert!(source.keys(Some("one")).await.is_ok_and(|keys| keys.has("one")));
+    }
+}

@@ -1,0 +1,250 @@
+//! Bearer tokens that are signed JWTs (RFC 9068), verified against the keys of their issuer (a JWKS, RFC 7517).
+//!
+//! Law: the key decides the algorithm, never the token; only signatures by public keys count.
+
+use super::jwks::{Keys, PUBLIC, Source};
+use super::options::{Verified, Verifier, Verifying};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header};
+use mcp_resources_engine::http::Denied;
+use mcp_resources_engine::now::Millis;
+use serde::Deserialize;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What the identity of a client begins with, in a token without a subject.
+const CLIENT: &str = "client_id:";
+
+/// Verifies signed JWTs: type (`typ`: none, `JWT` or `at+jwt`), signature, `exp`, `nbf`, `iss` and `aud`. The principal is
+/// the token's `sub`; in a token without one `client_id:` and its `client_id`, and no `sub` may begin so. The scopes are
+/// those of `scope` (or `scp`).
+pub struct JwtVerifier {
+    source: Source,
+    issuer: String,
+    audiences: Vec<String>,
+    leeway: u64,
+    algorithms: Vec<Algorithm>,
+}
+
+/// What is wrong with a set of keys.
+#[derive(Debug)]
+pub struct JwksError(pub(super) Box<dyn Error + Send + Sync>);
+
+impl fmt::Display for JwksError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the keys cannot be used: {}", self.0)
+    }
+}
+
+impl Error for JwksError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.0)
+    }
+}
+
+impl JwtVerifier {
+    /// Tokens of `issuer` for `audience` (this server's canonical URL, as a rule), signed by one of the keys in `jwks`,
+    /// a JSON text.
+    ///
+    /// # Errors
+    /// [`JwksError`] if it is no JWKS, or has no key to verify signatures with.
+    pub fn from_jwks(
+        jwks: &str,
+        issuer: impl Into<String>,
+        audience: impl Into<String>,
+    ) -> Result<Self, JwksError> {
+        let keys = Keys::parse(jwks)?;
+        Ok(Self::new(Source::Fixed(Arc::new(keys)), issuer.into(), audience.into()))
+    }
+
+    /// The same with the keys from a file.
+    ///
+    /// # Errors
+    /// As [`JwtVerifier::from_jwks`]; or the file cannot be read.
+    pub fn from_jwks_file(
+        path: impl AsRef<Path>,
+        issuer: impl Into<String>,
+        audience: impl Into<String>,
+    ) -> Result<Self, JwksError> {
+        let text = std::fs::read_to_string(path).map_err(|error| JwksError(error.into()))?;
+        Self::from_jwks(&text, issuer, audience)
+    }
+
+    /// The same with keys that `fetch` gets: from the issuer's `jwks_uri`, with the author's own client. It is called for the
+    /// first token, then every ten minutes, and for a token of an unknown key, but at most twice a minute. While it fails,
+    /// the keys that there are go on being used; without any, tokens are answered with 503, and it is called again after
+    /// two seconds.
+    pub fn from_source<F, Fut>(fetch: F, issuer: impl Into<String>, audience: impl Into<String>) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = io::Result<String>> + Send + 'static,
+    {
+        Self::new(Source::from_future(fetch), issuer.into(), audience.into())
+    }
+
+    /// The same with keys from a URL: `https`, or `http` on this machine. A redirect is not followed; an answer has ten seconds
+    /// and at most 1 MiB. Only an answer with status 200 counts. See [`JwtVerifier::from_source`] for how often it is asked.
+    ///
+    /// # Errors
+    /// Another sort of URL.
+    #[cfg(feature = "auth-fetch")]
+    pub fn from_jwks_url(
+        url: impl Into<String>,
+        issuer: impl Into<String>,
+        audience: impl Into<String>,
+    ) -> Result<Self, JwksError> {
+        let url: Arc<str> = url.into().into();
+        if !super::fetch::is_safe(&url) {
+            return Err(JwksError("the URL must begin with https://".into()));
+        }
+        let source = Source::fetched(Box::new(move |delivery| super::fetch::start(&url, delivery)));
+        Ok(Self::new(source, issuer.into(), audience.into()))
+    }
+
+    fn new(source: Source, issuer: String, audience: String) -> Self {
+        Self { source, issuer, audiences: vec![audience], leeway: 60, algorithms: PUBLIC.to_vec() }
+    }
+
+    /// Another audience that is this server.
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audiences.push(audience.into());
+        self
+    }
+
+    /// The algorithms that tokens may be signed with, such as `ES256`. Default: each of them that fits the key.
+    ///
+    /// # Errors
+    /// [`JwksError`] if one is unknown, is `none`, or signs with a shared secret; or there is none.
+    pub fn algorithms<A: AsRef<str>>(
+        mut self,
+        names: impl IntoIterator<Item = A>,
+    ) -> Result<Self, JwksError> {
+        self.algorithms = names.into_iter().map(|name| algorithm(name.as_ref())).collect::<Result<_, _>>()?;
+        if self.algorithms.is_empty() { Err(JwksError("no algorithm is named".into())) } else { Ok(self) }
+    }
+
+    /// How far the clocks of issuer and server may be apart, in seconds. Default 60.
+    pub fn leeway(mut self, seconds: u64) -> Self {
+        self.leeway = seconds;
+        self
+    }
+
+    async fn check(&self, token: &str) -> Result<Verified, Denied> {
+        let header = decode_header(token).map_err(|_| Denied::Invalid)?;
+        if !is_acceptable(&header) || !self.algorithms.contains(&header.alg) {
+            return Err(Denied::Invalid);
+        }
+        let keys = self.source.keys(header.kid.as_deref()).await?;
+        let mut validation = Validation::new(header.alg);
+        validation.set_audience(&self.audiences);
+        validation.set_issuer(&[&self.issuer]);
+        validation.set_required_spec_claims(&["aud", "iss"]);
+        // Times are compared below, with fractions.
+        (validation.validate_exp, validation.validate_nbf) = (false, false);
+        let mut fitting = keys.find(header.kid.as_deref(), header.alg);
+        let claims = fitting.find_map(|key| decode::<Claims>(token, &key.key, &validation).ok());
+        let verified = claims.ok_or(Denied::Invalid)?.claims.verified(self.leeway, seconds_now())?;
+        Ok(verified.claims(payload(token)))
+    }
+}
+
+fn algorithm(name: &str) -> Result<Algorithm, JwksError> {
+    let known = PUBLIC.into_iter().find(|known| format!("{known:?}") == name);
+    known.ok_or_else(|| {
+        let names: Vec<_> = PUBLIC.iter().map(|known| format!("{known:?}")).collect();
+        JwksError(format!("unexpected algorithm {name:?}; expected one of {}", names.join(", ")).into())
+    })
+}
+
+/// Whether it is the header of an access token (RFC 9068, section 4). A header that this verifier does not understand but
+/// must (`crit`, RFC 7515, section 4.1.11) refuses the token: none of those extensions is implemented.
+fn is_acceptable(header: &Header) -> bool {
+    const TYPES: [&str; 3] = ["JWT", "at+jwt", "application/at+jwt"];
+    let fits = |typ: &String| TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ));
+    header.crit.is_none() && header.typ.as_ref().is_none_or(fits)
+}
+
+/// The claims as the issuer wrote them.
+fn payload(token: &str) -> Option<Arc<str>> {
+    let bytes = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    String::from_utf8(bytes).ok().map(Into::into)
+}
+
+fn seconds_now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+impl Verifier for JwtVerifier {
+    fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
+        Box::pin(self.check(token))
+    }
+}
+
+impl fmt::Debug for JwtVerifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JwtVerifier").field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+/// Times are in seconds since 1970 and may have fractions (RFC 7519, section 2).
+#[derive(Deserialize)]
+struct Claims {
+    sub: Option<String>,
+    client_id: Option<String>,
+    exp: f64,
+    nbf: Option<f64>,
+    /// Not compared with anything, but it must be a time.
+    #[serde(rename = "iat")]
+    _iat: Option<f64>,
+    #[serde(default)]
+    scope: Scope,
+    /// What some issuers write instead.
+    #[serde(default)]
+    scp: Scope,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum Scope {
+    #[default]
+    None,
+    Text(String),
+    List(Vec<String>),
+}
+
+impl Scope {
+    fn words(self) -> Vec<String> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Text(text) => text.split_ascii_whitespace().map(String::from).collect(),
+            Self::List(list) => list,
+        }
+    }
+}
+
+impl Claims {
+    fn verified(self, leeway: u64, now: f64) -> Result<Verified, Denied> {
+        let leeway = leeway as f64;
+        if self.exp + leeway <= now || self.nbf.is_some_and(|nbf| nbf > now + leeway) {
+            return Err(Denied::Invalid);
+        }
+        let subject = identity(self.sub, self.client_id).ok_or(Denied::Invalid)?;
+        let scopes = self.scope.words().into_iter().chain(self.scp.words());
+        // Not negative, as `now` is not; a cast saturates.
+        let expires = ((self.exp + leeway) * 1_000.0) as Millis;
+        Ok(Verified::new(subject).scopes(scopes).expires(expires))
+    }
+}
+
+/// The subject, or the client itself in a token without one. No subject is taken for a client of the same name.
+fn identity(subject: Option<String>, client: Option<String>) -> Option<String> {
+    match (subject, client) {
+        (Some(subject), _) => Some(subject).filter(|name| !name.is_empty() && !name.starts_with(CLIENT)),
+        (None, client) => client.filter(|name| !name.is_empty()).map(|name| format!("{CLIENT}{name}")),
+    }
+}

@@ -1,0 +1,95 @@
+//! Time for the engine and the sessions: one task for a server, with one timer.
+
+use super::HttpServer;
+use super::phase::{Either, Phase, either, reach};
+use crate::transport::Clock;
+use mcp_resources_engine::now::Millis;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How long it sleeps when nothing is due.
+const LONGEST: Millis = 60_000;
+
+/// See the module.
+pub(super) struct Keeper {
+    started: AtomicBool,
+    /// When the task wakes by itself; 0 while it looks around.
+    armed: AtomicU64,
+    notify: Notify,
+}
+
+impl Default for Keeper {
+    fn default() -> Self {
+        Self { started: AtomicBool::new(false), armed: AtomicU64::new(Millis::MAX), notify: Notify::new() }
+    }
+}
+
+impl Keeper {
+    /// Starts the task, once, on the runtime of whoever comes first.
+    pub(super) fn start(&self, server: &Arc<HttpServer>) {
+        if !self.started.load(Ordering::Relaxed) && !self.started.swap(true, Ordering::AcqRel) {
+            tokio::spawn(keep(Arc::downgrade(server)));
+        }
+    }
+
+    /// Wakes the task if something is due before it would wake by itself.
+    pub(super) fn look(&self, server: &HttpServer) {
+        if next(server).is_some_and(|next| next < self.armed.load(Ordering::SeqCst)) {
+            self.notify.notify_one();
+        }
+    }
+}
+
+/// When something is due.
+fn next(server: &HttpServer) -> Option<Millis> {
+    let endpoint = &server.endpoint;
+    [endpoint.engine().deadline(), endpoint.deadline()].into_iter().flatten().min()
+}
+
+/// Until the server is gone or over. It is not held while the task sleeps.
+async fn keep(server: Weak<HttpServer>) {
+    loop {
+        let Some(strong) = server.upgrade() else { return };
+        let mut phase = strong.phases.watch();
+        // From here on, whoever changes a deadline leaves a word.
+        strong.keeper.armed.store(Millis::MAX, Ordering::SeqCst);
+        turn(&strong);
+        let now = strong.now().tick;
+        let due = next(&strong).unwrap_or(Millis::MAX).min(now.saturating_add(LONGEST));
+        strong.keeper.armed.store(due, Ordering::SeqCst);
+        let word = either(strong.keeper.notify.notified(), sleep(&strong.clock, due, now));
+        if let Either::Second(()) = either(word, reach(&mut phase, Phase::Over)).await {
+            return;
+        }
+    }
+}
+
+/// Until `due`, by the timer of the machine, or by the clock if a test has stopped it.
+async fn sleep(clock: &Clock, due: Millis, now: Millis) {
+    let mut timer = pin!(tokio::time::sleep(Duration::from_millis(due.saturating_sub(now).max(1))));
+    poll_fn(|context| match clock.stands(context.waker()) {
+        true if clock.now().tick >= due => Poll::Ready(()),
+        true => Poll::Pending,
+        false => timer.as_mut().poll(context),
+    })
+    .await;
+}
+
+/// Does what is due.
+fn turn(server: &HttpServer) {
+    let (endpoint, now) = (&server.endpoint, server.now());
+    if endpoint.engine().deadline().is_some_and(|deadline| deadline <= now.tick) {
+        let mut woken = Vec::new();
+        endpoint.engine().tick(now, &mut woken);
+        endpoint.wake(&woken);
+        server.host.woken(&woken);
+    }
+    for turn in endpoint.tick(now) {
+        server.after(turn, None);
+    }
+}

@@ -1,0 +1,148 @@
+//! Listening: connections in, one task each, and the way out.
+
+use super::HttpServer;
+use super::phase::{Either, Phase, either, reach};
+use super::places::{Place, Places};
+use super::socket;
+use super::wire::Checked;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use mcp_resources_engine::principal::Principal;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+
+/// After an error of `accept`, such as too many descriptors: others may close theirs meanwhile.
+const PAUSE: Duration = Duration::from_millis(50);
+/// What the last answers have to be written, when everything else is over.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
+impl HttpServer {
+    /// Serves what `listener` accepts, until [`HttpServer::shutdown`] has run its course. Needs a tokio runtime with I/O
+    /// and time.
+    pub async fn serve(self: &Arc<Self>, listener: TcpListener) {
+        let limits = self.endpoint.engine().limits();
+        let most = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(most));
+        let mut phase = self.phases.watch();
+        self.keeper.start(self);
+        let by_client = Places::new(limits.connections_per_client);
+        let connections = Connections { builder: self.builder(), server: self.clone(), places: by_client };
+        loop {
+            // Above the limit, connections wait in the kernel's queue.
+            let next = async {
+                let place = places.clone().acquire_owned().await.ok()?;
+                Some((listener.accept().await, place))
+            };
+            match either(reach(&mut phase, Phase::Draining), next).await {
+                Either::First(()) | Either::Second(None) => break,
+                Either::Second(Some((Ok((socket, client)), place))) => {
+                    connections.start(socket, client, place)
+                }
+                Either::Second(Some((Err(_), _))) => sleep(PAUSE).await,
+            }
+        }
+        drop(listener);
+        let all = u32::try_from(most).unwrap_or(u32::MAX);
+        let empty = || async { drop(places.acquire_many(all).await) };
+        let _ = timeout(Duration::from_millis(limits.grace), empty()).await;
+        for turn in self.endpoint.close(self.now()) {
+            self.after(turn, None);
+        }
+        let _ = timeout(LAST_WORDS, empty()).await;
+        self.phases.end();
+        empty().await;
+    }
+
+    fn builder(&self) -> http1::Builder {
+        let limits = self.endpoint.engine().limits();
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(Duration::from_millis(limits.idle_timeout))
+            .max_headers(limits.headers)
+            .max_buf_size(limits.head.max(8_192));
+        builder
+    }
+}
+
+struct Connections {
+    builder: http1::Builder,
+    server: Arc<HttpServer>,
+    places: Arc<Places>,
+}
+
+/// What a connection has for itself as long as it lives.
+struct Own {
+    client: IpAddr,
+    _place: Place,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Connections {
+    fn start(&self, socket: TcpStream, client: SocketAddr, permit: OwnedSemaphorePermit) {
+        let (builder, server) = (self.builder.clone(), self.server.clone());
+        let Some(place) = self.places.take(client.ip()) else {
+            if let Some(advice) = server.endpoint.crowded(server.now()) {
+                server.host.warn(&advice);
+            }
+            return;
+        };
+        let own = Own { client: client.ip(), _place: place, _permit: permit };
+        let limits = server.endpoint.engine().limits();
+        if socket::prepare(&socket, limits).is_err() {
+            return;
+        }
+        tokio::spawn(async move {
+            #[cfg(feature = "tls")]
+            if server.tls.is_some() {
+                // On the heap: the state of a handshake must not cost every plain connection its memory.
+                return Box::pin(encrypted(builder, server, (socket, own))).await;
+            }
+            connection(&builder, server, (socket, own)).await;
+        });
+    }
+}
+
+#[cfg(feature = "tls")]
+async fn encrypted(builder: http1::Builder, server: Arc<HttpServer>, (socket, own): (TcpStream, Own)) {
+    let Some(tls) = server.tls.clone() else { return };
+    let mut phase = server.phases.watch();
+    let accepted = timeout(head_timeout(&server), tls.accept(socket));
+    // A handshake has nothing to finish: a server that stops does not wait for it.
+    if let Either::Second(Ok(Ok(socket))) = either(reach(&mut phase, Phase::Draining), accepted).await {
+        connection(&builder, server, (socket, own)).await;
+    }
+}
+
+fn head_timeout(server: &HttpServer) -> Duration {
+    Duration::from_millis(server.endpoint.engine().limits().head_timeout)
+}
+
+/// Serves one connection until it ends, the server drains and it is idle, or everything is over.
+async fn connection<S>(builder: &http1::Builder, server: Arc<HttpServer>, (socket, own): (S, Own))
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut phase = server.phases.watch();
+    // On the heap, for as long as it takes: hyper keeps room for it in each connection, idle ones and listeners too.
+    let stall = Duration::from_millis(server.endpoint.engine().limits().write_timeout);
+    let (anyone, socket) =
+        (Principal::anonymous(Some(own.client)), Checked::new(socket, head_timeout(&server), stall));
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        Box::pin(server.clone().respond_to(anyone.clone(), request))
+    });
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(socket), service));
+    if let Either::First(_ended) = either(serving.as_mut(), reach(&mut phase, Phase::Draining)).await {
+        return;
+    }
+    serving.as_mut().graceful_shutdown();
+    let _ = either(serving, reach(&mut phase, Phase::Over)).await;
+}

@@ -1,0 +1,140 @@
+//! The native HTTP server: sockets, time-outs and shutdown around the rules of [`mcp_resources_engine::http`].
+//!
+//! ```text
+//!  accept ─▶ hyper reads a head ─▶ rules ─▶ token ─▶ body ─▶ Endpoint::open ─┬─▶ the engine answers: written at once
+//!                                                                             └─▶ Host::handle, on hyper's task
+//!                                    any thread: Exchange::finish ─▶ wakes the task, which writes the answer
+//! ```
+//!
+//! Law: it moves [`Turn`](mcp_resources_engine::http::Turn)s and knows no word of the protocol. What the engine can answer never leaves
+//! the task that read it.
+
+mod body;
+mod collect;
+#[cfg(feature = "auth-fetch")]
+mod fetch;
+mod host;
+#[cfg(feature = "pipe")]
+mod inbox;
+#[cfg(feature = "auth")]
+mod jwks;
+#[cfg(feature = "auth")]
+mod jwt;
+mod keeper;
+mod listener;
+mod options;
+mod phase;
+mod places;
+mod respond;
+mod socket;
+mod static_tokens;
+mod thread;
+#[cfg(feature = "tls")]
+mod tls;
+mod wire;
+
+pub use body::ResponseBody;
+pub use host::Host;
+#[cfg(feature = "pipe")]
+pub use inbox::{Bell, Inbox, Item, Reach, Verdict};
+#[cfg(feature = "auth")]
+pub use jwt::{JwksError, JwtVerifier};
+pub use options::{HttpOptions, Verified, Verifier, Verifying};
+pub use respond::Disconnected;
+pub use static_tokens::StaticTokens;
+pub use thread::Running;
+#[cfg(feature = "tls")]
+pub use tls::Tls;
+
+use crate::transport::Clock;
+use keeper::Keeper;
+use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::http::{Endpoint, RulesError, SESSION_ID_BYTES, SessionIds};
+use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_engine::now::Now;
+use phase::Phases;
+use std::fmt;
+use std::sync::Arc;
+
+/// One HTTP endpoint of a server. Shared by its listeners and by whoever else hands it requests; every method may be
+/// called from any thread.
+pub struct HttpServer {
+    endpoint: Arc<Endpoint>,
+    clock: Arc<Clock>,
+    host: Arc<dyn Host>,
+    verifier: Option<Arc<dyn Verifier>>,
+    keeper: Keeper,
+    phases: Phases,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
+}
+
+impl HttpServer {
+    /// An endpoint of `engine`. `clock` is the one that the engine's other channels have.
+    ///
+    /// # Errors
+    /// [`RulesError`] if the rules cannot be applied.
+    pub fn new(
+        engine: &Arc<Engine>,
+        clock: Arc<Clock>,
+        options: HttpOptions,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<Self>, RulesError> {
+        let endpoint = Endpoint::new(engine.clone(), options.rules, session_ids())?;
+        Ok(Arc::new(Self {
+            endpoint,
+            clock,
+            host,
+            verifier: options.verifier,
+            keeper: Keeper::default(),
+            phases: Phases::default(),
+            #[cfg(feature = "tls")]
+            tls: options.tls,
+        }))
+    }
+
+    /// The rules and the sessions.
+    pub fn endpoint(&self) -> &Arc<Endpoint> {
+        &self.endpoint
+    }
+
+    /// Wakes the writers of what the engine has woken: call it with every list that the engine gives. Names that are not
+    /// of this endpoint are ignored.
+    pub fn wake(&self, woken: &[ConnectionId]) {
+        self.endpoint.wake(woken);
+        self.look();
+    }
+
+    /// Something may be due earlier than before: an update that is held back, a request that was asked of a client.
+    pub fn look(&self) {
+        self.keeper.look(self);
+    }
+
+    /// Stops this endpoint: no new connection, no new request (503), listens end with their results, and streams of notifications; what is
+    /// in flight has
+    /// [`Limits::grace`](mcp_resources_engine::limits::Limits::grace), then every connection is closed. [`HttpServer::serve`] returns
+    /// after that.
+    pub fn shutdown(&self) {
+        if self.phases.drain() {
+            self.endpoint.shutdown();
+        }
+    }
+
+    fn now(&self) -> Now {
+        self.clock.now()
+    }
+}
+
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpServer").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+/// Names for sessions, from the system's randomness.
+pub fn session_ids() -> SessionIds {
+    Box::new(|| {
+        let mut id = [0; SESSION_ID_BYTES];
+        getrandom::fill(&mut id).is_ok().then_some(id)
+    })
+}

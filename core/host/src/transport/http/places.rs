@@ -1,0 +1,71 @@
+//! How many connections each client has: one address does not take the places of all others.
+
+use mcp_resources_engine::principal::Network;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// See the module. Bounded by the connections themselves.
+#[derive(Debug)]
+pub(super) struct Places {
+    most: usize,
+    taken: Mutex<HashMap<Network, usize>>,
+}
+
+/// The place of one connection, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    network: Network,
+    places: Arc<Places>,
+}
+
+impl Places {
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, taken: Mutex::default() })
+    }
+
+    /// `None` if this client has too many.
+    pub(super) fn take(self: &Arc<Self>, client: IpAddr) -> Option<Place> {
+        let network = Network::of(client);
+        let mut taken = self.lock();
+        let own = taken.entry(network).or_default();
+        if *own >= self.most {
+            return None;
+        }
+        *own += 1;
+        Some(Place { network, places: self.clone() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Network, usize>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Entry::Occupied(mut own) = self.places.lock().entry(self.network) {
+            *own.get_mut() -= 1;
+            if *own.get() == 0 {
+                own.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_has_so_many() {
+        let places = Places::new(2);
+        let client = |number: u8| places.take(IpAddr::from([192, 0, 2, number]));
+        let (one, two) = (client(1), client(1));
+        assert!(one.is_some() && two.is_some() && client(1).is_none() && client(2).is_some());
+        drop(one);
+        assert!(client(1).is_some());
+        drop(two);
+        assert!(places.lock().is_empty());
+    }
+}

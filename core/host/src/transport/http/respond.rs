@@ -1,0 +1,187 @@
+//! One request to its response.
+
+use super::HttpServer;
+use super::body::{ResponseBody, Writer};
+use super::collect::{NoBody, collect};
+use super::phase::Phase;
+use bytes::Bytes;
+use http_body::Body;
+use hyper::header::{HOST, HeaderName, HeaderValue};
+use hyper::{Request, StatusCode};
+use mcp_resources_engine::http::{
+    Admitted, Denied, Exchange, Head, Identified, Opened, Response, ResponseHead, Turn, Verified,
+};
+use mcp_resources_engine::now::Now;
+use mcp_resources_engine::principal::Principal;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The client is gone, or its request breaks off: there is nobody to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disconnected;
+
+impl fmt::Display for Disconnected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the request breaks off")
+    }
+}
+
+impl Error for Disconnected {}
+
+type Answer = hyper::Response<ResponseBody>;
+
+impl HttpServer {
+    /// Answers one request, of any HTTP library that speaks the `http` crate's types. Needs a tokio runtime. A
+    /// [`SocketAddr`] among the request's extensions is the client's address: what clients without a token may use is bounded
+    /// by it.
+    ///
+    /// # Errors
+    /// [`Disconnected`]: close the connection.
+    pub async fn respond<B>(self: Arc<Self>, request: Request<B>) -> Result<Answer, Disconnected>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        let client = request.extensions().get::<SocketAddr>().map(SocketAddr::ip);
+        self.respond_to(Principal::anonymous(client), request).await
+    }
+
+    /// Answers one request. `anyone`: whose it is where no tokens are asked for.
+    pub(super) async fn respond_to<B>(
+        self: Arc<Self>,
+        anyone: Arc<Principal>,
+        request: Request<B>,
+    ) -> Result<Answer, Disconnected>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        if self.phases.now() != Phase::Serving {
+            return Ok(ResponseBody::none(StatusCode::SERVICE_UNAVAILABLE));
+        }
+        self.keeper.start(&self);
+        let (parts, body) = request.into_parts();
+        let now = self.now();
+        let admitted = match self.admit(&parts, now) {
+            Ok(admitted) => admitted,
+            Err(response) => {
+                if let Some(advice) = self.endpoint.advice(&response, now) {
+                    self.host.warn(&advice);
+                }
+                return Ok(of(response));
+            }
+        };
+        drop(parts);
+        let (who, now) = match admitted.token() {
+            Some(token) => (self.verify(token).await, self.now()),
+            None => (Ok(Verified::client(anyone)), now),
+        };
+        let identified = match admitted.identify(who, now) {
+            Ok(identified) => identified,
+            Err(response) => return Ok(of(response)),
+        };
+        match collect(body, &identified).await {
+            Ok((body, has_waited)) => {
+                let now = if has_waited { self.now() } else { now };
+                self.open(&identified, &body, now).await
+            }
+            // A body where none belongs is not read.
+            Err(NoBody::Refused(_)) if identified.body_limit() == 0 => {
+                let now = self.now();
+                self.open(&identified, &[], now).await
+            }
+            Err(NoBody::Refused(response)) => Ok(of(*response)),
+            Err(NoBody::Broken) => Err(Disconnected),
+        }
+    }
+
+    /// Does what a turn asks for besides writing.
+    pub(super) fn after(&self, turn: Turn<'_>, exchange: Option<&Exchange>) {
+        if let Some(misuse) = &turn.misuse {
+            self.host.misuse(misuse);
+        }
+        if !turn.events.is_empty() {
+            self.host.handle(turn.connection, exchange, turn.events);
+        }
+        if turn.end || exchange.is_none() {
+            self.look();
+        }
+    }
+
+    fn admit(&self, parts: &hyper::http::request::Parts, now: Now) -> Result<Admitted, Response> {
+        let lines = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+        let mut headers: SmallVec<[(&str, &[u8]); 24]> = lines.collect();
+        if !parts.headers.contains_key(HOST)
+            && let Some(authority) = parts.uri.authority()
+        {
+            headers.push(("host", authority.as_str().as_bytes()));
+        }
+        let target = match parts.uri.authority() {
+            Some(_) => Cow::Owned(parts.uri.to_string()),
+            None => Cow::Borrowed(parts.uri.path_and_query().map_or("", |target| target.as_str())),
+        };
+        let verb = parts.method.as_str();
+        let head = Head { verb, target: &target, headers: &headers, ..Head::default() };
+        self.endpoint.admit(&head, now)
+    }
+
+    async fn verify(&self, token: &str) -> Result<Verified, Denied> {
+        match &self.verifier {
+            Some(verifier) => verifier.verify(token).await,
+            None => Err(Denied::Unavailable),
+        }
+    }
+
+    async fn open(
+        self: Arc<Self>,
+        identified: &Identified,
+        body: &[u8],
+        now: Now,
+    ) -> Result<Answer, Disconnected> {
+        let mut out = Vec::new();
+        let Opened { mut turn, exchange } = self.endpoint.open(identified, body, now, &mut out);
+        let head = turn.head.take();
+        // Made first: if a handler panics through, the client is told that it is over.
+        let writer = exchange.map(|exchange| (Writer::new(self.clone(), exchange.clone()), exchange));
+        self.after(turn, writer.as_ref().map(|(_, exchange)| exchange));
+        let Some((mut writer, _)) = writer else { return whole(head, out) };
+        self.look();
+        let head = match head {
+            Some(head) => Some(head),
+            None => poll_fn(|context| writer.poll(context, &mut out)).await,
+        };
+        if writer.has_ended() { whole(head, out) } else { stream(head, out, writer) }
+    }
+}
+
+fn whole(head: Option<ResponseHead>, body: Vec<u8>) -> Result<Answer, Disconnected> {
+    head.map(|head| word(head, ResponseBody::whole(body))).ok_or(Disconnected)
+}
+
+fn stream(head: Option<ResponseHead>, first: Vec<u8>, writer: Writer) -> Result<Answer, Disconnected> {
+    head.map(|head| word(head, ResponseBody::stream(first, writer))).ok_or(Disconnected)
+}
+
+fn of(response: Response) -> Answer {
+    word(response.head, ResponseBody::whole(response.body))
+}
+
+fn word(head: ResponseHead, body: ResponseBody) -> Answer {
+    let mut answer = hyper::Response::new(body);
+    *answer.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    answer.headers_mut().reserve(head.headers.len());
+    for (name, value) in head.headers {
+        let value = match value {
+            Cow::Borrowed(text) => Ok(HeaderValue::from_static(text)),
+            Cow::Owned(text) => HeaderValue::try_from(text),
+        };
+        // The rules word visible ASCII; what is not cannot be sent.
+        if let Ok(value) = value {
+            answer.headers_mut().append(HeaderName::from_static(name), value);
+        }
+    }
+    answer
+}

@@ -1,0 +1,81 @@
+//! The server on threads of its own, for a host whose event loop belongs to another language.
+
+use super::HttpServer;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::runtime::Builder;
+
+/// A server that runs. It stops when this is dropped, without waiting.
+#[derive(Debug)]
+pub struct Running {
+    server: Arc<HttpServer>,
+    address: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl HttpServer {
+    /// Serves `listener` on a thread of its own, or with `threads` of more than 1 on so many. `ended` is called there when
+    /// the server has stopped.
+    ///
+    /// # Errors
+    /// What the system says of the socket or the threads.
+    pub fn run(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        threads: usize,
+        ended: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Running> {
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let mut builder =
+            if threads > 1 { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+        let runtime = builder
+            .worker_threads(threads.max(1))
+            .thread_name("mcp-http")
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let server = self.clone();
+        let thread = std::thread::Builder::new().name("mcp-http".into()).spawn(move || {
+            runtime.block_on(async {
+                if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
+                    server.serve(listener).await;
+                }
+            });
+            drop(runtime);
+            ended();
+        })?;
+        Ok(Running { server: self.clone(), address, thread: Some(thread) })
+    }
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops it: see [`HttpServer::shutdown`].
+    pub fn shutdown(&self) {
+        self.server.shutdown();
+    }
+
+    /// Waits until it has stopped.
+    ///
+    /// # Errors
+    /// Its thread panicked.
+    pub fn wait(mut self) -> io::Result<()> {
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended.unwrap_or(Ok(())).map_err(|_| io::Error::other("the thread of the server has panicked"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.server.shutdown();
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! One peer at the other end of a pipe, for a host whose event loop belongs to another language: the connection, the
+//! bytes on their way out, and the one lock around them.
+//!
+//! Law: the lock is a leaf. It is never held while a handler runs, while the host language's own lock is waited for, or
+//! while an answer that was detached is encoded; a write under it never blocks.
+
+use crate::transport::Clock;
+use mcp_resources_engine::connection::{
+    Answer, Arrival, AskError, AskId, Connection, Encoded, Event, Events, Gather, Outcome, Peer, Reply,
+    RequestToken,
+};
+use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::hub::{ConnectionId, Delivered};
+use mcp_resources_engine::jsonrpc::Line;
+use mcp_resources_engine::now::{Millis, Now};
+use mcp_resources_engine::principal::Principal;
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How much of an empty output buffer is kept in any case. Twice what the last output took is kept too, so that big
+/// answers that follow one another find their pages; the next small one gives them back.
+const KEPT: usize = 256 * 1024;
+
+/// See the module. `Send + Sync`; any thread may call.
+pub struct Pipe {
+    clock: Arc<Clock>,
+    principal: Arc<Principal>,
+    high_water: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    connection: Connection,
+    out: Vec<u8>,
+    /// How much of `out` was written.
+    sent: usize,
+    /// The requests whose reply was detached.
+    detached: HashMap<RequestToken, Cancelled>,
+    /// The hub has more to tell than there was room for.
+    undelivered: bool,
+    /// The other side is gone: nothing is kept for it.
+    broken: bool,
+}
+
+/// Whether a request was cancelled or has run out of time: for whoever works on it, on any thread.
+#[derive(Clone, Debug, Default)]
+pub struct Cancelled(Arc<AtomicBool>);
+
+/// A reply that was taken out of its connection.
+#[derive(Debug)]
+pub struct Detached {
+    /// It.
+    pub reply: Reply,
+    /// Whether it is still wanted.
+    pub cancelled: Cancelled,
+}
+
+/// What became of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flushed {
+    /// All is written.
+    All,
+    /// The other side takes no more now.
+    Blocked,
+    /// The other side is gone.
+    Broken,
+}
+
+impl Cancelled {
+    /// Whether it was.
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// It is, from now on.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+impl Pipe {
+    /// The state of a new peer: the local process (R-152).
+    pub fn new(engine: &Arc<Engine>, clock: Arc<Clock>) -> Self {
+        let state = State {
+            connection: engine.connect(Peer::Stdio),
+            out: Vec::new(),
+            sent: 0,
+            detached: HashMap::new(),
+            undelivered: false,
+            broken: false,
+        };
+        let high_water = engine.limits().output;
+        Self { clock, principal: Principal::local(), high_water, state: Mutex::new(state) }
+    }
+
+    /// Its name in the engine's lists of who was woken.
+    pub fn id(&self) -> ConnectionId {
+        self.lock().connection.id()
+    }
+
+    /// Takes one line.
+    pub fn line<'l>(&'l self, line: Line<'l>) -> Outcome<'l> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        let outcome = match line {
+            Line::Message(message) => {
+                connection.message(Arrival { message, principal: &self.principal, mirror: None }, now, out)
+            }
+            Line::TooLong => {
+                let Outcome { status, misuse, verdict, .. } = connection.too_long(out);
+                Outcome { status, events: Events::new(), misuse, wakes: false, verdict, scopes: Vec::new() }
+            }
+        };
+        state.mark(&outcome.events);
+        outcome
+    }
+
+    /// Answers an event at once.
+    pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Outcome<'static> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        let outcome = connection.respond(token, answer, now, out);
+        state.mark(&outcome.events);
+        outcome
+    }
+
+    /// Takes a reply out, to be worded without the lock. `None` if it was taken already.
+    pub fn detach(&self, token: RequestToken) -> Option<Detached> {
+        let mut state = self.lock();
+        let reply = state.connection.detach(token)?;
+        let cancelled = state.detached.entry(token).or_default().clone();
+        Some(Detached { reply, cancelled })
+    }
+
+    /// Appends an answer that was worded without the lock.
+    pub fn finish(&self, token: RequestToken, encoded: Encoded) -> Outcome<'static> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.detached.remove(&token);
+        let State { connection, out, .. } = &mut *state;
+        let outcome = connection.finish(encoded, now, out);
+        state.mark(&outcome.events);
+        outcome
+    }
+
+    /// Appends what a handler reports before its answer, unless nobody waits for it. Dropped while the output is full:
+    /// a handler that reports in a loop cannot fill the memory.
+    pub fn report(&self, cancelled: &Cancelled, message: &[u8]) {
+        let mut state = self.lock();
+        if !cancelled.get() && !state.broken && state.pending() < self.high_water {
+            state.out.extend_from_slice(message);
+        }
+    }
+
+    /// Lets `report` word something about an unanswered request in place, and appends it as [`Pipe::report`] does. For a
+    /// host that answers on one thread and detaches nothing.
+    pub fn report_in_place(
+        &self,
+        token: RequestToken,
+        report: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>,
+    ) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let message = state.connection.reply(token).and_then(|reply| report(reply, now));
+        if let Some(message) = message.filter(|_| !state.broken && state.pending() < self.high_water) {
+            state.out.extend_from_slice(&message);
+        }
+    }
+
+    /// What the chunks of an answer are pushed into, for a request that was not detached; `None` if nobody waits for it.
+    pub fn gather(&self, token: RequestToken) -> Option<Gather> {
+        self.lock().connection.reply(token).map(|reply| reply.gather())
+    }
+
+    /// Whether somebody waits for the answer to this request, which was not detached.
+    pub fn waits(&self, token: RequestToken) -> bool {
+        self.lock().connection.reply(token).is_some()
+    }
+
+    /// Appends a request to a legacy client; see [`Connection::ask`].
+    ///
+    /// # Errors
+    /// [`AskError`]; nothing is appended then.
+    pub fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        connection.ask(method, params, now, out)
+    }
+
+    /// Appends what the hub has for this peer, as far as there is room; the rest follows while the output drains.
+    pub fn deliver(&self) {
+        let now = self.clock.now();
+        self.lock().deliver(self.high_water, now);
+    }
+
+    /// Appends what the hub has for this peer, up to about `room` bytes.
+    pub fn deliver_up_to(&self, room: usize) -> Delivered {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        connection.deliver(room, now, out)
+    }
+
+    /// Ends the open listens (R-096, R-097), at the end of input or of the server: [`Pipe::deliver`] appends their results.
+    /// What is in flight goes on.
+    pub fn shutdown(&self) {
+        self.lock().connection.shutdown();
+    }
+
+    /// Lets time pass.
+    pub fn tick(&self) -> Outcome<'static> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { connection, out, .. } = &mut *state;
+        let outcome = connection.tick(now, out);
+        state.mark(&outcome.events);
+        outcome
+    }
+
+    /// Cancels what is in flight, without an answer: at the end of input, after the grace (R-150).
+    pub fn cancel_all(&self) -> Events<'static> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let events = state.connection.cancel_all(now);
+        state.mark(&events);
+        events
+    }
+
+    /// Ends the connection: what is in flight is cancelled.
+    pub fn close(&self) -> Events<'static> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let events = state.connection.close(now);
+        state.mark(&events);
+        events
+    }
+
+    /// The host gives no answer to this request: whoever worked on it was cancelled. Frees its place.
+    pub fn abandon(&self, token: RequestToken) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.detached.remove(&token);
+        let State { connection, out, .. } = &mut *state;
+        connection.abandon(token, now, out);
+    }
+
+    /// When [`Pipe::tick`] must be called at the latest, on the clock of [`Now::tick`].
+    pub fn deadline(&self) -> Option<Millis> {
+        self.lock().connection.deadline()
+    }
+
+    /// How many requests wait for an answer of the host's.
+    pub fn in_flight(&self) -> usize {
+        self.lock().connection.in_flight()
+    }
+
+    /// Whether so much waits to be written that the host should stop reading, and start no further handler.
+    pub fn is_full(&self) -> bool {
+        self.lock().pending() >= self.high_water
+    }
+
+    /// How many bytes wait to be written.
+    pub fn pending(&self) -> usize {
+        self.lock().pending()
+    }
+
+    /// Writes what waits. `write` takes what it can and returns how much; 0 is nothing now.
+    pub fn flush(&self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> Flushed {
+        let mut state = self.lock();
+        loop {
+            while state.pending() > 0 {
+                let State { out, sent, .. } = &mut *state;
+                match write(out.get(*sent..).unwrap_or_default()) {
+                    Ok(0) => {
+                        state.compact();
+                        return Flushed::Blocked;
+                    }
+                    Ok(count) => *sent += count,
+                    Err(_) => state.broken = true,
+                }
+                if state.broken {
+                    break;
+                }
+            }
+            let used = state.out.len();
+            state.out.clear();
+            state.sent = 0;
+            if used > 0 {
+                state.out.shrink_to((2 * used).max(KEPT));
+            }
+            if state.broken {
+                return Flushed::Broken;
+            }
+            if !state.undelivered {
+                return Flushed::All;
+            }
+            state.deliver(self.high_water, self.clock.now());
+        }
+    }
+
+    /// Takes what waits to be written: for a peer in the same process.
+    pub fn take(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.flush(|some| {
+            bytes.extend_from_slice(some);
+            Ok(some.len())
+        });
+        bytes
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Marks what was cancelled, while the lock is held: no report of it is written after this call.
+    fn mark(&mut self, events: &[Event<'_>]) {
+        for event in events {
+            if let Event::Cancelled(token) = event
+                && let Some(cancelled) = self.detached.get(token)
+            {
+                cancelled.set();
+            }
+        }
+        if self.broken {
+            self.out.clear();
+            self.sent = 0;
+        }
+    }
+
+    fn deliver(&mut self, high_water: usize, now: Now) {
+        let room = high_water.saturating_sub(self.pending());
+        self.undelivered = self.connection.deliver(room, now, &mut self.out) == Delivered::More;
+    }
+
+    fn pending(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
+    /// Moves what is left to the front, once that is less than what was sent.
+    fn compact(&mut self) {
+        if self.sent > self.pending() {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_resources_engine::catalog::{Edit, Source};
+    use mcp_resources_engine::engine::{Options, ServerInfo};
+    use mcp_resources_engine::resource::Resource;
+
+    /// A buffer that held a big answer serves the next one, and is given back after a small one.
+    #[test]
+    fn the_buffer_is_as_big_as_the_last_output() {
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        let engine = Engine::new(info, Options::default()).unwrap();
+        let constant = |uri: &str, size: usize| Edit::AddResource {
+            resource: Resource::new(uri),
+            source: Source::Text("x".repeat(size).into()),
+        };
+        let edits = vec![constant("test://big", 1 << 20), constant("test://small", 1)];
+        engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
+        let pipe = Pipe::new(&engine, Arc::default());
+        let after = |uri: &str| {
+            let message = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+            );
+            pipe.line(Line::Message(message.as_bytes()));
+            assert!(pipe.take().ends_with(b"}\n"));
+            pipe.lock().out.capacity()
+        };
+        let small = after("test://small");
+        let big = after("test://big");
+        assert!(small <= KEPT && (1 << 20..4 << 20).contains(&big), "{small} {big}");
+        assert_eq!(after("test://big"), big);
+        assert!(after("test://small") <= KEPT);
+    }
+}

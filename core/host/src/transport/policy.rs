@@ -1,0 +1,87 @@
+//! The guard's policy from a file or a text: the only place where a policy meets the file system.
+
+use mcp_resources_engine::guard::{Guard, Policy, PolicyError};
+use std::fs;
+use std::path::Path;
+
+/// Reads a policy from the text of a JSON object and looks at every glob in it.
+///
+/// # Errors
+/// [`PolicyError`] naming the member that is unknown or has a value that means nothing.
+pub fn read_policy(json: &str) -> Result<Policy, PolicyError> {
+    checked(Policy::from_json(json)?)
+}
+
+/// Reads a policy from a file: JSON, or YAML with the feature `yaml`, by its extension (`.json`, `.yaml`, `.yml`).
+///
+/// # Errors
+/// [`PolicyError`] if the file cannot be read or is larger than 16 MiB, and as [`read_policy`].
+pub fn load_policy(path: impl AsRef<Path>) -> Result<Policy, PolicyError> {
+    const MOST: u64 = 16 << 20;
+    let path = path.as_ref();
+    let unreadable = |reason: String| whole(format!("{}: {reason}", path.display()));
+    let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
+    if size > MOST {
+        return Err(unreadable(format!("it is larger than {MOST} bytes")));
+    }
+    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "json" => read_policy(&text),
+        "yaml" | "yml" => read_yaml(&text).and_then(checked),
+        _ => Err(unreadable("a policy file ends with .json, .yaml or .yml".into())),
+    }
+}
+
+#[cfg(feature = "yaml")]
+fn read_yaml(text: &str) -> Result<Policy, PolicyError> {
+    // By way of a JSON value, so that an error names the member and not only the line.
+    let value = serde_saphyr::from_str(text).map_err(|error| whole(error.to_string()))?;
+    Policy::from_value(value)
+}
+
+#[cfg(not(feature = "yaml"))]
+fn read_yaml(_: &str) -> Result<Policy, PolicyError> {
+    Err(whole("YAML needs the feature `yaml`"))
+}
+
+/// An error that is about the whole document.
+fn whole(reason: impl Into<String>) -> PolicyError {
+    PolicyError { field: String::new(), reason: reason.into() }
+}
+
+fn checked(policy: Policy) -> Result<Policy, PolicyError> {
+    Guard::new(&policy, false).map(|_| policy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_say_the_same_in_json_and_yaml() {
+        let folder = std::env::temp_dir().join(format!("mcp-resources-policy-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, text: &str| {
+            fs::write(folder.join(name), text).unwrap();
+            folder.join(name)
+        };
+        let json = r#"{"allow": ["a://**"], "deny": "**/.env", "scopes": {"a://b/**": "x"},
+            "principals": {"alice": {"allow": []}}}"#;
+        let json = load_policy(write("guard.json", json)).unwrap();
+        assert!(
+            load_policy(write("guard.toml", "")).is_err() && load_policy(folder.join("none.json")).is_err()
+        );
+        let broken = load_policy(write("broken.json", r#"{"principals": {"alice": {"deny": ["a", 1]}}}"#));
+        assert_eq!(broken.unwrap_err().field, "principals.alice.deny[1]");
+        #[cfg(feature = "yaml")]
+        {
+            let yaml = "allow:\n  - a://**\ndeny: '**/.env'\nscopes:\n  a://b/**: x\nprincipals:\n  alice: {allow: []}\n";
+            assert_eq!(load_policy(write("guard.yaml", yaml)).unwrap(), json);
+            let broken = load_policy(write("broken.yml", "principals:\n  alice:\n    denny: a\n"));
+            assert_eq!(broken.unwrap_err().field, "principals.alice.denny");
+        }
+        assert!(json.allow.is_some());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,337 @@
+//! What the engine asks of an author's function in another language: borrowed from the message where it is answered at
+//! once, owned where it waits for that language's event loop.
+
+use mcp_resources_engine::catalog::HandlerId;
+use mcp_resources_engine::connection::{AskId, Caller, ClientInfo, Event, RequestToken};
+use mcp_resources_engine::headers::Headers;
+use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_engine::jsonrpc::Json;
+use mcp_resources_engine::principal::Principal;
+use mcp_resources_engine::version::Revision;
+use mcp_resources_template::Params;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What is to be done about an event.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "on the stack of one call; boxed where it waits")]
+pub enum Work<'m> {
+    /// A function is to be called.
+    Ask(Request<'m>),
+    /// Nobody waits for the answer to this request any longer.
+    Cancel(RequestToken),
+    /// A client has answered a question with a result or an error (JSON text), or it has not.
+    Replied(AskId, Option<Result<Cow<'m, str>, Cow<'m, str>>>),
+    /// Reads of these connections wait no longer, or the hub has something for them.
+    Woken(Vec<ConnectionId>),
+    /// No binding looks at who watches, or hears what is not ours.
+    Nothing,
+}
+
+/// A function to call.
+#[derive(Debug)]
+pub struct Request<'m> {
+    /// Names the request in the answer.
+    pub token: RequestToken,
+    /// The number of the author's functions.
+    pub handler: HandlerId,
+    /// What it is called for.
+    pub asked: Asked<'m>,
+    /// Who asks.
+    pub who: Who<'m>,
+}
+
+/// What a function is called for.
+#[derive(Debug)]
+pub enum Asked<'m> {
+    /// See [`ReadRequest`](mcp_resources_engine::connection::ReadRequest).
+    Read {
+        /// The URI as the client spelled it.
+        uri: Cow<'m, str>,
+        /// The values of the template's variables; `None` for a resource.
+        params: Option<Params<'m>>,
+    },
+    /// See [`CompletionRequest`](mcp_resources_engine::connection::CompletionRequest).
+    Complete {
+        /// The variable to complete.
+        variable: Cow<'m, str>,
+        /// What has been typed.
+        value: Cow<'m, str>,
+        /// The values chosen so far.
+        arguments: Vec<(Cow<'m, str>, Cow<'m, str>)>,
+    },
+    /// See [`ListRequest`](mcp_resources_engine::connection::ListRequest).
+    List {
+        /// Where to go on.
+        cursor: Option<String>,
+    },
+    /// See [`CallRequest`](mcp_resources_engine::connection::CallRequest).
+    Call {
+        /// The method.
+        method: Cow<'m, str>,
+        /// The params as JSON text, if there are any: an object.
+        params: Option<Cow<'m, str>>,
+    },
+}
+
+/// Who asks, under which terms, and what a further round of the request brings.
+#[derive(Debug, Default)]
+pub struct Who<'m> {
+    principal: Option<Cow<'m, Arc<Principal>>>,
+    headers: Option<Cow<'m, Arc<Headers>>>,
+    revision: Option<Revision>,
+    client_info: ClientInfo<'m>,
+    meta: Option<Cow<'m, str>>,
+    inputs: Option<Cow<'m, str>>,
+    state: Option<Vec<u8>>,
+}
+
+/// The functions behind one number.
+#[derive(Debug)]
+pub struct Functions<F> {
+    /// Reads, or answers a method that is not ours.
+    pub reader: F,
+    /// Complete variables, by their names.
+    pub completers: HashMap<String, F>,
+    /// Lists the resources of a template.
+    pub lister: Option<F>,
+}
+
+impl<'m> Work<'m> {
+    /// What `event` calls for.
+    pub fn of(event: Event<'m>) -> Self {
+        let (token, handler, asked, who) = match event {
+            Event::Read(read) => {
+                let who = Who::round(read.caller, read.inputs, read.state);
+                (read.token, read.handler, Asked::Read { uri: read.uri, params: read.params }, who)
+            }
+            Event::Complete(complete) => {
+                let (variable, value) = (complete.variable, complete.value);
+                let asked = Asked::Complete { variable, value, arguments: complete.arguments };
+                (complete.token, complete.handler, asked, Who::of(complete.caller))
+            }
+            Event::List(list) => {
+                let who = list.caller.map(Who::of).unwrap_or_default();
+                (list.token, list.handler, Asked::List { cursor: list.cursor }, who)
+            }
+            Event::Call(call) => {
+                let params = call.params.map(|params| Cow::Borrowed(params.raw()));
+                let who = Who::round(call.caller, call.inputs, call.state);
+                (call.token, call.handler, Asked::Call { method: call.method, params }, who)
+            }
+            Event::Cancelled(token) => return Self::Cancel(token),
+            Event::Replied { ask, answer } => {
+                let text = |json: Json<'m>| Cow::Borrowed(json.raw());
+                return Self::Replied(ask, answer.map(|answer| answer.map(text).map_err(text)));
+            }
+            Event::Woken(connections) => return Self::Woken(connections),
+            Event::Shared(_) | Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => {
+                return Self::Nothing;
+            }
+        };
+        Self::Ask(Request { token, handler, asked, who })
+    }
+
+    /// For another thread; `None` if nothing is to be done.
+    pub fn into_owned(self) -> Option<Work<'static>> {
+        match self {
+            Self::Ask(request) => Some(Work::Ask(request.into_owned())),
+            Self::Cancel(token) => Some(Work::Cancel(token)),
+            Self::Replied(ask, answer) => {
+                Some(Work::Replied(ask, answer.map(|answer| answer.map(owned).map_err(owned))))
+            }
+            Self::Woken(connections) => Some(Work::Woken(connections)),
+            Self::Nothing => None,
+        }
+    }
+}
+
+impl Request<'_> {
+    fn into_owned(self) -> Request<'static> {
+        let Self { token, handler, asked, who } = self;
+        let asked = match asked {
+            Asked::Read { uri, params } => {
+                Asked::Read { uri: owned(uri), params: params.map(Params::into_owned) }
+            }
+            Asked::Complete { variable, value, arguments } => {
+                let arguments = arguments.into_iter().map(|(name, value)| (owned(name), owned(value)));
+                let arguments = arguments.collect();
+                Asked::Complete { variable: owned(variable), value: owned(value), arguments }
+            }
+            Asked::List { cursor } => Asked::List { cursor },
+            Asked::Call { method, params } => {
+                Asked::Call { method: owned(method), params: params.map(owned) }
+            }
+        };
+        Request { token, handler, asked, who: who.into_owned() }
+    }
+
+    /// The URI of a read, as the client spelled it.
+    pub fn uri(&self) -> Option<&str> {
+        match &self.asked {
+            Asked::Read { uri, .. } => Some(uri),
+            _ => None,
+        }
+    }
+
+    /// What is asked for, in a word for the author's log.
+    pub fn what(&self) -> &str {
+        match &self.asked {
+            Asked::Read { uri, .. } => uri,
+            Asked::Complete { variable, .. } => variable,
+            Asked::List { .. } => "list",
+            Asked::Call { method, .. } => method,
+        }
+    }
+}
+
+impl<'m> Who<'m> {
+    fn of(caller: Caller<'m>) -> Self {
+        Self {
+            principal: Some(Cow::Borrowed(caller.principal)),
+            headers: caller.headers.map(Cow::Borrowed),
+            revision: Some(caller.revision),
+            client_info: caller.client_info,
+            meta: caller.meta.map(|meta| Cow::Borrowed(meta.raw())),
+            inputs: None,
+            state: None,
+        }
+    }
+
+    fn round(caller: Caller<'m>, inputs: Option<Json<'m>>, state: Option<Vec<u8>>) -> Self {
+        let inputs = inputs.map(|inputs| Cow::Borrowed(inputs.raw()));
+        Self { inputs, state, ..Self::of(caller) }
+    }
+
+    fn into_owned(self) -> Who<'static> {
+        Who {
+            principal: self.principal.map(|principal| Cow::Owned(principal.into_owned())),
+            headers: self.headers.map(|headers| Cow::Owned(headers.into_owned())),
+            revision: self.revision,
+            client_info: match self.client_info {
+                ClientInfo::None => ClientInfo::None,
+                ClientInfo::Request(text) => ClientInfo::Session(text.into()),
+                ClientInfo::Session(text) => ClientInfo::Session(text),
+            },
+            meta: self.meta.map(owned),
+            inputs: self.inputs.map(owned),
+            state: self.state,
+        }
+    }
+
+    /// The identity that the transport verified; empty for the local process, and for a list that goes on from another
+    /// source.
+    pub fn principal(&self) -> &str {
+        self.principal.as_ref().map_or("", |principal| principal.id())
+    }
+
+    /// The headers of the HTTP request, without credentials; `None` over a pipe.
+    pub fn headers(&self) -> Option<&Arc<Headers>> {
+        self.headers.as_deref()
+    }
+
+    /// The same with its scopes and claims; `None` for a list that goes on from another source.
+    pub fn identity(&self) -> Option<&Arc<Principal>> {
+        self.principal.as_deref()
+    }
+
+    /// The revision that the request is served under; empty where nobody asks.
+    pub fn revision(&self) -> &'static str {
+        self.revision.map_or("", Revision::as_str)
+    }
+
+    /// What the client says of itself, unverified: a JSON object.
+    pub fn client_info(&self) -> Option<&str> {
+        self.client_info.as_str()
+    }
+
+    /// `_meta` of the request: a JSON object.
+    pub fn meta(&self) -> Option<&str> {
+        self.meta.as_deref()
+    }
+
+    /// What the client answered to an earlier question: a JSON object.
+    pub fn inputs(&self) -> Option<&str> {
+        self.inputs.as_deref()
+    }
+
+    /// The author's own state from that question.
+    pub fn state(&self) -> Option<&[u8]> {
+        self.state.as_deref()
+    }
+}
+
+impl<F> From<F> for Functions<F> {
+    fn from(reader: F) -> Self {
+        Self { reader, completers: HashMap::new(), lister: None }
+    }
+}
+
+impl<F> Functions<F> {
+    /// The one that is to be called; `None` if there is none of the kind.
+    pub fn called(&self, asked: &Asked<'_>) -> Option<&F> {
+        match asked {
+            Asked::Read { .. } | Asked::Call { .. } => Some(&self.reader),
+            Asked::Complete { variable, .. } => self.completers.get(&**variable),
+            Asked::List { .. } => self.lister.as_ref(),
+        }
+    }
+}
+
+fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_resources_engine::catalog::Edit;
+    use mcp_resources_engine::connection::{Arrival, Outcome, Peer};
+    use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+    use mcp_resources_engine::now::Now;
+    use mcp_resources_engine::resource::Template;
+
+    /// What a handler is told does not change when the message is gone.
+    #[test]
+    fn what_is_owned_says_what_was_borrowed() {
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        let engine = Engine::new(info, Options::default()).unwrap();
+        let edit = Edit::AddTemplate { template: Template::new("note://{id}"), handler: 7 };
+        engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+        let message = br#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"note://caf%C3%A9","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
+        let principal = Principal::new("ada");
+        let arrival = Arrival { message, principal: &principal, mirror: None };
+        let Outcome { mut events, .. } =
+            engine.connect(Peer::Stdio).message(arrival, Now::default(), &mut Vec::new());
+        let Work::Ask(request) = Work::of(events.remove(0)) else { panic!("it is to be asked") };
+        let told = |request: &Request<'_>| {
+            let Asked::Read { params, .. } = &request.asked else { panic!("it is a read") };
+            let id = params.as_ref().unwrap().get("id").unwrap().as_str().unwrap().to_owned();
+            let who = [request.who.principal(), request.who.revision()].map(str::to_owned);
+            let said = [request.uri(), request.who.client_info(), request.who.meta()];
+            (id, who, said.map(|said| said.unwrap().to_owned()), request.what().to_owned())
+        };
+        let before = told(&request);
+        assert_eq!((&*before.0, &*before.1[0]), ("café", "ada"));
+        let Some(Work::Ask(kept)) = Work::Ask(request).into_owned() else { panic!("it is kept") };
+        assert_eq!(told(&kept), before);
+    }
+
+    #[test]
+    fn each_kind_of_request_has_its_function() {
+        let functions = Functions {
+            completers: HashMap::from([("city".into(), "completer")]),
+            ..Functions::from("reader")
+        };
+        let complete = |variable: &'static str| Asked::Complete {
+            variable: variable.into(),
+            value: "".into(),
+            arguments: Vec::new(),
+        };
+        assert_eq!(functions.called(&complete("city")), Some(&"completer"));
+        assert_eq!(functions.called(&complete("days")), None);
+        assert_eq!(functions.called(&Asked::List { cursor: None }), None);
+        assert_eq!(functions.called(&Asked::Read { uri: "".into(), params: None }), Some(&"reader"));
+    }
+}

@@ -1,0 +1,276 @@
+//! What a template's URIs look like, as a graph: for whoever asks whether one of them could be of some form.
+//!
+//! Law: every path through the graph is the text of an expansion, with one exception: a variable stands for any run of
+//! the characters that it may hold (a prefix, a type or a repetition of it says nothing here). It is made for questions,
+//! never for matching.
+
+use super::UriTemplate;
+use super::class::Class;
+use super::literal::normal_name;
+use super::parse::{Expression, Modifier, Operator, Part, VarSpec};
+use crate::uri::{GEN_DELIM, SUB_DELIM, UNRESERVED, is_in, push_encoded};
+
+/// The graph of a template's URIs. It begins at node 0. Its nodes are as many as the template has parts, whatever the
+/// values that were put in.
+#[derive(Debug)]
+pub struct Outline {
+    nodes: Vec<Vec<Edge>>,
+    /// The texts of all edges.
+    text: String,
+    end: u32,
+}
+
+/// A way from one node to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// What stands there.
+    pub on: On,
+    /// Where it leads.
+    pub to: u32,
+}
+
+/// What an edge takes.
+#[derive(Clone, Copy, Debug)]
+pub enum On {
+    /// No character.
+    Nothing,
+    /// This text, which is not empty: see [`Outline::text`].
+    Text(Span),
+    /// One byte of a set.
+    Any(Set),
+}
+
+/// A part of an outline's text, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    start: u32,
+    end: u32,
+}
+
+/// A set of the bytes of canonical URIs.
+#[derive(Clone, Copy, Debug)]
+pub struct Set(Class);
+
+impl Set {
+    /// Whether it has `byte`.
+    pub fn has(self, byte: u8) -> bool {
+        self.0.has(byte)
+    }
+}
+
+impl UriTemplate {
+    /// The outline of its URIs, with the values of the variables for which `value` has one.
+    pub fn outline<'v>(&self, value: &dyn Fn(&str) -> Option<&'v str>) -> Outline {
+        let mut outline = Outline { nodes: vec![Vec::new()], text: String::new(), end: 0 };
+        let mut writer = Writer { outline: &mut outline, value, is_whole: self.0.is_whole, in_query: false };
+        self.0.parts.iter().for_each(|part| writer.part(part));
+        outline
+    }
+}
+
+impl Outline {
+    /// The edges of a node.
+    pub fn edges(&self, node: u32) -> &[Edge] {
+        self.nodes.get(node as usize).map_or(&[], |edges| edges)
+    }
+
+    /// The text of an edge.
+    pub fn text(&self, span: Span) -> &str {
+        self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
+    }
+
+    /// How many bytes and nodes it has: what it cost to make.
+    pub fn size(&self) -> usize {
+        self.text.len() + self.nodes.len()
+    }
+
+    /// Whether a URI may end here.
+    pub fn is_end(&self, node: u32) -> bool {
+        node == self.end
+    }
+
+    /// The text, if there is but one.
+    pub fn only(&self) -> Option<String> {
+        let (mut text, mut node) = (String::new(), 0);
+        // A graph with a single way through it has no loop: no node is passed twice.
+        for _ in &self.nodes {
+            match self.edges(node) {
+                [] => return Some(text).filter(|_| self.is_end(node)),
+                [Edge { on: On::Text(span), to }] => {
+                    text.push_str(self.text(*span));
+                    node = *to;
+                }
+                [Edge { on: On::Nothing, to }] => node = *to,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    fn add(&mut self) -> u32 {
+        self.nodes.push(Vec::new());
+        u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn link(&mut self, from: u32, on: On, to: u32) {
+        if let Some(edges) = self.nodes.get_mut(from as usize) {
+            edges.push(Edge { on, to });
+        }
+    }
+
+    /// Adds `text` behind a node.
+    fn push(&mut self, from: u32, text: &str) -> u32 {
+        if text.is_empty() {
+            return from;
+        }
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let start = place(self.text.len());
+        self.text.push_str(text);
+        let on = On::Text(Span { start, end: place(self.text.len()) });
+        let next = self.add();
+        self.link(from, on, next);
+        next
+    }
+
+    /// A run of `class`, with one character at least unless `may_be_empty`.
+    fn run(&mut self, from: u32, class: Class, may_be_empty: bool) -> u32 {
+        let next = self.add();
+        self.link(from, On::Any(Set(class)), next);
+        self.link(next, On::Any(Set(class)), next);
+        if may_be_empty {
+            self.link(from, On::Nothing, next);
+        }
+        next
+    }
+}
+
+struct Writer<'w, 'v> {
+    outline: &'w mut Outline,
+    value: &'w dyn Fn(&str) -> Option<&'v str>,
+    is_whole: bool,
+    in_query: bool,
+}
+
+impl Writer<'_, '_> {
+    fn part(&mut self, part: &Part) {
+        let from = self.outline.end;
+        self.outline.end = match part {
+            Part::Literal(literal) => {
+                self.in_query |= literal.text.contains(['?', '#']);
+                self.outline.push(from, &literal.text)
+            }
+            Part::Expression(expression) if expression.operator.is_named() => self.named(expression, from),
+            Part::Expression(expression) => self.joined(expression, from),
+        };
+    }
+
+    /// `{x,y}` and its kin, each variable behind its prefix.
+    fn joined(&mut self, expression: &Expression, from: u32) -> u32 {
+        let operator = expression.operator;
+        let mut node = from;
+        for (at, spec) in expression.variables.iter().enumerate() {
+            let before = if at == 0 { operator.prefix() } else { operator.separator() };
+            let begun = self.outline.push(node, before);
+            let mut after = self.value(operator, spec, begun);
+            let is_required = at == 0 && !operator.is_optional() || (self.value)(&spec.name).is_some();
+            if !is_required {
+                // Not the end of the value itself: a value may go on there, and one that is left out may not.
+                let end = self.outline.add();
+                self.outline.link(after, On::Nothing, end);
+                self.outline.link(node, On::Nothing, end);
+                after = end;
+            }
+            node = after;
+        }
+        node
+    }
+
+    /// `{?x,y}`, `{&x,y}`, `{;x,y}`: the first that is there has the operator's sign, the others the separator.
+    fn named(&mut self, expression: &Expression, from: u32) -> u32 {
+        let operator = expression.operator;
+        let (mut none_yet, mut some): (Option<u32>, Option<u32>) = (Some(from), None);
+        for spec in &expression.variables {
+            let after = self.outline.add();
+            let begins = [(none_yet, operator.prefix()), (some, operator.separator())];
+            for (node, sign) in begins.into_iter().filter_map(|(node, sign)| Some((node?, sign))) {
+                let begun = self.outline.push(node, sign);
+                let end = self.pair(operator, spec, begun);
+                self.outline.link(end, On::Nothing, after);
+            }
+            if (self.value)(&spec.name).is_some() {
+                none_yet = None;
+            } else if let Some(some) = some {
+                self.outline.link(some, On::Nothing, after);
+            }
+            some = Some(after);
+        }
+        self.in_query |= operator != Operator::Parameter;
+        let end = self.outline.add();
+        for node in [none_yet, some].into_iter().flatten() {
+            self.outline.link(node, On::Nothing, end);
+        }
+        end
+    }
+
+    fn pair(&mut self, operator: Operator, spec: &VarSpec, from: u32) -> u32 {
+        if spec.modifier == Modifier::Explode {
+            return self.value(operator, spec, from);
+        }
+        let named = self.outline.push(from, &normal_name(&spec.name));
+        let begun = self.outline.push(named, "=");
+        let end = self.value(operator, spec, begun);
+        if operator == Operator::Parameter && (self.value)(&spec.name).is_none() {
+            self.outline.link(named, On::Nothing, end);
+        }
+        end
+    }
+
+    fn value(&mut self, operator: Operator, spec: &VarSpec, from: u32) -> u32 {
+        match (self.value)(&spec.name) {
+            Some(value) => {
+                let text = encoded(value, operator.keeps_reserved());
+                // The pairs of an exploded variable have names that only its values know.
+                let from = match (operator.is_named(), spec.modifier) {
+                    (true, Modifier::Explode) => {
+                        self.outline.push(from, &format!("{}=", normal_name(&spec.name)))
+                    }
+                    _ => from,
+                };
+                self.outline.push(from, &text)
+            }
+            None => {
+                let may_be_empty = operator.is_optional();
+                self.outline.run(from, self.class(operator, spec), may_be_empty)
+            }
+        }
+    }
+
+    fn class(&self, operator: Operator, spec: &VarSpec) -> Class {
+        let explodes = spec.modifier == Modifier::Explode;
+        match operator {
+            Operator::Reserved if self.is_whole => Class::All,
+            Operator::Fragment => Class::Fragment,
+            Operator::Reserved if self.in_query => Class::Fragment,
+            Operator::Reserved => Class::Reserved,
+            Operator::Query | Operator::QueryMore if explodes => Class::Fragment,
+            Operator::Query | Operator::QueryMore => Class::QueryValue,
+            _ if self.in_query => Class::QueryValue,
+            Operator::Path if explodes => Class::Segments,
+            _ => Class::Segment,
+        }
+    }
+}
+
+/// A value as expansion writes it.
+fn encoded(value: &str, keeps_reserved: bool) -> String {
+    let kept = if keeps_reserved { UNRESERVED | SUB_DELIM | GEN_DELIM } else { UNRESERVED };
+    let mut out = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii() && is_in(byte, kept) && !(keeps_reserved && matches!(byte, b'[' | b']')) {
+            out.push(char::from(byte));
+        } else {
+            push_encoded(&mut out, byte);
+        }
+    }
+    out
+}
