@@ -1,9 +1,9 @@
 //! Requests of the server to a legacy client.
 
 use super::event::AskId;
-use super::{Connection, terms::Capabilities};
-use crate::jsonrpc::{Envelope, Id, OwnedId, end};
-use crate::now::{Millis, Now};
+use super::terms::Capabilities;
+use crate::jsonrpc::Id;
+use crate::now::Millis;
 use std::collections::BTreeMap;
 
 /// Why the client could not be asked.
@@ -40,6 +40,18 @@ pub(super) struct Asks {
 }
 
 impl Asks {
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Opens a question that may be answered until `deadline`; its number.
+    pub(super) fn begin(&mut self, deadline: Millis) -> AskId {
+        self.next += 1;
+        self.open.insert(self.next, deadline);
+        AskId(self.next)
+    }
+
     /// The question with this id, which is then closed.
     pub(super) fn settle(&mut self, id: Id<'_>) -> Option<AskId> {
         let number = id.raw().parse().ok()?;
@@ -61,41 +73,8 @@ impl Asks {
     }
 }
 
-impl Connection {
-    /// Sends a request to a legacy client (`ping`, `elicitation/create`, `sampling/createMessage`, `roots/list`, or one
-    /// of the author's). `params` is a JSON object. The answer, or that there was none within
-    /// [`Limits::read_timeout`](crate::limits::Limits::read_timeout), comes as [`Event::Replied`](super::Event::Replied).
-    ///
-    /// # Errors
-    /// [`AskError`]; nothing is sent then.
-    pub fn ask(
-        &mut self,
-        method: &str,
-        params: &str,
-        now: Now,
-        out: &mut Vec<u8>,
-    ) -> Result<AskId, AskError> {
-        let session = self.session.as_ref().ok_or(AskError::UseInputRequired)?;
-        if !session.capabilities.allow_method(method) {
-            return Err(AskError::NotSupported);
-        }
-        let limits = self.engine.limits();
-        if self.asks.open.len() >= limits.asks {
-            return Err(AskError::LimitReached);
-        }
-        let members = super::words::members_of(params).ok_or(AskError::InvalidParams)?;
-        self.asks.next += 1;
-        let number = self.asks.next;
-        self.asks.open.insert(number, now.tick.saturating_add(limits.read_timeout));
-        let id = OwnedId::from(number);
-        Envelope::request(out, id.as_id(), method, |writer| writer.members(members.as_bytes()));
-        end(out);
-        Ok(AskId(number))
-    }
-}
-
 impl Capabilities {
-    fn allow_method(self, method: &str) -> bool {
+    pub(super) fn allow_method(self, method: &str) -> bool {
         match method {
             "elicitation/create" => self.form || self.url,
             "sampling/createMessage" => self.sampling,

@@ -1,20 +1,26 @@
-//! Reads that the cache answers, and reads that wait for another one of the same (R-219, R-220).
+//! Reads that the cache answers, reads that wait for another one of the same (R-219, R-220), and contents as they are
+//! kept: encoded once, so that a later answer copies them.
 //!
 //! Law: the guard was asked before. A request that carries input responses or a state is never here. A call that others
 //! wait for goes on when its own client cancels it: a cancellation is a wish (R-128).
 
-use super::answer::{Answer, InputAsk, InputRequest, InputRequired};
+use super::answer::{Answer, Body, Contents, InputAsk, InputRequest, InputRequired, ReadResult};
+use super::contents::{self, BYTES, TEXT};
 use super::event::{Event, RequestToken};
+use super::gather::Gather;
 use super::inflight::Ticket;
-use super::kept::Kept;
 use super::reply::{Reply, Task, Worded};
 use super::request::Request;
+use super::words::{self, Wording};
 use super::{Connection, Events, Outcome, Status};
+use crate::base64;
 use crate::engine::{Engine, Flight, Landed, Landing, Lead};
 use crate::error::ReadError;
 use crate::guard::Verdict;
 use crate::hub::ConnectionId;
+use crate::json_text;
 use crate::now::Now;
+use crate::resource::CacheHint;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -58,32 +64,6 @@ impl Connection {
         };
         self.waiting.push((token, flight));
         Some(Outcome::with_one(Status::Pending, Event::Shared(token)))
-    }
-
-    /// Answers the reads that waited for another one, as far as that has its answer. `write` takes each line with the
-    /// request that it answers. For a host that writes the answers of different requests to different streams;
-    /// [`Connection::deliver`] does the same for all others.
-    pub fn landed(&mut self, write: &mut dyn FnMut(RequestToken, &mut Vec<u8>)) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        let is_over = |(_, flight): &mut (RequestToken, Arc<Flight>)| flight.landing().is_some();
-        let over: Waiting = self.waiting.extract_if(.., is_over).collect();
-        for (token, flight) in over {
-            // One that was cancelled has its place freed here.
-            let (Some(reply), Some(landing)) = (self.inflight.take(token), flight.landing()) else {
-                continue;
-            };
-            let (ticket, mut line) = (reply.ticket.clone(), Vec::new());
-            let worded = reply.landed(landing, &mut line);
-            self.record_token(token, (worded.verdict, line.len()), landing.now);
-            if ticket.batch.is_some() {
-                let (answer, most) = (std::mem::take(&mut line), self.engine.limits().batch_bytes);
-                self.batches.answer(&ticket, &answer, most, &mut line);
-            }
-            self.inflight.settle(token);
-            write(token, &mut line);
-        }
     }
 
     /// Whom a landing wakes, for the host.
@@ -150,7 +130,7 @@ impl Reply {
     }
 
     /// Words what the flight came to that this request waited for.
-    fn landed(self, Landing { landed, now }: &Landing, out: &mut Vec<u8>) -> Worded {
+    pub(super) fn landed(self, Landing { landed, now }: &Landing, out: &mut Vec<u8>) -> Worded {
         match landed {
             Landed::Contents(kept) => {
                 let uri = self.ticket.uri.as_deref().unwrap_or_default();
@@ -181,6 +161,104 @@ impl InputRequired<'_> {
         };
         let state = self.state.as_ref().map(|state| Cow::Owned(state.to_vec()));
         InputRequired { requests: self.requests.iter().map(request).collect(), state }
+    }
+}
+
+/// The contents of one read, encoded. Nothing in them depends on the request.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    entries: Vec<Entry>,
+    hint: CacheHint,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// `None` is the URI that is asked for, in the client's own spelling.
+    uri: Option<String>,
+    mime_type: String,
+    /// The member that carries the body.
+    name: &'static str,
+    /// The body with its quotes.
+    body: Box<[u8]>,
+    /// The members of `_meta`.
+    meta: Option<String>,
+}
+
+impl Kept {
+    /// What a handler gave. `mime_type` is the resource's own, `hint` what the result is to be kept by.
+    pub(crate) fn of(result: &ReadResult<'_>, mime_type: Option<&str>, hint: CacheHint) -> Self {
+        let entry = |contents: &Contents<'_>| Entry::of(contents, mime_type);
+        Self { entries: result.contents.iter().map(entry).collect(), hint }
+    }
+
+    /// What was gathered from chunks.
+    pub(super) fn gathered(gather: &Gather, mime_type: Option<&str>, hint: CacheHint) -> Self {
+        let (name, default) = if gather.is_text() { ("text", TEXT) } else { ("blob", BYTES) };
+        let mime_type = gather.own_mime_type().or(mime_type).unwrap_or(default).to_owned();
+        let body = gather.encoded().into_boxed_slice();
+        Self { entries: vec![Entry { uri: None, mime_type, name, body, meta: None }], hint }
+    }
+
+    /// Writes the result (R-061) with the hint that is left of its own.
+    pub(super) fn write(&self, wording: &Wording<'_>, out: &mut Vec<u8>, uri: &str, hint: CacheHint) {
+        let with_meta = wording.revision.has_contents_meta();
+        wording.complete(out, |writer| {
+            writer.array("contents", |array| {
+                for entry in &self.entries {
+                    array.object(|writer| {
+                        writer.str("uri", entry.uri.as_deref().unwrap_or(uri));
+                        writer.str("mimeType", &entry.mime_type);
+                        writer.value(entry.name).extend_from_slice(&entry.body);
+                        if let Some(meta) = entry.meta.as_deref().filter(|_| with_meta) {
+                            writer.object(words::META, |writer| writer.members(meta.as_bytes()));
+                        }
+                    });
+                }
+            });
+            contents::hint(writer, wording, hint);
+        });
+    }
+
+    /// What it says of how long it may be kept, and by whom.
+    pub(crate) fn hint(&self) -> CacheHint {
+        self.hint
+    }
+
+    /// Roughly the bytes that it takes.
+    pub(crate) fn size(&self) -> usize {
+        const RECORD: usize = 160;
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let size = |entry: &Entry| {
+            RECORD + entry.body.len() + entry.mime_type.len() + text(&entry.uri) + text(&entry.meta)
+        };
+        self.entries.iter().map(size).sum()
+    }
+}
+
+impl Entry {
+    fn of(contents: &Contents<'_>, mime_type: Option<&str>) -> Self {
+        let own = contents.mime_type.as_deref().or(mime_type);
+        let mut body = Vec::new();
+        let (name, default) = match &contents.body {
+            Body::Text(text) => {
+                json_text::escape_into(text, &mut body);
+                ("text", TEXT)
+            }
+            Body::Blob(bytes) => {
+                body.reserve_exact(base64::encoded_len(bytes.len()) + 2);
+                body.push(b'"');
+                base64::encode_into(bytes, &mut body);
+                body.push(b'"');
+                ("blob", BYTES)
+            }
+        };
+        Self {
+            uri: contents.uri.as_deref().map(str::to_owned),
+            mime_type: own.unwrap_or(default).to_owned(),
+            name,
+            body: body.into_boxed_slice(),
+            meta: contents.meta.as_deref().and_then(words::members_of),
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! `completion/complete` (R-106 … R-112).
 
-use super::admit;
 use super::answer::Completion;
 use super::event::{CompletionRequest, Event};
 use super::reply::Task;
@@ -8,8 +7,8 @@ use super::request::Request;
 use super::words::Wording;
 use super::{Connection, Outcome};
 use crate::catalog::{Catalog, Completer, Route, TemplateEntry};
-use crate::engine::Suggested;
-use crate::guard::{Action, RateClass, Verdict};
+use crate::engine::{Engine, Suggested};
+use crate::guard::{Action, Effort, RateClass, Verdict};
 use crate::jsonrpc::{Json, Members};
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -80,7 +79,7 @@ impl Connection {
         let values = rank::ranked(values, typed).into_iter().map(Cow::Borrowed).collect();
         let mut completion = Completion { values, total: None, has_more: None };
         if let Some(suggested) = suggested {
-            admit::filter(&mut completion, suggested, &self.engine);
+            filter(&mut completion, suggested, &self.engine);
         }
         write(&self.wording(request), out, &completion, self.engine.limits());
         Outcome::answered()
@@ -203,4 +202,14 @@ pub(super) fn write(wording: &Wording<'_>, out: &mut Vec<u8>, completion: &Compl
             writer.bool("hasMore", has_more);
         });
     });
+}
+
+/// Drops the values that lead to nothing that the principal may see, and every number that would count them.
+pub(super) fn filter(completion: &mut Completion<'_>, suggested: &Suggested, engine: &Engine) {
+    let guard = engine.guard();
+    let view = guard.view(&suggested.principal);
+    let mut effort = Effort::of_completion();
+    completion.values.retain(|value| suggested.leads_on(guard, (&view, &mut effort), value));
+    completion.total = None;
+    completion.has_more = None;
 }

@@ -1,8 +1,8 @@
 //! From the bytes of one message to the method that serves it: era, terms, method, in the order of requirements §2.
 
 use super::batch::BatchId;
-use super::initialize;
-use super::mirror::Unasked;
+use super::cached;
+use super::mirror::{Named, Standing, printable};
 use super::request::{Request, unknown_method};
 use super::terms::{self, Claim, Terms};
 use super::words::{self, Wording};
@@ -10,10 +10,11 @@ use super::{Arrival, Connection, Event, Events, Outcome, Peer, Refusal, Status};
 use crate::catalog::ListKind;
 use crate::guard::Verdict;
 use crate::jsonrpc::{
-    Decoded, Envelope, ErrorHead, ErrorId, Id, Json, Malformed, Message, ObjectWriter, Params, decode, end,
+    Decoded, Envelope, ErrorHead, ErrorId, Id, Json, Malformed, Message, ObjectWriter, OwnedId, Params,
+    decode, end,
 };
 use crate::now::Now;
-use crate::version::{self, INVALID_PARAMS, INVALID_REQUEST, Method, PARSE_ERROR, Revision};
+use crate::version::{self, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Method, PARSE_ERROR, Revision};
 use std::borrow::Cow;
 
 /// One request before its terms are known.
@@ -30,6 +31,14 @@ pub(super) struct Step<'m> {
     pub(super) now: Now,
     /// The batch it stands in: no `initialize`, no modern request there.
     pub(super) batch: Option<BatchId>,
+}
+
+/// A message that gets no answer of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unasked {
+    Notification,
+    Response,
+    Batch,
 }
 
 pub(super) fn climb<'m>(
@@ -84,6 +93,48 @@ impl Connection {
             Some(ask) => outcome.with([Event::Replied { ask, answer: Some(result) }]),
             None => outcome,
         }
+    }
+
+    /// Notifications are never answered.
+    fn notification<'m>(&mut self, method: Cow<'m, str>, params: &Params<'m>, now: Now) -> Outcome<'m> {
+        let outcome = Outcome::new(Status::Accepted);
+        match &*method {
+            "notifications/initialized" => {
+                self.is_operating = true;
+                let mut woken = Vec::new();
+                self.engine.hub().ready(self.id, &mut woken);
+                Outcome { wakes: !woken.is_empty(), ..outcome }
+            }
+            "notifications/cancelled" => outcome.with(self.cancelled(params, now)),
+            _ => {
+                let params = match params {
+                    Params::Object { raw, .. } => Some(*raw),
+                    _ => None,
+                };
+                outcome.with([Event::Notified { method, params }])
+            }
+        }
+    }
+
+    /// Over HTTP a modern client cancels by closing its stream.
+    fn cancelled<'m>(&mut self, params: &Params<'m>, now: Now) -> Vec<Event<'m>> {
+        let id = params.get("requestId").and_then(Id::from_json);
+        let Some(id) = id.filter(|_| !matches!(self.peer, Peer::Request | Peer::Stateless)) else {
+            return Vec::new();
+        };
+        let (engine, inflight) = (&self.engine, &mut self.inflight);
+        if let Some((token, ticket)) = inflight.cancel(id, |ticket| cached::goes_on(engine, ticket, None)) {
+            self.record_ended(&ticket, (Verdict::Cancelled, 0), now);
+            if let Some(batch) = ticket.batch {
+                self.batches.cancel(batch, token);
+            }
+            return vec![Event::Cancelled(token)];
+        }
+        if !self.listens.remove(&OwnedId::from(id)) {
+            return Vec::new();
+        }
+        let last = self.engine.hub().cancel(self.id, id).unwrap_or_default();
+        last.into_iter().map(|uri| Event::Unwatched { uri }).collect()
     }
 
     ///
@@ -207,7 +258,7 @@ impl Connection {
             return refused;
         }
         match Method::parse(&raw.method) {
-            Some(Method::Initialize) => initialize::answer(self, raw, step, out),
+            Some(Method::Initialize) => self.initialize(raw, step, out),
             // Over HTTP the session says under which terms.
             Some(Method::Discover | Method::Listen) if step.arrival.mirror.is_none() => {
                 self.missing_claim(raw, out)
@@ -352,7 +403,7 @@ impl Connection {
         if self.listens.is_empty() {
             return false;
         }
-        let owned = crate::jsonrpc::OwnedId::from(id);
+        let owned = OwnedId::from(id);
         if !self.listens.contains(&owned) {
             return false;
         }
@@ -361,6 +412,84 @@ impl Connection {
             self.listens.remove(&owned);
         }
         open
+    }
+}
+
+/// Compares the head of an HTTP request with the message (requirements §2, steps 7 to 9).
+impl Connection {
+    /// Compares the head with a request that claims to be modern (§2, step 8).
+    fn refuse_mirror<'m>(
+        &self,
+        raw: &Raw<'m>,
+        version: &str,
+        step: Step<'m>,
+        out: &mut Vec<u8>,
+    ) -> Option<Outcome<'m>> {
+        let mirror = step.arrival.mirror?;
+        let name =
+            self.name_param(&raw.method).and_then(|param| raw.params.get(param)).and_then(Json::as_str);
+        let why = mirror.check(version, &raw.method, name.as_deref()).err()?;
+        let message = format!("Header mismatch: {why}");
+        Some(self.reject(raw, (HEADER_MISMATCH, &message), Refusal::Header, out))
+    }
+
+    /// The member of `params` that `Mcp-Name` repeats.
+    fn name_param(&self, method: &str) -> Option<&str> {
+        match Method::parse(method) {
+            Some(Method::Read) => Some("uri"),
+            Some(_) => None,
+            None => self.engine.extension(method)?.name_param.as_deref(),
+        }
+    }
+
+    /// What HTTP refuses of a request without the modern claim (§2, steps 7 and 9).
+    fn refuse_legacy<'m>(&self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Option<Outcome<'m>> {
+        let mirror = step.arrival.mirror?;
+        let is_handshake = Method::parse(&raw.method) == Some(Method::Initialize);
+        let mismatch = (HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version contradicts the body");
+        match mirror.named(&self.engine) {
+            Named::Repeated => return Some(self.reject(raw, mismatch, Refusal::Header, out)),
+            Named::Modern(_) if is_handshake => {
+                return Some(self.reject(raw, mismatch, Refusal::Header, out));
+            }
+            Named::Modern(_) => return Some(self.missing_claim(raw, out)),
+            Named::Unknown(value) if !is_handshake => {
+                return Some(self.unsupported(raw, &printable(value), out));
+            }
+            Named::Nothing | Named::Legacy | Named::Unknown(_) => {}
+        }
+        let (why, refusal) = mirror.session.refusal().filter(|_| !is_handshake)?;
+        Some(self.reject(raw, (INVALID_REQUEST, why), refusal, out))
+    }
+
+    /// What HTTP makes of other messages without looking further (§2, steps 7 and 9; ).
+    fn refuse_unasked<'m>(&self, unasked: Unasked, step: Step<'m>, out: &mut Vec<u8>) -> Option<Outcome<'m>> {
+        let mirror = step.arrival.mirror?;
+        let (error, refusal) = match mirror.named(&self.engine) {
+            Named::Repeated => (
+                (HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version is there more than once"),
+                Refusal::Header,
+            ),
+            Named::Modern(_) if unasked == Unasked::Response => {
+                ((INVALID_REQUEST, "Invalid Request: a client sends no responses"), Refusal::Malformed)
+            }
+            Named::Modern(revision) if self.engine.serves(revision) => return None,
+            Named::Modern(revision) => return Some(self.unsupported_without_id(revision.as_str(), out)),
+            Named::Unknown(value) => return Some(self.unsupported_without_id(&printable(value), out)),
+            Named::Nothing if unasked == Unasked::Notification && mirror.session == Standing::Missing => {
+                return Some(Outcome::new(Status::Accepted));
+            }
+            Named::Nothing | Named::Legacy => {
+                let (why, refusal) = mirror.session.refusal()?;
+                ((INVALID_REQUEST, why), refusal)
+            }
+        };
+        Some(refuse_without_id(error, refusal, out, |_| ()))
+    }
+
+    fn unsupported_without_id<'m>(&self, requested: &str, out: &mut Vec<u8>) -> Outcome<'m> {
+        let error = (version::UNSUPPORTED_VERSION, "Unsupported protocol version");
+        refuse_without_id(error, Refusal::Version, out, |data| self.write_versions(requested, data))
     }
 }
 
@@ -374,4 +503,16 @@ impl<'m> Raw<'m> {
         let (id, params, principal) = (self.id, &self.params, arrival.principal);
         Request { id, params, terms, principal, headers, now, batch, challenges }
     }
+}
+
+/// An error about a message that has no id.
+fn refuse_without_id<'m>(
+    (code, message): (i32, &str),
+    refusal: Refusal,
+    out: &mut Vec<u8>,
+    data: impl FnOnce(&mut ObjectWriter<'_>),
+) -> Outcome<'m> {
+    Envelope::JsonRpc.error(out, &ErrorHead { id: ErrorId::Absent, code, message }, data);
+    end(out);
+    Outcome::refused(refusal)
 }

@@ -1,15 +1,13 @@
-//! What the head of an HTTP request says of the message in its body, and what is refused when the two disagree
-//! (requirements §2, steps 7 to 9; … R-189).
+//! What the head of an HTTP request says about the message in its body, and whether the two agree
+//! (R-031, R-179 … R-189). The ladder refuses the message if they do not.
 //!
 //! Law: the body is the source of truth. A header is compared with it, and never decides what is served.
 
-use super::ladder::{Raw, Step};
-use super::{Connection, Outcome, Refusal, Status};
+use super::Refusal;
 use crate::base64;
 use crate::engine::Engine;
 use crate::headers::Headers;
-use crate::jsonrpc::{Envelope, ErrorHead, ErrorId, Json, ObjectWriter, end};
-use crate::version::{self, HEADER_MISMATCH, INVALID_REQUEST, Method, Revision};
+use crate::version::Revision;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -56,7 +54,7 @@ pub enum Standing {
 }
 
 /// What the version header names.
-enum Named<'m> {
+pub(super) enum Named<'m> {
     Nothing,
     Modern(Revision),
     Legacy,
@@ -64,16 +62,8 @@ enum Named<'m> {
     Repeated,
 }
 
-/// A message that gets no answer of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unasked {
-    Notification,
-    Response,
-    Batch,
-}
-
 impl<'m> Mirror<'m> {
-    fn named(&self, engine: &Engine) -> Named<'m> {
+    pub(super) fn named(&self, engine: &Engine) -> Named<'m> {
         match self.version {
             Field::Absent => Named::Nothing,
             Field::Repeated => Named::Repeated,
@@ -86,7 +76,7 @@ impl<'m> Mirror<'m> {
     }
 
     /// Compares the headers with a modern request; the error is what is wrong, without any value.
-    fn check(&self, version: &str, method: &str, name: Option<&str>) -> Result<(), String> {
+    pub(super) fn check(&self, version: &str, method: &str, name: Option<&str>) -> Result<(), String> {
         self.version.check("MCP-Protocol-Version", version)?;
         self.method.check("Mcp-Method", method)?;
         name.map_or(Ok(()), |name| self.name.check_name(name))
@@ -130,96 +120,9 @@ impl<'m> Field<'m> {
     }
 }
 
-impl Connection {
-    /// Compares the head with a request that claims to be modern (§2, step 8).
-    pub(super) fn refuse_mirror<'m>(
-        &self,
-        raw: &Raw<'m>,
-        version: &str,
-        step: Step<'m>,
-        out: &mut Vec<u8>,
-    ) -> Option<Outcome<'m>> {
-        let mirror = step.arrival.mirror?;
-        let name =
-            self.name_param(&raw.method).and_then(|param| raw.params.get(param)).and_then(Json::as_str);
-        let why = mirror.check(version, &raw.method, name.as_deref()).err()?;
-        let message = format!("Header mismatch: {why}");
-        Some(self.reject(raw, (HEADER_MISMATCH, &message), Refusal::Header, out))
-    }
-
-    /// The member of `params` that `Mcp-Name` repeats.
-    fn name_param(&self, method: &str) -> Option<&str> {
-        match Method::parse(method) {
-            Some(Method::Read) => Some("uri"),
-            Some(_) => None,
-            None => self.engine.extension(method)?.name_param.as_deref(),
-        }
-    }
-
-    /// What HTTP refuses of a request without the modern claim (§2, steps 7 and 9).
-    pub(super) fn refuse_legacy<'m>(
-        &self,
-        raw: &Raw<'m>,
-        step: Step<'m>,
-        out: &mut Vec<u8>,
-    ) -> Option<Outcome<'m>> {
-        let mirror = step.arrival.mirror?;
-        let is_handshake = Method::parse(&raw.method) == Some(Method::Initialize);
-        let mismatch = (HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version contradicts the body");
-        match mirror.named(&self.engine) {
-            Named::Repeated => return Some(self.reject(raw, mismatch, Refusal::Header, out)),
-            Named::Modern(_) if is_handshake => {
-                return Some(self.reject(raw, mismatch, Refusal::Header, out));
-            }
-            Named::Modern(_) => return Some(self.missing_claim(raw, out)),
-            Named::Unknown(value) if !is_handshake => {
-                return Some(self.unsupported(raw, &printable(value), out));
-            }
-            Named::Nothing | Named::Legacy | Named::Unknown(_) => {}
-        }
-        let (why, refusal) = mirror.session.refusal().filter(|_| !is_handshake)?;
-        Some(self.reject(raw, (INVALID_REQUEST, why), refusal, out))
-    }
-
-    /// What HTTP makes of other messages without looking further (§2, steps 7 and 9; ).
-    pub(super) fn refuse_unasked<'m>(
-        &self,
-        unasked: Unasked,
-        step: Step<'m>,
-        out: &mut Vec<u8>,
-    ) -> Option<Outcome<'m>> {
-        let mirror = step.arrival.mirror?;
-        let (error, refusal) = match mirror.named(&self.engine) {
-            Named::Repeated => (
-                (HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version is there more than once"),
-                Refusal::Header,
-            ),
-            Named::Modern(_) if unasked == Unasked::Response => {
-                ((INVALID_REQUEST, "Invalid Request: a client sends no responses"), Refusal::Malformed)
-            }
-            Named::Modern(revision) if self.engine.serves(revision) => return None,
-            Named::Modern(revision) => return Some(self.unsupported_without_id(revision.as_str(), out)),
-            Named::Unknown(value) => return Some(self.unsupported_without_id(&printable(value), out)),
-            Named::Nothing if unasked == Unasked::Notification && mirror.session == Standing::Missing => {
-                return Some(Outcome::new(Status::Accepted));
-            }
-            Named::Nothing | Named::Legacy => {
-                let (why, refusal) = mirror.session.refusal()?;
-                ((INVALID_REQUEST, why), refusal)
-            }
-        };
-        Some(refuse_without_id(error, refusal, out, |_| ()))
-    }
-
-    fn unsupported_without_id<'m>(&self, requested: &str, out: &mut Vec<u8>) -> Outcome<'m> {
-        let error = (version::UNSUPPORTED_VERSION, "Unsupported protocol version");
-        refuse_without_id(error, Refusal::Version, out, |data| self.write_versions(requested, data))
-    }
-}
-
 impl Standing {
     /// DEC-26.
-    fn refusal(self) -> Option<(&'static str, Refusal)> {
+    pub(super) fn refusal(self) -> Option<(&'static str, Refusal)> {
         match self {
             Self::Known => None,
             Self::Missing => Some(("Invalid Request: Mcp-Session-Id is missing", Refusal::Session)),
@@ -228,20 +131,8 @@ impl Standing {
     }
 }
 
-/// An error about a message that has no id.
-fn refuse_without_id<'m>(
-    (code, message): (i32, &str),
-    refusal: Refusal,
-    out: &mut Vec<u8>,
-    data: impl FnOnce(&mut ObjectWriter<'_>),
-) -> Outcome<'m> {
-    Envelope::JsonRpc.error(out, &ErrorHead { id: ErrorId::Absent, code, message }, data);
-    end(out);
-    Outcome::refused(refusal)
-}
-
 /// What of a header can be shown.
-fn printable(value: &[u8]) -> String {
+pub(super) fn printable(value: &[u8]) -> String {
     value
         .iter()
         .take(ECHOED)

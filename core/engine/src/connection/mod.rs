@@ -1,36 +1,41 @@
 //! The protocol state of one peer: bytes of messages in, bytes of answers and events out.
 //!
-//! Law: no I/O, no clock, no thread. The same calls give the same bytes.
+//! Law: no I/O, no clock, no thread. The same calls give the same bytes. Everything that a host calls on a connection is in
+//! this file; the files below it hold the parts.
 
-mod admit;
-mod answer;
+// From the bytes of a message to its method: the ladder asks the others.
+mod ladder;
+mod mirror;
+mod request;
+mod terms;
+
+// The methods, each for both eras.
+mod call;
+mod complete;
+mod handshake;
+mod list;
+mod read;
+mod subscribe;
+
+// What waits: for the host, for the rest of a batch, for another read of the same, for the client. And its record.
 mod ask;
 mod batch;
 mod cached;
-mod call;
-mod complete;
-mod contents;
-mod discover;
+mod inflight;
+mod record;
+
+// What passes between the connection and its host.
+mod answer;
 mod event;
 mod gather;
-mod inflight;
-mod initialize;
+mod outcome;
+
+// From an answer to bytes.
+mod contents;
 mod inputs;
-mod kept;
-mod ladder;
-mod list;
-mod listen;
-mod listwalk;
 mod logs;
-mod mirror;
-mod notification;
-mod read;
-mod record;
 mod reply;
-mod request;
 mod schema;
-mod subscribe;
-mod terms;
 mod words;
 
 pub use answer::*;
@@ -38,16 +43,17 @@ pub use ask::AskError;
 pub use event::*;
 pub use gather::Gather;
 pub use mirror::{Field, Mirror, Standing};
+pub use outcome::{Outcome, Refusal, Status};
 pub use reply::{Encoded, Reply};
 
-pub(crate) use kept::Kept;
-pub(crate) use listwalk::Listed;
+pub(crate) use cached::Kept;
+pub(crate) use list::Listed;
 pub(crate) use words::SERVER_INFO;
 
-use crate::engine::{Engine, Open};
+use crate::engine::{Engine, Flight, Open};
 use crate::guard::{Action, Verdict};
 use crate::hub::{ConnectionId, Delivered, Delivery, Ending};
-use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId};
+use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId, end};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::version::Revision;
@@ -92,59 +98,6 @@ pub struct Arrival<'m> {
     pub principal: &'m Arc<Principal>,
     /// What the head of the HTTP request says of the message; `None` where there is no head.
     pub mirror: Option<Mirror<'m>>,
-}
-
-/// What became of a call.
-#[derive(Debug)]
-pub struct Outcome<'m> {
-    /// For HTTP: it decides the status code. Stdio ignores it.
-    pub status: Status,
-    /// What the host must do.
-    pub events: Events<'m>,
-    /// What the author did wrong, if an answer was not one that its event can have: for the host's log.
-    pub misuse: Option<String>,
-    /// There is something for [`Connection::deliver`], as if the connection had been woken.
-    pub wakes: bool,
-    /// How a request ended, if it has: for the record.
-    pub verdict: Verdict,
-    /// The scopes that the token lacks, with [`Refusal::Scope`].
-    pub scopes: Vec<String>,
-}
-
-/// Whether a message has been dealt with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// An answer will follow: from the host, or when a subscription ends.
-    Pending,
-    /// The answer is in the buffer.
-    Answered,
-    /// A notification or a response: there is no answer.
-    Accepted,
-    /// Refused; the error is in the buffer.
-    Refused(Refusal),
-}
-
-/// Why a message was refused, as far as a transport cares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Not JSON, or not a message.
-    Malformed,
-    /// Required `_meta` members are missing or mistyped.
-    Envelope,
-    /// A header is missing, malformed, or contradicts the body (2026-07-28, HTTP).
-    Header,
-    /// The message belongs to a session, and names none (legacy, HTTP).
-    Session,
-    /// The session it names has ended, or is not the sender's (legacy, HTTP).
-    SessionUnknown,
-    /// The revision is not served.
-    Version,
-    /// No such method.
-    Method,
-    /// The client did not declare a capability that is needed.
-    Capability,
-    /// The token lacks scopes: [`Outcome::scopes`].
-    Scope,
 }
 
 /// The protocol state of one peer.
@@ -310,6 +263,32 @@ impl Connection {
         }
     }
 
+    /// Answers the reads that waited for another one, as far as that has its answer. `write` takes each line with the
+    /// request that it answers. For a host that writes the answers of different requests to different streams;
+    /// [`Connection::deliver`] does the same for all others.
+    pub fn landed(&mut self, write: &mut dyn FnMut(RequestToken, &mut Vec<u8>)) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let is_over = |(_, flight): &mut (RequestToken, Arc<Flight>)| flight.landing().is_some();
+        let over: Waiting = self.waiting.extract_if(.., is_over).collect();
+        for (token, flight) in over {
+            // One that was cancelled has its place freed here.
+            let (Some(reply), Some(landing)) = (self.inflight.take(token), flight.landing()) else {
+                continue;
+            };
+            let (ticket, mut line) = (reply.ticket.clone(), Vec::new());
+            let worded = reply.landed(landing, &mut line);
+            self.record_token(token, (worded.verdict, line.len()), landing.now);
+            if ticket.batch.is_some() {
+                let (answer, most) = (std::mem::take(&mut line), self.engine.limits().batch_bytes);
+                self.batches.answer(&ticket, &answer, most, &mut line);
+            }
+            self.inflight.settle(token);
+            write(token, &mut line);
+        }
+    }
+
     /// What it is to its transport.
     pub fn peer(&self) -> Peer {
         self.peer
@@ -323,6 +302,35 @@ impl Connection {
     /// When [`Connection::tick`] must be called at the latest, on the clock of [`Now::tick`].
     pub fn deadline(&self) -> Option<Millis> {
         [self.inflight.deadline(), self.asks.deadline()].into_iter().flatten().min()
+    }
+
+    /// Sends a request to a legacy client (`ping`, `elicitation/create`, `sampling/createMessage`, `roots/list`, or one
+    /// of the author's). `params` is a JSON object. The answer, or that there was none within
+    /// [`Limits::read_timeout`](crate::limits::Limits::read_timeout), comes as [`Event::Replied`](super::Event::Replied).
+    ///
+    /// # Errors
+    /// [`AskError`]; nothing is sent then.
+    pub fn ask(
+        &mut self,
+        method: &str,
+        params: &str,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Result<AskId, AskError> {
+        let session = self.session.as_ref().ok_or(AskError::UseInputRequired)?;
+        if !session.capabilities.allow_method(method) {
+            return Err(AskError::NotSupported);
+        }
+        let limits = self.engine.limits();
+        if self.asks.len() >= limits.asks {
+            return Err(AskError::LimitReached);
+        }
+        let members = words::members_of(params).ok_or(AskError::InvalidParams)?;
+        let ask = self.asks.begin(now.tick.saturating_add(limits.read_timeout));
+        let id = OwnedId::from(ask.0);
+        Envelope::request(out, id.as_id(), method, |writer| writer.members(members.as_bytes()));
+        end(out);
+        Ok(ask)
     }
 
     /// Lets time pass: answers what has run out of time.
@@ -397,6 +405,36 @@ impl Connection {
         let mut woken = Vec::new();
         self.engine.hub().mark_all(self.id, &mut woken);
         !woken.is_empty()
+    }
+
+    /// Ends the listens of this connection with their results, after what they must still be told. It is
+    /// told of no later change, and a later listen ends at once; other connections go on. Deliver next:
+    /// [`Connection::deliver`] returns [`Delivered::Ended`](crate::hub::Delivered::Ended) once all is said.
+    pub fn shutdown(&mut self) {
+        self.closing = true;
+        self.engine.hub().shutdown(self.id, &mut Vec::new());
+    }
+
+    /// Whether [`Connection::shutdown`] was called.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Ends the listens of this connection with their results and nothing else: the token that they were opened with has
+    /// expired. Deliver next.
+    pub fn end_listens(&mut self) -> Events<'static> {
+        let left = self.engine.hub().end_listens(self.id, &mut Vec::new());
+        left.into_iter().map(|uri| Event::Unwatched { uri }).collect()
+    }
+
+    /// The client was let in again after [`Engine::revoke`](crate::engine::Engine::revoke): its next stream goes on.
+    pub fn readmit(&self) {
+        self.engine.hub().readmit(self.id);
+    }
+
+    /// Its streams end, as after [`Engine::revoke`](crate::engine::Engine::revoke). Deliver next.
+    pub(crate) fn dismiss(&self) {
+        self.engine.hub().dismiss(self.id);
     }
 
     /// Ends the connection: frees its subscriptions and cancels what is in flight.

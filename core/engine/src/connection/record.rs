@@ -5,7 +5,7 @@
 use super::inflight::Ticket;
 use super::ladder::{Raw, Step};
 use super::terms::Claim;
-use super::{Connection, Outcome, Refusal, RequestToken, Status};
+use super::{Connection, Outcome, RequestToken};
 use crate::guard::{self, AuditRecord, Verdict};
 use crate::jsonrpc::{Json, Params};
 use crate::now::Now;
@@ -117,23 +117,6 @@ impl Connection {
 fn trace_of(params: &Params<'_>) -> Option<Box<str>> {
     let meta = params.get("_meta")?;
     TraceContext::of_meta(meta).trace_id().map(Into::into)
-}
-
-impl Outcome<'_> {
-    /// The verdict on what a refusal tells.
-    pub(super) fn verdict_of(status: Status) -> Verdict {
-        match status {
-            Status::Refused(Refusal::Malformed) => Verdict::InvalidRequest,
-            Status::Refused(Refusal::Envelope) => Verdict::InvalidParams,
-            Status::Refused(Refusal::Header) => Verdict::HeaderMismatch,
-            Status::Refused(Refusal::Session | Refusal::SessionUnknown) => Verdict::SessionNotFound,
-            Status::Refused(Refusal::Version) => Verdict::UnsupportedVersion,
-            Status::Refused(Refusal::Method) => Verdict::MethodNotFound,
-            Status::Refused(Refusal::Capability) => Verdict::MissingCapability,
-            Status::Refused(Refusal::Scope) => Verdict::Denied,
-            Status::Pending | Status::Answered | Status::Accepted => Verdict::Ok,
-        }
-    }
 }
 
 #[cfg(test)]

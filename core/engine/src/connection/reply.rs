@@ -1,13 +1,12 @@
 //! All that is needed to word one answer away from the connection.
 
-use super::admit;
 use super::answer::{Answer, Completion, Contents, InputRequired, RawResult, ReadResult};
 use super::contents;
 use super::event::{ListRequest, LogLevel, RequestToken};
 use super::gather::Gather;
 use super::inflight::Ticket;
 use super::inputs::{self, About, Ask, Asked, Asker};
-use super::listwalk::{ListWalk, Step};
+use super::list::{ListWalk, Step};
 use super::logs;
 use super::words::{self, Wording};
 use crate::catalog::{ResourceEntry, TemplateEntry};
@@ -369,7 +368,7 @@ impl Reply {
 
     fn complete(&self, mut completion: Completion<'_>, out: &mut Vec<u8>) -> Worded {
         if let Task::Complete(Some(suggested)) = &self.task {
-            admit::filter(&mut completion, suggested, &self.engine);
+            super::complete::filter(&mut completion, suggested, &self.engine);
         }
         super::complete::write(&self.wording(), out, &completion, self.engine.limits());
         Worded::default()

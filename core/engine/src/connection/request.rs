@@ -1,4 +1,4 @@
-//! One request on its way through the ladder, and what every method does with it: refuse, answer, wait.
+//! One request after the ladder, and what every method does with it: ask the guard, refuse, or wait for the host.
 
 use super::batch::BatchId;
 use super::event::{Caller, Event, RequestToken};
@@ -7,9 +7,9 @@ use super::inputs::Asker;
 use super::reply::{Reply, Reports, Task};
 use super::terms::Terms;
 use super::words::Wording;
-use super::{Connection, Events, Outcome, Refusal, Status};
+use super::{Connection, Outcome, Refusal, Status};
 use crate::error::ReadError;
-use crate::guard::{RateClass, Verdict};
+use crate::guard::{Action, Decision, RateClass, Verdict};
 use crate::headers::Headers;
 use crate::jsonrpc::{Id, Json, OwnedId, Params};
 use crate::now::{Millis, Now};
@@ -31,29 +31,12 @@ pub(super) struct Request<'r, 'm> {
     pub(super) challenges: bool,
 }
 
-impl<'m> Outcome<'m> {
-    pub(super) fn new(status: Status) -> Self {
-        let verdict = Self::verdict_of(status);
-        Self { status, events: Events::new(), misuse: None, wakes: false, verdict, scopes: Vec::new() }
-    }
-
-    pub(super) fn answered() -> Self {
-        Self::new(Status::Answered)
-    }
-
-    pub(super) fn refused(refusal: Refusal) -> Self {
-        Self::new(Status::Refused(refusal))
-    }
-
-    /// With one event, which is put in its place and not moved.
-    pub(super) fn with_one(status: Status, event: Event<'m>) -> Self {
-        Self { events: Events::from_buf([event]), ..Self::new(status) }
-    }
-
-    pub(super) fn with(mut self, events: impl IntoIterator<Item = Event<'m>>) -> Self {
-        self.events.extend(events);
-        self
-    }
+/// Why a request is not served.
+pub(super) enum Refused {
+    /// The principal may not; told as this.
+    No(ReadError),
+    /// A token with these scopes too would do.
+    Lacking(Vec<String>),
 }
 
 impl Connection {
@@ -150,6 +133,70 @@ impl Connection {
     }
 }
 
+/// What the guard's answer makes of a request: served, refused as if there were nothing, refused openly, or sent back
+/// for a better token (DEC-20, DEC-27).
+impl Connection {
+    /// Asks the guard. `lacking` are the scopes that the registration asks for and the principal does not have.
+    pub(super) fn admit(
+        &self,
+        request: &Request<'_, '_>,
+        action: Action,
+        (normal, lacking): (&str, Vec<String>),
+    ) -> Result<(), Refused> {
+        let guard = self.engine.guard();
+        if guard.is_open() && lacking.is_empty() {
+            return Ok(());
+        }
+        let mut missing = lacking;
+        match guard.decide(request.principal, action, normal) {
+            Decision::Allow => {}
+            Decision::MissingScope { scopes } => missing.extend(scopes.into_iter().map(str::to_owned)),
+            refusal => return Err(Refused::No(told(&refusal))),
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        Err(if request.challenges { Refused::Lacking(missing) } else { Refused::No(told(&guard.refusal())) })
+    }
+
+    /// Answers a request that is not served.
+    pub(super) fn turn_away<'m>(
+        &self,
+        request: &Request<'_, '_>,
+        refused: Refused,
+        uri: &str,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        match refused {
+            Refused::No(error) => {
+                let verdict = if error == ReadError::NotFound { Verdict::Hidden } else { Verdict::Denied };
+                Outcome { verdict, ..self.fail(request, &error, Some(uri), out) }
+            }
+            Refused::Lacking(scopes) => {
+                let code = request.terms.revision.code(&ReadError::AccessDenied);
+                self.wording(request).error(out, (code, "Insufficient scope"), |data| {
+                    data.str("uri", uri);
+                    data.str("kind", "access_denied");
+                });
+                Outcome { scopes, ..Outcome::refused(Refusal::Scope) }
+            }
+        }
+    }
+
+    /// Notes who sends messages now: a session goes on under another token, which may have fewer scopes.
+    pub(super) fn know(&mut self, principal: &Arc<Principal>) {
+        if self.engine.restricts() && self.principal.as_ref().is_none_or(|own| !Arc::ptr_eq(own, principal)) {
+            self.principal = Some(principal.clone());
+        }
+    }
+}
+
+fn told(refusal: &Decision<'_>) -> ReadError {
+    if *refusal == Decision::Denied { ReadError::AccessDenied } else { ReadError::NotFound }
+}
+
 impl<'m> Request<'_, 'm> {
     pub(super) fn caller(&self) -> Caller<'m> {
         Caller {
@@ -174,7 +221,7 @@ impl<'m> Request<'_, 'm> {
         }
     }
 
-    /// Reads the params of a method whose message is not known to be well-formed.
+    /// The params, if there are any.
     pub(super) fn object(&self) -> Option<Json<'m>> {
         match self.params {
             Params::Object { raw, .. } => Some(*raw),

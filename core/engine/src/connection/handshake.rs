@@ -1,0 +1,110 @@
+//! What client and server tell of themselves: the legacy handshake (R-035 … R-039), `server/discover`, and the
+//! log level that a session asks for.
+
+use super::contents;
+use super::event::LogLevel;
+use super::ladder::{Raw, Step};
+use super::request::Request;
+use super::terms::{Capabilities, Session};
+use super::{Connection, Outcome, Refusal};
+use crate::jsonrpc::{Json, JsonKind};
+use crate::version::{INVALID_PARAMS, INVALID_REQUEST, Revision};
+
+impl Connection {
+    /// `initialize`: begins a session.
+    pub(super) fn initialize<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
+        if self.session.is_some() && self.can_notify() {
+            let why = "Invalid Request: already initialized";
+            return self.reject(raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
+        }
+        let Some(hello) = Hello::parse(raw) else {
+            let why = "Invalid params: protocolVersion, capabilities and clientInfo with name and version are required";
+            return self.reject(raw, (INVALID_PARAMS, why), Refusal::Envelope, out);
+        };
+        let most = self.engine.limits().client_info;
+        if hello.client_info.raw().len() > most {
+            let why = format!("Invalid params: clientInfo is longer than {most} bytes");
+            return self.reject(raw, (INVALID_PARAMS, &why), Refusal::Envelope, out);
+        }
+        let Some(revision) = negotiate(self, &hello.version) else {
+            return self.unsupported(raw, &hello.version, out);
+        };
+        self.session = Some(Session {
+            revision,
+            capabilities: Capabilities::parse(hello.capabilities),
+            client_info: hello.client_info.raw().into(),
+            log_level: LogLevel::Info,
+        });
+        let (engine, notifies) = (&self.engine, self.can_notify());
+        if notifies {
+            engine.hub().legacy(self.id, step.arrival.principal.clone(), engine.announced_lists());
+        }
+        self.wording_of(raw).complete(out, |result| {
+            result.str("protocolVersion", revision.as_str());
+            result.object("capabilities", |capabilities| {
+                engine.write_capabilities(capabilities, (revision, notifies), step.arrival.principal);
+            });
+            result.value("serverInfo").extend_from_slice(engine.server_info_for(revision).as_bytes());
+            if let Some(instructions) = engine.instructions() {
+                result.str("instructions", instructions);
+            }
+        });
+        Outcome::answered()
+    }
+
+    /// `server/discover`.
+    pub(super) fn discover<'m>(&self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let (engine, wording) = (&self.engine, self.wording(request));
+        wording.complete(out, |result| {
+            result.array("supportedVersions", |list| {
+                engine.options().revisions.iter().for_each(|revision| list.str(revision.as_str()));
+            });
+            result.object("capabilities", |writer| {
+                engine.write_capabilities(writer, (wording.revision, true), request.principal);
+            });
+            if let Some(instructions) = engine.instructions() {
+                result.str("instructions", instructions);
+            }
+            contents::hint(result, &wording, engine.shared(engine.options().discover_cache));
+        });
+        Outcome::answered()
+    }
+
+    /// `logging/setLevel`.
+    pub(super) fn set_level<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
+        let name = request.params.get("level").and_then(Json::as_str);
+        let Some(level) = name.and_then(|name| LogLevel::parse(&name)) else {
+            return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown log level"), out);
+        };
+        if let Some(session) = &mut self.session {
+            session.log_level = level;
+        }
+        self.wording(request).complete(out, |_| ());
+        Outcome::answered()
+    }
+}
+
+/// The params of `initialize`.
+struct Hello<'m> {
+    version: std::borrow::Cow<'m, str>,
+    capabilities: Json<'m>,
+    client_info: Json<'m>,
+}
+
+impl<'m> Hello<'m> {
+    fn parse(raw: &Raw<'m>) -> Option<Self> {
+        let version = raw.params.get("protocolVersion")?.as_str()?;
+        let capabilities = raw.params.get("capabilities").filter(|json| json.kind() == JsonKind::Object)?;
+        let client_info = raw.params.get("clientInfo")?;
+        let members = client_info.object()?;
+        members.get("name")?.as_str()?;
+        members.get("version")?.as_str()?;
+        Some(Self { version, capabilities, client_info })
+    }
+}
+
+/// The revision asked for, else the newest that has a handshake. `None` if none has.
+fn negotiate(connection: &Connection, asked: &str) -> Option<Revision> {
+    let served = |revision: &Revision| !revision.is_modern() && connection.engine.serves(*revision);
+    Revision::parse(asked).filter(served).or_else(|| Revision::ALL.into_iter().find(served))
+}
