@@ -79,7 +79,7 @@ test-rust: setup
 
 test-python: setup
 	$(call step,Python tests)
-	@cargo build --quiet -p mcp-resources-tests --features serve --bin serve-http
+	@tests/rust/build
 	@rm -f target/ran/python
 	@MCP_RESOURCES_RECORD='$(CURDIR)/target/ran/python' $(BIN)/python -m pytest tests/python
 

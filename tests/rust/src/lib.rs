@@ -1,8 +1,5 @@
 //! The shared fixtures run through Rust; see `tests/fixtures/README.md`.
-#![cfg_attr(
-    any(test, feature = "serve"),
-    expect(clippy::expect_used, clippy::panic, reason = "what runs fixtures stops at its own mistakes")
-)]
+#![expect(clippy::expect_used, clippy::panic, reason = "what runs fixtures stops at its own mistakes")]
 
 pub mod guarding;
 pub mod matching;
@@ -15,7 +12,6 @@ mod audit;
 mod flows;
 #[cfg(test)]
 mod hidden;
-#[cfg(any(test, feature = "serve"))]
 mod http;
 #[cfg(test)]
 mod schema;
@@ -25,8 +21,6 @@ mod sockets;
 mod statuses;
 #[cfg(test)]
 mod talk;
-#[cfg(any(test, feature = "serve"))]
 mod wire;
 
-#[cfg(feature = "serve")]
 pub use http::served::serve;

@@ -1,6 +1,5 @@
-//! The HTTP fixtures (`tests/fixtures/http`) through [`Endpoint`](mcp_resources_engine::http::Endpoint), with an in-memory host
-//! that only moves turns, and over
-//! real sockets.
+//! The HTTP fixtures (`tests/fixtures/http`) through [`Endpoint`](mcp_resources_engine::http::Endpoint), with an in-memory
+//! host that only moves turns, and over real sockets.
 
 #[cfg(test)]
 mod cases;
@@ -11,5 +10,4 @@ mod request;
 #[cfg(test)]
 mod response;
 mod rules;
-#[cfg(feature = "serve")]
 pub(crate) mod served;
