@@ -17,7 +17,8 @@ impl Compiled {
     pub(super) fn finish(
         &self,
         subject: &Subject<'_>,
-        (low, head): (usize, &[Span]),
+        low: usize,
+        head: &[Span],
         meter: &mut Meter,
     ) -> Result<Option<Spans>, Exhausted> {
         if !self.admits_sections(subject) {
@@ -57,7 +58,7 @@ impl Compiled {
             }
             low += length;
         }
-        self.finish(subject, (low, &head), meter)
+        self.finish(subject, low, &head, meter)
     }
 
     /// Whether the template allows for the sections that the URI has.

@@ -132,9 +132,9 @@ impl<'i, 'u> Search<'i, 'u> {
     fn attempt(&mut self, ranks: &[u32], visit: &Visit) -> Result<(), Exhausted> {
         for &rank in ranks.iter().take_while(|&&rank| rank < self.rank) {
             let template = self.indexed.template(rank);
-            let head = (visit.position as usize, &self.way[..visit.depth as usize]);
+            let (low, head) = (visit.position as usize, &self.way[..visit.depth as usize]);
             self.meter.spend(1)?;
-            if let Some(spans) = template.finish(self.subject, head, self.meter)? {
+            if let Some(spans) = template.finish(self.subject, low, head, self.meter)? {
                 self.rank = rank;
                 self.spans = spans;
                 break;
