@@ -196,10 +196,11 @@ impl Client {
     pub async fn complete(
         &mut self,
         template: &str,
-        (variable, value): (&str, &str),
+        variable: &str,
+        value: &str,
         arguments: &[(&str, &str)],
     ) -> Result<Completion, ServerError> {
-        let params = client::completion(template, (variable, value), arguments);
+        let params = client::completion(template, variable, value, arguments);
         let result = self.ask(Ask::Complete, params).await?;
         client::completed(&result)
             .map(|(values, total, has_more)| Completion { values, total, has_more })
@@ -405,11 +406,11 @@ mod tests {
             assert_eq!(uris, ["c://0", "c://1", "c://2"]);
             let templates = client.list_templates().await.unwrap();
             assert_eq!(templates[0]["uriTemplate"], "note://{id}");
-            let found = client.complete("note://{id}", ("id", ""), &[]).await.unwrap();
+            let found = client.complete("note://{id}", "id", "", &[]).await.unwrap();
             assert_eq!((found.values, found.has_more), (vec!["a".to_owned(), "b".to_owned()], false));
-            let chosen = client.complete("note://{id}", ("id", ""), &[("other", "c")]).await.unwrap();
+            let chosen = client.complete("note://{id}", "id", "", &[("other", "c")]).await.unwrap();
             assert_eq!(chosen.values[0], "c");
-            assert_eq!(client.complete("none://{x}", ("x", ""), &[]).await.unwrap_err().code, -32602);
+            assert_eq!(client.complete("none://{x}", "x", "", &[]).await.unwrap_err().code, -32602);
         }
     }
 

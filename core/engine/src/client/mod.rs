@@ -215,8 +215,9 @@ impl Sort {
     }
 }
 
-/// The params of [`Ask::Complete`]: a template, a variable with what is typed so far, and what was chosen for others.
-pub fn completion(template: &str, (variable, value): (&str, &str), chosen: &[(&str, &str)]) -> Value {
+/// The params of [`Ask::Complete`]: a template, a variable, the `value` typed so far, and the values `chosen` for other
+/// variables.
+pub fn completion(template: &str, variable: &str, value: &str, chosen: &[(&str, &str)]) -> Value {
     let reference = json!({ "type": "ref/resource", "uri": template });
     let mut params = json!({ "ref": reference, "argument": { "name": variable, "value": value } });
     if !chosen.is_empty() {

@@ -2,6 +2,7 @@
 //!
 //! Law: a label has one of a few words that stand in this library; no URI, no identity, no name that a client chose.
 
+use super::records::RecordCounts;
 use super::{CacheCounts, Engine};
 use crate::connection::Peer;
 use crate::guard::Verdict;
@@ -81,8 +82,10 @@ impl Default for Metrics {
 impl Metrics {
     pub(super) fn count(
         &self,
-        (method, is_modern): (Option<Method>, bool),
-        (verdict, bytes): (Verdict, u64),
+        method: Option<Method>,
+        is_modern: bool,
+        verdict: Verdict,
+        bytes: u64,
         duration: Millis,
     ) {
         let method = method.map_or(METHODS - 1, Method::index);
@@ -98,11 +101,10 @@ impl Metrics {
         add(&self.lapses[why as usize], 1);
     }
 
-    /// `waiting` is how many records wait, and how many were dropped.
     pub(super) fn text(
         &self,
         watched: Counts,
-        waiting: Option<(usize, u64)>,
+        records: Option<RecordCounts>,
         cache: Option<CacheCounts>,
     ) -> String {
         let mut text = Text(String::with_capacity(4_096));
@@ -142,8 +144,8 @@ impl Metrics {
         if let Some(cache) = cache {
             cached(&mut text, cache);
         }
-        if let Some(waiting) = waiting {
-            recorded(&mut text, waiting);
+        if let Some(records) = records {
+            recorded(&mut text, records);
         }
         text.0
     }
@@ -194,10 +196,15 @@ fn watched_by(text: &mut Text, watched: Counts) {
     text.single("mcp_resources_watched_uris", "gauge", "URIs that somebody watches.", watched.uris as u64);
 }
 
-fn recorded(text: &mut Text, (waiting, dropped): (usize, u64)) {
+fn recorded(text: &mut Text, records: RecordCounts) {
     let help = "Records that wait to be taken.";
-    text.single("mcp_resources_audit_waiting", "gauge", help, waiting as u64);
-    text.single("mcp_resources_audit_dropped_total", "counter", "Records that were dropped.", dropped);
+    text.single("mcp_resources_audit_waiting", "gauge", help, records.waiting as u64);
+    text.single(
+        "mcp_resources_audit_dropped_total",
+        "counter",
+        "Records that were dropped.",
+        records.dropped,
+    );
 }
 
 fn cached(text: &mut Text, cache: CacheCounts) {

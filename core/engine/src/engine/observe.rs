@@ -39,8 +39,8 @@ impl Engine {
     /// What was counted, in the text format of Prometheus; `None` if nothing is counted. No label has a text of a
     /// client's: the number of series is bounded.
     pub fn metrics_text(&self) -> Option<String> {
-        let waiting = self.records.as_ref().map(super::Records::counts);
-        self.metrics.get().map(|metrics| metrics.text(self.subscriptions(), waiting, self.cache_counts()))
+        let records = self.records.as_ref().map(super::Records::counts);
+        self.metrics.get().map(|metrics| metrics.text(self.subscriptions(), records, self.cache_counts()))
     }
 }
 
@@ -63,7 +63,8 @@ impl Engine {
 
     pub(crate) fn count(&self, what: (Option<Method>, bool), how: (Verdict, u64), duration: Millis) {
         if let Some(metrics) = self.metrics.get() {
-            metrics.count(what, how, duration);
+            let ((method, is_modern), (verdict, bytes)) = (what, how);
+            metrics.count(method, is_modern, verdict, bytes, duration);
         }
     }
 

@@ -14,6 +14,15 @@ pub(super) struct Records {
     most: usize,
 }
 
+/// How many records there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecordCounts {
+    /// Not taken yet.
+    pub(super) waiting: usize,
+    /// Dropped since the start.
+    pub(super) dropped: u64,
+}
+
 #[derive(Default)]
 struct State {
     entries: Vec<AuditEntry>,
@@ -64,10 +73,9 @@ impl Records {
         self.lock().lost += count;
     }
 
-    /// How many wait, and how many were dropped in all.
-    pub(super) fn counts(&self) -> (usize, u64) {
+    pub(super) fn counts(&self) -> RecordCounts {
         let state = self.lock();
-        (state.entries.len(), state.lost)
+        RecordCounts { waiting: state.entries.len(), dropped: state.lost }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

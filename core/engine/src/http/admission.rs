@@ -60,8 +60,13 @@ enum Token {
     Known(Judged),
 }
 
-/// A token, and what [`Tokens::keep`] keeps it by.
-struct Bearer(String, (Digest, u64));
+/// A token, and what [`Tokens::keep`] needs once it is verified.
+struct Bearer {
+    token: String,
+    digest: Digest,
+    /// What [`Tokens::find`] returned.
+    forgotten: u64,
+}
 
 impl std::fmt::Debug for Bearer {
     /// A token is never shown.
@@ -135,14 +140,15 @@ impl Gate {
         let origin = self.check_origin(&lines)?;
         let mount = if is_plain(head.mount) { head.mount } else { "" };
         let head = &Head { mount, ..*head };
-        self.beyond_origin(head, (lines, origin.clone()), now)
+        self.beyond_origin(head, lines, origin.clone(), now)
             .map_err(|response| response.shared_with(origin.as_deref()))
     }
 
     fn beyond_origin(
         self: &Arc<Self>,
         head: &Head<'_>,
-        (lines, origin): (Lines, Option<String>),
+        lines: Lines,
+        origin: Option<String>,
         now: Now,
     ) -> Result<Admitted, Response> {
         let revision = lines.text(Name::Version).and_then(Revision::parse);
@@ -164,7 +170,7 @@ impl Gate {
         let digest = digest(&token);
         match self.tokens.find(&digest, now.unix) {
             Ok(judged) => Token::Known(judged),
-            Err(asked) => Token::New(Bearer(token, (digest, asked))),
+            Err(forgotten) => Token::New(Bearer { token, digest, forgotten }),
         }
     }
 
@@ -205,14 +211,14 @@ impl Gate {
         let path = head.path();
         if let Some(sse24) = &self.sse24 {
             if path == sse24.events {
-                return self.only(head, ("GET", Verb::Connect)).map(Some);
+                return self.only(head, "GET", Verb::Connect).map(Some);
             }
             if path == sse24.messages {
-                return self.only(head, ("POST", Verb::Send)).map(Some);
+                return self.only(head, "POST", Verb::Send).map(Some);
             }
         }
         if self.rules.metrics.as_deref().is_some_and(|own| own == path) {
-            return self.only(head, ("GET", Verb::Metrics)).map(Some);
+            return self.only(head, "GET", Verb::Metrics).map(Some);
         }
         let document = || self.words.as_ref()?.document(path);
         let health = || self.rules.health.as_deref().is_some_and(|own| own == path);
@@ -238,7 +244,7 @@ impl Gate {
     }
 
     ///
-    fn only(&self, head: &Head<'_>, (name, verb): (&'static str, Verb)) -> Result<Verb, Response> {
+    fn only(&self, head: &Head<'_>, name: &'static str, verb: Verb) -> Result<Verb, Response> {
         if self.rules.cors && cors::is_preflight(head) {
             return Err(cors::preflight(name));
         }
@@ -314,7 +320,7 @@ impl Admitted {
     /// The bearer token that the host must verify. `None` if none is asked for, or it was verified for an earlier request.
     pub fn token(&self) -> Option<&str> {
         match &self.token {
-            Some(Token::New(Bearer(token, _))) => Some(token),
+            Some(Token::New(Bearer { token, .. })) => Some(token),
             Some(Token::Known(_)) | None => None,
         }
     }
@@ -328,7 +334,7 @@ impl Admitted {
     pub fn identify(self, who: Result<Verified, Denied>, now: Now) -> Result<Identified, Response> {
         let Self { gate, token, call, revocations, refused, client } = self;
         let checked = match (&gate.words, token, who) {
-            (Some(words), Some(token), who) => gate.judge((words, &call.mount), token, who, now),
+            (Some(words), Some(token), who) => gate.judge(words, &call.mount, token, who, now),
             (Some(words), None, _) => Err(words.denied(Denied::Invalid, &call.mount)),
             (None, _, Ok(verified)) if client.is_some() && verified.principal.is_anonymous() => {
                 Ok(Principal::anonymous(client))
@@ -352,19 +358,20 @@ impl Keeper for Gate {
 impl Gate {
     fn judge(
         &self,
-        (words, mount): (&Words, &str),
+        words: &Words,
+        mount: &str,
         token: Token,
         who: Result<Verified, Denied>,
         now: Now,
     ) -> Result<Arc<Principal>, Response> {
-        let Bearer(_, key) = match token {
+        let Bearer { digest, forgotten, .. } = match token {
             Token::Known(judged) => return words.check(judged, mount),
             Token::New(bearer) => bearer,
         };
         let verified = who.map_err(|why| words.denied(why, mount))?;
         let (judged, expires) = words.judge(verified, mount, now.unix)?;
         if let Some(expires) = expires {
-            self.tokens.keep(key, &judged, expires, now.unix);
+            self.tokens.keep(digest, forgotten, &judged, expires, now.unix);
         }
         words.check(judged, mount)
     }

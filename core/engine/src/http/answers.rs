@@ -60,7 +60,8 @@ impl State {
     pub(super) fn ask(
         &mut self,
         seat: Seat,
-        (method, params): (&str, &str),
+        method: &str,
+        params: &str,
         now: Now,
     ) -> Result<AskId, AskError> {
         let carries = |stream: &Stream| stream.takes_events() && !stream.is_over();

@@ -282,18 +282,18 @@ impl Words {
     }
 
     fn malformed(&self, mount: &str) -> Response {
-        self.challenge(mount, (400, "Malformed authorization"), Some("invalid_request"))
+        self.challenge(mount, 400, "Malformed authorization", Some("invalid_request"))
     }
 
     fn unauthorized(&self, mount: &str, error: Option<&str>) -> Response {
-        self.challenge(mount, (401, "Unauthorized"), error)
+        self.challenge(mount, 401, "Unauthorized", error)
     }
 
     fn forbidden(&self, mount: &str) -> Response {
-        self.challenge(mount, (403, "Insufficient scope"), Some("insufficient_scope"))
+        self.challenge(mount, 403, "Insufficient scope", Some("insufficient_scope"))
     }
 
-    fn challenge(&self, mount: &str, (status, message): (u16, &str), error: Option<&str>) -> Response {
+    fn challenge(&self, mount: &str, status: u16, message: &str, error: Option<&str>) -> Response {
         let header = self.bearer(mount, error, &join(&self.rules.required_scopes));
         Response::error(status, INVALID_REQUEST, message).with("www-authenticate", header)
     }

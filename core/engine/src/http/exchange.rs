@@ -83,7 +83,7 @@ impl Exchange {
     /// # Errors
     /// [`AskError`]; [`AskError::NotSupported`] also when the client reads no stream that could carry it.
     pub fn ask(&self, method: &str, params: &str, now: Now) -> Result<AskId, AskError> {
-        let asked = self.channel.with(|state| state.ask(self.seat, (method, params), now));
+        let asked = self.channel.with(|state| state.ask(self.seat, method, params, now));
         self.endpoint.note_session(&self.channel);
         asked
     }

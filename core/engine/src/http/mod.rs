@@ -238,17 +238,17 @@ impl Endpoint {
             (false, true) => self.session_of(request, now),
             (false, false) => (None, Standing::Known),
         };
-        let call = (request, request.call.mirror(standing), &*self.gate);
+        let mirror = request.call.mirror(standing);
         if let Some(channel) = session {
-            let taken = channel.with(|state| state.message(call, body, now, out));
+            let taken = channel.with(|state| state.message(request, mirror, &self.gate, body, now, out));
             self.note_session(&channel);
             return self.opened(taken, &channel, true);
         }
         let mut state = State::new(self.connect(request, is_modern), false, now);
-        let taken = state.message(call, body, now, out);
+        let taken = state.message(request, mirror, &self.gate, body, now, out);
         match taken {
             Taken::Whole(turn) if state.begins_session() => {
-                Opened::whole(self.begin_session(state, request, (turn, out), now))
+                Opened::whole(self.begin_session(state, request, turn, now, out))
             }
             Taken::Whole(mut turn) => {
                 if state.hears() {

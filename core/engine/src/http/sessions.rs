@@ -138,8 +138,9 @@ impl Endpoint {
         &self,
         mut state: State,
         request: &Identified,
-        (turn, out): (Turn<'m>, &mut Vec<u8>),
+        turn: Turn<'m>,
         now: Now,
+        out: &mut Vec<u8>,
     ) -> Turn<'m> {
         state.become_session();
         let channel = Arc::new(Channel::new(state, &request.principal));

@@ -64,7 +64,7 @@ impl Endpoint {
             return Opened::whole(refuse(none(), refused, request, out));
         };
         let mirror = request.call.mirror(Standing::Known);
-        let mut turn = channel.with(|state| state.send((request, mirror), body, now));
+        let mut turn = channel.with(|state| state.send(request, mirror, body, now));
         turn.head = Some(Response::empty(202).head.shared_with(request.call.origin.as_deref()));
         if turn.events.iter().any(|event| Event::asks(event).is_some()) {
             // Its handlers need an exchange; for the writer there is nothing in it.

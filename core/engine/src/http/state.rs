@@ -84,7 +84,9 @@ impl State {
     /// Takes the body of a `POST`.
     pub(super) fn message<'m>(
         &mut self,
-        (whose, mirror, gate): (&'m Identified, Mirror<'m>, &Gate),
+        whose: &'m Identified,
+        mirror: Mirror<'m>,
+        gate: &Gate,
         message: &'m [u8],
         now: Now,
         out: &mut Vec<u8>,
@@ -114,7 +116,7 @@ impl State {
             }
             _ => {
                 let challenge = gate.challenge(&whose.call, &outcome);
-                let mut turn = whole(self.connection.id(), outcome, (status, lines), &whose.call, out);
+                let mut turn = whole(self.connection.id(), outcome, status, lines, &whose.call, out);
                 turn.head = turn.head.map(|head| match challenge {
                     Some(challenge) => head.with("www-authenticate", challenge),
                     None => head,
@@ -198,8 +200,8 @@ impl State {
         let stream =
             self.streams.get_mut(&id.stream).filter(|stream| !stream.is_open() && stream.takes_events())?;
         let is_whole = stream.resume(id.number);
-        let reader = (request.call.origin.clone(), request.principal.expires_at(now));
-        self.wakers.extend(stream.attach(seat.reader, reader, now));
+        let (origin, until) = (request.call.origin.clone(), request.principal.expires_at(now));
+        self.wakers.extend(stream.attach(seat.reader, origin, until, now));
         if !is_whole {
             self.connection.mark_all();
         }
@@ -220,7 +222,8 @@ impl State {
     /// Takes a message to such a session: whatever is answered goes to its stream.
     pub(super) fn send<'m>(
         &mut self,
-        (whose, mirror): (&'m Identified, Mirror<'m>),
+        whose: &'m Identified,
+        mirror: Mirror<'m>,
         message: &'m [u8],
         now: Now,
     ) -> Turn<'m> {
@@ -294,7 +297,7 @@ impl State {
         let seat = Seat { stream: policy.number, reader: self.next_reader };
         self.hears |= policy.purpose != Purpose::Answer;
         let mut stream = Stream::new(policy, now);
-        stream.attach(seat.reader, (call.origin.clone(), until), now);
+        stream.attach(seat.reader, call.origin.clone(), until, now);
         self.streams.insert(seat.stream, Box::new(stream));
         seat
     }
@@ -444,7 +447,8 @@ impl State {
 fn whole<'m>(
     id: ConnectionId,
     outcome: Outcome<'m>,
-    (status, mut lines): (u16, Vec<u8>),
+    status: u16,
+    mut lines: Vec<u8>,
     call: &Call,
     out: &mut Vec<u8>,
 ) -> Turn<'m> {

@@ -145,7 +145,8 @@ impl Stream {
     pub(super) fn attach(
         &mut self,
         number: u64,
-        (origin, until): (Option<String>, Option<Millis>),
+        origin: Option<String>,
+        until: Option<Millis>,
         now: Now,
     ) -> Option<Waker> {
         self.opened = now.tick;

@@ -57,13 +57,15 @@ pub(super) fn send(
     body: &str,
     now: Now,
 ) -> Got {
-    send_as(Verified::anyone(), endpoint, (verb, headers, body), now)
+    send_as(Verified::anyone(), endpoint, verb, headers, body, now)
 }
 
 fn send_as(
     who: Verified,
     endpoint: &Arc<Endpoint>,
-    (verb, headers, body): (&str, &[(&str, &str)], &str),
+    verb: &str,
+    headers: &[(&str, &str)],
+    body: &str,
     now: Now,
 ) -> Got {
     let mut all: Vec<(&str, &[u8])> = vec![("host", b"localhost"), ("content-type", b"application/json")];
@@ -278,9 +280,9 @@ fn listen_body() -> String {
 /// A session of `eve`'s, with a stream of notifications that ends with its token.
 fn session_until(endpoint: &Arc<Endpoint>, unix: Millis) -> (String, Exchange) {
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
-    let got = send_as(until(unix), endpoint, ("POST", &[], hello), at(0));
+    let got = send_as(until(unix), endpoint, "POST", &[], hello, at(0));
     let id = got.header("mcp-session-id").unwrap().to_owned();
-    let got = send_as(until(unix), endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(0));
+    let got = send_as(until(unix), endpoint, "GET", &[("mcp-session-id", &id)], "", at(0));
     (id, got.exchange.unwrap())
 }
 
@@ -306,7 +308,7 @@ fn written(exchange: &Exchange, now: Now) -> (String, bool, usize) {
 fn a_listen_ends_with_its_token() {
     let endpoint = endpoint(Limits { keep_alive: 60_000, ..Limits::default() }, Rules::default());
     endpoint.engine().measure();
-    let got = send_as(until(1_000_500), &endpoint, ("POST", &LISTEN, &listen_body()), at(0));
+    let got = send_as(until(1_000_500), &endpoint, "POST", &LISTEN, &listen_body(), at(0));
     let exchange = got.exchange.unwrap();
     assert_eq!(exchange.deadline(), Some(500));
     assert_eq!(written(&exchange, at(499)), (String::new(), false, 0));
@@ -329,7 +331,7 @@ fn a_stream_of_a_session_ends_with_its_token() {
     assert!(!written(&stream, at(499)).1);
     assert!(written(&stream, at(500)).1);
     assert_eq!(lapses(&endpoint), (1, 0));
-    let again = send_as(until(1_009_000), &endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(600))
+    let again = send_as(until(1_009_000), &endpoint, "GET", &[("mcp-session-id", &id)], "", at(600))
         .exchange
         .unwrap();
     assert!(!written(&again, at(600)).1);
@@ -341,7 +343,7 @@ fn revocation_ends_what_is_open() {
     let endpoint = endpoint(Limits::default(), Rules::default());
     endpoint.engine().measure();
     let theirs =
-        send_as(until(u64::MAX), &endpoint, ("POST", &LISTEN, &listen_body()), at(0)).exchange.unwrap();
+        send_as(until(u64::MAX), &endpoint, "POST", &LISTEN, &listen_body(), at(0)).exchange.unwrap();
     let other = listen(&endpoint).exchange.unwrap();
     let (id, stream) = session_until(&endpoint, u64::MAX);
     let count = Arc::new(Count::default());
@@ -354,7 +356,7 @@ fn revocation_ends_what_is_open() {
     assert!(is_over && text.contains(r#""resultType":"complete""#), "{text}");
     assert!(written(&stream, at(1)).1 && !written(&other, at(1)).1);
     assert_eq!(lapses(&endpoint), (0, 2));
-    let again = send_as(until(u64::MAX), &endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(2));
+    let again = send_as(until(u64::MAX), &endpoint, "GET", &[("mcp-session-id", &id)], "", at(2));
     assert!(!written(&again.exchange.unwrap(), at(2)).1, "the verifier has let it in again");
 }
 
@@ -398,7 +400,7 @@ fn a_stream_that_is_opened_after_a_revocation_ends_at_once() {
     assert!(open(&endpoint, &late, "", at(1)).exchange.is_none());
     assert!(written(&stream, at(1)).1);
     assert_eq!(lapses(&endpoint), (0, 2));
-    let again = send_as(until(u64::MAX), &endpoint, ("GET", &[("mcp-session-id", &id)], ""), at(2));
+    let again = send_as(until(u64::MAX), &endpoint, "GET", &[("mcp-session-id", &id)], "", at(2));
     assert!(!written(&again.exchange.unwrap(), at(2)).1, "the verifier has let it in again");
 }
 

@@ -61,18 +61,18 @@ impl Tokens {
     /// What is known of a token.
     ///
     /// # Errors
-    /// Nothing is: the token must be verified. The number belongs to [`Tokens::keep`].
+    /// Nothing is: the token must be verified. The number is how often identities were forgotten, for [`Tokens::keep`].
     pub(super) fn find(&self, token: &Digest, unix: Millis) -> Result<Judged, u64> {
         let table = self.lock();
         let kept = table.kept.get(token).filter(|kept| kept.expires > unix);
         kept.map(|kept| kept.judged.clone()).ok_or(table.forgotten)
     }
 
-    /// Keeps a token that was verified after [`Tokens::find`] gave `asked`, unless identities were forgotten since then.
-    pub(super) fn keep(&self, (token, asked): (Digest, u64), judged: &Judged, expires: Millis, unix: Millis) {
+    /// Keeps a token that was verified after [`Tokens::find`] returned `forgotten`, unless identities were forgotten since.
+    pub(super) fn keep(&self, token: Digest, forgotten: u64, judged: &Judged, expires: Millis, unix: Millis) {
         let expires = expires.min(unix.saturating_add(self.ttl));
         let mut table = self.lock();
-        if table.forgotten != asked {
+        if table.forgotten != forgotten {
             return;
         }
         let kept = &mut table.kept;

@@ -112,7 +112,7 @@ impl Hub {
         if uris.len() > self.max_filter_uris {
             return Err(ListenError::LimitReached);
         }
-        self.lock().listen(id, request_id, principal, (filter.lists, uris))
+        self.lock().listen(id, request_id, principal, filter.lists, uris)
     }
 
     /// `notifications/cancelled` for a listen: nothing further for that id, and no response. Returns the URIs

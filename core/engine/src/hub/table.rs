@@ -186,7 +186,8 @@ impl Table {
         id: ConnectionId,
         request_id: Id<'_>,
         principal: Arc<Principal>,
-        (lists, uris): (ListKinds, Vec<(&str, Option<Spelling>)>),
+        lists: ListKinds,
+        uris: Vec<(&str, Option<Spelling>)>,
     ) -> Result<Vec<Arc<str>>, ListenError> {
         let canonical_id = request_id.canonical();
         let known = self.connection(id);

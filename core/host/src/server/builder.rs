@@ -314,7 +314,7 @@ impl Builder {
         let engine = Engine::new(self.info, self.options)?;
         let audit = self.audit.map(|sink| AuditLog::new(engine.clone(), sink));
         let shared =
-            Shared::new(engine, Handlers::new(self.calls), self.diagnose, (self.watch, self.redact, audit));
+            Shared::new(engine, Handlers::new(self.calls), self.diagnose, self.watch, self.redact, audit);
         shared.apply(self.changes)?;
         Ok(ResourceServer::from(shared))
     }

@@ -85,7 +85,9 @@ impl Shared {
         engine: Arc<Engine>,
         handlers: Handlers,
         diagnose: Diagnose,
-        (watch, redact, audit): (Option<Watch>, Option<Redact>, Option<AuditLog>),
+        watch: Option<Watch>,
+        redact: Option<Redact>,
+        audit: Option<AuditLog>,
     ) -> Arc<Self> {
         Arc::new(Self {
             engine,

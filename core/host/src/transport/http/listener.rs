@@ -104,21 +104,21 @@ impl Connections {
             #[cfg(feature = "tls")]
             if server.tls.is_some() {
                 // On the heap: the state of a handshake must not cost every plain connection its memory.
-                return Box::pin(encrypted(builder, server, (socket, own))).await;
+                return Box::pin(encrypted(builder, server, socket, own)).await;
             }
-            connection(&builder, server, (socket, own)).await;
+            connection(&builder, server, socket, own).await;
         });
     }
 }
 
 #[cfg(feature = "tls")]
-async fn encrypted(builder: http1::Builder, server: Arc<HttpServer>, (socket, own): (TcpStream, Own)) {
+async fn encrypted(builder: http1::Builder, server: Arc<HttpServer>, socket: TcpStream, own: Own) {
     let Some(tls) = server.tls.clone() else { return };
     let mut phase = server.phases.watch();
     let accepted = timeout(head_timeout(&server), tls.accept(socket));
     // A handshake has nothing to finish: a server that stops does not wait for it.
     if let Either::Second(Ok(Ok(socket))) = either(reach(&mut phase, Phase::Draining), accepted).await {
-        connection(&builder, server, (socket, own)).await;
+        connection(&builder, server, socket, own).await;
     }
 }
 
@@ -127,7 +127,7 @@ fn head_timeout(server: &HttpServer) -> Duration {
 }
 
 /// Serves one connection until it ends, the server drains and it is idle, or everything is over.
-async fn connection<S>(builder: &http1::Builder, server: Arc<HttpServer>, (socket, own): (S, Own))
+async fn connection<S>(builder: &http1::Builder, server: Arc<HttpServer>, socket: S, own: Own)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
