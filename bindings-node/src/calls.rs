@@ -57,7 +57,7 @@ fn do_one(peer: &Rc<dyn Peer>, work: Work<'_>) -> Result<()> {
         }
         Work::Replied(ask, answer) => {
             let answer = answer.map(|answer| answer.map(Cow::into_owned).map_err(Cow::into_owned));
-            peer.shared().replied((peer.connection(), ask), answer)
+            peer.shared().replied(peer.connection(), ask, answer)
         }
         Work::Woken(woken) => peer.shared().host.tell(&woken),
         Work::Nothing => Ok(()),

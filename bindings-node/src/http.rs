@@ -61,7 +61,7 @@ impl Endpoint {
         let host = server.host.clone();
         let made = core::Endpoint::new(host.engine()?, fields.read()?, session_ids());
         let made = made.map_err(|error| rules::refused(&host.env, &error))?;
-        let web = Web::new(host, (driver, drive), None);
+        let web = Web::new(host, driver, drive, None);
         web.settle(Way::Endpoint(made));
         Ok(Self(web))
     }
@@ -107,7 +107,7 @@ impl Endpoint {
         let opened = self.0.endpoint()?.open(&request.0, body, self.0.now(), &mut out);
         let core::Opened { turn, exchange } = opened;
         let own = Rc::new(WebPeer { web: self.0.clone(), connection: turn.connection, exchange });
-        let turned = self.0.turn((turn, out), &own)?;
+        let turned = self.0.turn(turn, out, &own)?;
         Ok((Exchange(own), turned))
     }
 
@@ -246,7 +246,7 @@ impl Exchange {
         };
         let mut out = Vec::new();
         let turn = exchange.deliver(room as usize, self.0.web.now(), &mut out);
-        self.0.web.turn((turn, out), &self.0)
+        self.0.web.turn(turn, out, &self.0)
     }
 
     /// In how many milliseconds `deliver` must be called at the latest; `null` is never.
@@ -261,7 +261,7 @@ impl Exchange {
     pub fn closed(&self) -> Result<()> {
         let Some(exchange) = &self.0.exchange else { return Ok(()) };
         let turn = exchange.closed(self.0.web.now());
-        self.0.web.turn((turn, Vec::new()), &self.0).map(drop)
+        self.0.web.turn(turn, Vec::new(), &self.0).map(drop)
     }
 }
 

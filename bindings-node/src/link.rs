@@ -48,7 +48,8 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(
         host: Rc<Host>,
-        (driver, drive): (u32, Drive),
+        driver: u32,
+        drive: Drive,
         stdio: Option<Stdio>,
         delivers: bool,
     ) -> Result<Rc<Self>> {

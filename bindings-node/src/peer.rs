@@ -165,10 +165,11 @@ impl Shared {
     /// A client has answered with JSON text of a result or an error, or it has not.
     pub(crate) fn replied(
         &self,
-        of: (ConnectionId, AskId),
+        connection: ConnectionId,
+        ask: AskId,
         answer: Option<std::result::Result<String, String>>,
     ) -> Result<()> {
-        let asked = self.asks.borrow_mut().remove(&of);
+        let asked = self.asks.borrow_mut().remove(&(connection, ask));
         let Some(asked) = asked else { return Ok(()) };
         match answer {
             Some(Err(error)) => self.drive(Need::Refused, number(asked), Some(error)),

@@ -76,10 +76,10 @@ impl HttpFields {
             Some(Either::B(false)) | None => None,
         };
         if let Some(hosts) = self.hosts {
-            rules.hosts = listed("hosts", hosts, (Hosts::Any, Hosts::Loopback), Hosts::These)?;
+            rules.hosts = listed("hosts", hosts, Hosts::Any, Hosts::Loopback, Hosts::These)?;
         }
         if let Some(origins) = self.origins {
-            rules.origins = listed("origins", origins, (Origins::Any, Origins::Loopback), Origins::These)?;
+            rules.origins = listed("origins", origins, Origins::Any, Origins::Loopback, Origins::These)?;
         }
         rules.cors = self.cors.unwrap_or(rules.cors);
         if let Some(word) = self.answers {
@@ -116,7 +116,8 @@ pub(crate) fn refused(env: &Env, error: &RulesError) -> Error {
 fn listed<T>(
     name: &str,
     given: Either<String, Vec<String>>,
-    (any, loopback): (T, T),
+    any: T,
+    loopback: T,
     these: impl FnOnce(Vec<String>) -> T,
 ) -> Result<T> {
     match given {

@@ -62,7 +62,7 @@ impl HttpServer {
         let ring = move || {
             let _ = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
-        let web = Web::new(host, (driver, drive), Some(Arc::new(ring)));
+        let web = Web::new(host, driver, drive, Some(Arc::new(ring)));
         let mut given = HttpOptions::new(rules);
         let verifier = Arc::<OnceLock<_>>::default();
         if given.rules.auth.is_some() {

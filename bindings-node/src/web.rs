@@ -88,7 +88,7 @@ pub struct Turned {
 }
 
 impl Web {
-    pub(crate) fn new(host: Rc<Host>, (driver, drive): (u32, Drive), bell: Option<Bell>) -> Rc<Self> {
+    pub(crate) fn new(host: Rc<Host>, driver: u32, drive: Drive, bell: Option<Bell>) -> Rc<Self> {
         Rc::new(Self {
             shared: Shared::new(host, driver, drive),
             inbox: Inbox::new(bell),
@@ -206,7 +206,7 @@ impl Web {
     }
 
     /// Does what a turn asks for, and gives the rest to the writer.
-    pub(crate) fn turn(&self, (turn, out): (Turn<'_>, Vec<u8>), own: &Rc<WebPeer>) -> Result<Turned> {
+    pub(crate) fn turn(&self, turn: Turn<'_>, out: Vec<u8>, own: &Rc<WebPeer>) -> Result<Turned> {
         let Turn { head, events, end, more, misuse, .. } = turn;
         self.shared.log_misuse(None, misuse)?;
         let peer: Rc<dyn Peer> = own.clone();
@@ -219,7 +219,7 @@ impl Web {
     pub(crate) fn turns(self: &Rc<Self>, turns: Vec<Turn<'static>>) -> Result<()> {
         turns.into_iter().try_for_each(|turn| {
             let own = WebPeer { web: self.clone(), connection: turn.connection, exchange: None };
-            self.turn((turn, Vec::new()), &Rc::new(own)).map(drop)
+            self.turn(turn, Vec::new(), &Rc::new(own)).map(drop)
         })
     }
 

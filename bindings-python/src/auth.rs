@@ -34,13 +34,14 @@ impl TokenVerifier {
     fn jwt(
         issuer: String,
         audiences: Vec<String>,
-        keys: (Option<String>, Option<String>),
+        keys: Option<String>,
+        jwks_url: Option<String>,
         algorithms: Option<Vec<String>>,
         leeway: u64,
     ) -> PyResult<Self> {
         let mut audiences = audiences.into_iter();
         let first = audiences.next().ok_or_else(|| PyValueError::new_err("there is no audience"))?;
-        let made = match keys {
+        let made = match (keys, jwks_url) {
             (Some(jwks), None) => JwtVerifier::from_jwks(&jwks, issuer, first),
             (None, Some(url)) => JwtVerifier::from_jwks_url(url, issuer, first),
             _ => return Err(PyValueError::new_err("expected either keys or jwks_url")),

@@ -71,7 +71,7 @@ fn one(py: Python<'_>, peer: &Arc<dyn Peer>, work: &Work<'_>) -> PyResult<Events
         Work::Ask(request) => ask(py, peer, request),
         Work::Cancel(token) => cancel(py, peer, *token),
         Work::Replied(ask, answer) => {
-            let waiting = peer.runtime().asked((peer.connection(), *ask));
+            let waiting = peer.runtime().asked(peer.connection(), *ask);
             waiting.map_or(Ok(()), |future| context::replied(py, &future, answer.as_ref()))?;
             Ok(Events::new())
         }
@@ -95,7 +95,7 @@ fn ask(py: Python<'_>, peer: &Arc<dyn Peer>, request: &Request<'_>) -> PyResult<
 /// Cancels a task. A function on a worker thread sees it in its context; one that has not started never does.
 fn cancel(py: Python<'_>, peer: &Arc<dyn Peer>, token: RequestToken) -> PyResult<Events<'static>> {
     peer.cancelled(token);
-    if let Some(task) = peer.runtime().take_task((peer.connection(), token)) {
+    if let Some(task) = peer.runtime().take_task(peer.connection(), token) {
         task.call_method0(py, intern!(py, "cancel"))?;
     }
     Ok(Events::new())
@@ -121,7 +121,7 @@ impl Call<'_> {
         let context = slot
             .as_ref()
             .filter(|_| function.takes_context)
-            .map(|slot| Bound::new(py, Context::new(about(), (self.peer.clone(), self.token), slot.clone())));
+            .map(|slot| Bound::new(py, Context::new(about(), self.peer.clone(), self.token, slot.clone())));
         let context = context.transpose()?;
         let gather = slot.as_ref().filter(|_| function.gathers).and_then(|slot| slot.gather());
         let gather = gather.map(|gather| Bound::new(py, gather)).transpose()?;
@@ -205,7 +205,7 @@ impl Call<'_> {
             task.call_method0(intern!(py, "cancel"))?;
             return Ok(Events::new());
         };
-        self.peer.runtime().suspend(py, (self.peer.connection(), self.token), task.clone().unbind())?;
+        self.peer.runtime().suspend(py, self.peer.connection(), self.token, task.clone().unbind())?;
         let pending = Bound::new(py, self.pending(py, slot))?;
         task.call_method1(intern!(py, "add_done_callback"), (pending,))?;
         Ok(Events::new())
@@ -244,7 +244,7 @@ impl Call<'_> {
             None => {
                 let given = Given::new(self.sort, function, self.what, result, py);
                 let redact = self.peer.runtime().host.redact.as_ref();
-                let given = given.redacted(redact, (function, self.what), py);
+                let given = given.redacted(redact, function, self.what, py);
                 let effects = given.answer(|answer| self.peer.respond(self.token, answer));
                 let events = effects.logged(py, &function.name);
                 return ending.map_or(Ok(events), Err);

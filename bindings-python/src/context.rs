@@ -61,8 +61,7 @@ impl About {
 }
 
 impl Context {
-    pub(crate) fn new(about: About, of: (Arc<dyn Peer>, RequestToken), slot: Arc<Slot>) -> Self {
-        let (peer, token) = of;
+    pub(crate) fn new(about: About, peer: Arc<dyn Peer>, token: RequestToken, slot: Arc<Slot>) -> Self {
         Self { about, peer, token, slot }
     }
 }
@@ -189,7 +188,7 @@ impl Context {
         let params: String = TO_JSON.get(py)?.call1((params,))?.extract()?;
         let future = RUNNING_LOOP.get(py)?.call0()?.call_method0(intern!(py, "create_future"))?;
         let runtime = self.peer.runtime();
-        match runtime.ask(&*self.peer, (method, &params), future.clone().unbind()) {
+        match runtime.ask(&*self.peer, method, &params, future.clone().unbind()) {
             Ok(()) => self.peer.clone().appended(py, false)?,
             Err(why) => return Err(error::raise(py, "AskFailed", (why.to_string(),))),
         }

@@ -88,17 +88,19 @@ pub(crate) struct Arguments<'py> {
 
 #[pymethods]
 impl Function {
-    /// `how`: on which thread, the media type of JSON, and what helps to read its results.
+    /// `mode`: on which thread it runs. `json_type`: the media type of JSON that it returns. `shape`: what helps to read its
+    /// results.
     #[new]
     fn new(
         py: Python<'_>,
         name: String,
         call: Py<PyAny>,
-        how: (String, Option<String>, Py<PyAny>),
+        mode: &str,
+        json_type: Option<String>,
+        shape: Py<PyAny>,
         slots: Vec<SlotParts>,
     ) -> PyResult<Self> {
-        let (mode, json_type, shape) = how;
-        let mode = match &*mode {
+        let mode = match mode {
             "async" => Mode::Async,
             "inline" => Mode::Inline,
             _ => Mode::Pool,

@@ -12,7 +12,7 @@ use mcp_resources_host::transport::Clock;
 use mcp_resources_host::transport::http::session_ids;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
@@ -83,7 +83,9 @@ impl Endpoint {
     fn admit<'py>(
         &self,
         py: Python<'py>,
-        request: (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>),
+        verb: &str,
+        target: &str,
+        mount: &str,
         headers: Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>,
         client: Option<&str>,
     ) -> PyResult<Admission<'py>> {
@@ -92,8 +94,6 @@ impl Endpoint {
         };
         let headers: Vec<_> = headers.iter().map(read).collect();
         let headers: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-        let (verb, target, mount) = &request;
-        let (verb, target, mount) = (verb.to_str()?, target.to_str()?, mount.to_str()?);
         let client = client.and_then(|address| address.parse().ok());
         let (endpoint, clock) = (self.0.endpoint()?, &self.0.runtime.host.clock);
         match endpoint.admit(&Head { verb, target, headers: &headers, client, mount }, clock.now()) {
@@ -122,7 +122,7 @@ impl Endpoint {
         let core::Opened { turn, exchange } = opened;
         let own = WebPeer { web: self.0.clone(), connection: turn.connection, exchange };
         let own = Arc::new(own);
-        let parts = self.0.turn(py, (turn, out), &own)?;
+        let parts = self.0.turn(py, turn, &out, &own)?;
         Ok((Exchange(own), parts))
     }
 
@@ -243,7 +243,7 @@ impl Exchange {
         let Some(exchange) = &self.0.exchange else { return Ok((None, PyBytes::new(py, b""), true, false)) };
         let mut out = Vec::new();
         let turn = exchange.deliver(room, self.0.web.runtime.host.clock.now(), &mut out);
-        self.0.web.turn(py, (turn, out), &self.0)
+        self.0.web.turn(py, turn, &out, &self.0)
     }
 
     /// In how many seconds `deliver` must be called at the latest.
@@ -257,7 +257,7 @@ impl Exchange {
     fn closed(&self, py: Python<'_>) -> PyResult<()> {
         let Some(exchange) = &self.0.exchange else { return Ok(()) };
         let turn = exchange.closed(self.0.web.runtime.host.clock.now());
-        self.0.web.turn(py, (turn, Vec::new()), &self.0).map(drop)
+        self.0.web.turn(py, turn, &[], &self.0).map(drop)
     }
 }
 

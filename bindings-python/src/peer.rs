@@ -104,27 +104,29 @@ impl Runtime {
     pub(crate) fn suspend(
         &self,
         py: Python<'_>,
-        of: (ConnectionId, RequestToken),
+        connection: ConnectionId,
+        token: RequestToken,
         task: Py<PyAny>,
     ) -> PyResult<()> {
         let mut tasks = self.tasks();
         let first = tasks.is_empty();
-        let before = tasks.insert(of, task);
+        let before = tasks.insert((connection, token), task);
         drop(tasks);
         drop(before);
         if first { self.drive(py, "suspended", ()) } else { Ok(()) }
     }
 
     /// The task of a request, if it has one, which is over or is to be.
-    pub(crate) fn take_task(&self, of: (ConnectionId, RequestToken)) -> Option<Py<PyAny>> {
-        self.tasks().remove(&of)
+    pub(crate) fn take_task(&self, connection: ConnectionId, token: RequestToken) -> Option<Py<PyAny>> {
+        self.tasks().remove(&(connection, token))
     }
 
     /// The client of `peer` is asked; its answer goes to `future`.
     pub(crate) fn ask(
         &self,
         peer: &dyn Peer,
-        (method, params): (&str, &str),
+        method: &str,
+        params: &str,
         future: Py<PyAny>,
     ) -> Result<(), AskError> {
         // Held until the answer has somewhere to go: a thread of the server may have it before `ask` returns.
@@ -135,8 +137,8 @@ impl Runtime {
     }
 
     /// Who waits for this answer.
-    pub(crate) fn asked(&self, of: (ConnectionId, AskId)) -> Option<Py<PyAny>> {
-        self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&of)
+    pub(crate) fn asked(&self, connection: ConnectionId, ask: AskId) -> Option<Py<PyAny>> {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&(connection, ask))
     }
 
     /// How many handlers are suspended on the loop.

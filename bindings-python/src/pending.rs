@@ -35,7 +35,7 @@ pub(crate) struct Slot {
 impl Pending {
     /// The task is done.
     fn __call__(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.peer.runtime().take_task((self.peer.connection(), self.token));
+        self.peer.runtime().take_task(self.peer.connection(), self.token);
         let result = task.call_method0(intern!(py, "result"));
         self.finish(py, result, false)
     }
@@ -77,7 +77,7 @@ impl Pending {
         let function = self.function.get();
         let given = Given::new(self.sort, function, &self.what, result, py);
         let redact = self.peer.runtime().host.redact.as_ref();
-        let given = given.redacted(redact, (function, &self.what), py);
+        let given = given.redacted(redact, function, &self.what, py);
         self.give(py, given, by_worker)
     }
 

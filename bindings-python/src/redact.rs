@@ -16,7 +16,8 @@ impl Given {
     pub(crate) fn redacted(
         self,
         redact: Option<&Py<PyAny>>,
-        (function, uri): (&Function, &str),
+        function: &Function,
+        uri: &str,
         py: Python<'_>,
     ) -> Self {
         let Some(redact) = redact else { return self };

@@ -22,9 +22,9 @@ pub(crate) fn read(fields: &Bound<'_, PyDict>) -> PyResult<Rules> {
                 "path" => rules.path = value.extract()?,
                 "health" => rules.health = value.extract()?,
                 "metrics" => rules.metrics = shown(&value)?,
-                "hosts" => rules.hosts = listed((name, &value), Hosts::Any, Hosts::Loopback, Hosts::These)?,
+                "hosts" => rules.hosts = listed(name, &value, Hosts::Any, Hosts::Loopback, Hosts::These)?,
                 "origins" => {
-                    rules.origins = listed((name, &value), Origins::Any, Origins::Loopback, Origins::These)?
+                    rules.origins = listed(name, &value, Origins::Any, Origins::Loopback, Origins::These)?
                 }
                 "cors" => rules.cors = value.extract()?,
                 "answers" => rules.answers = answers(value.extract()?)?,
@@ -59,7 +59,8 @@ fn shown(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
 
 /// `"*"`, `"loopback"`, or a list of texts.
 fn listed<T>(
-    (name, value): (&str, &Bound<'_, PyAny>),
+    name: &str,
+    value: &Bound<'_, PyAny>,
     any: T,
     loopback: T,
     these: impl FnOnce(Vec<String>) -> T,

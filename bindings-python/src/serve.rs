@@ -70,7 +70,7 @@ impl HttpServer {
     /// Starts to listen, on threads of its own. Returns the port.
     fn listen(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<u16> {
         let listener = py.detach(|| TcpListener::bind((host, port)));
-        let listener = listener.map_err(|error| unavailable(py, &error, (host, port)))?;
+        let listener = listener.map_err(|error| unavailable(py, &error, host, port))?;
         let reach = self.web.inbox.reach();
         let Some(server) = self.web.native() else { return Ok(port) };
         let running = server.run(listener, 1, move || reach.ended())?;
@@ -114,7 +114,7 @@ impl HttpServer {
 }
 
 /// An `OSError` with its number, that says which address cannot be had, and what would help.
-fn unavailable(py: Python<'_>, error: &io::Error, (host, port): (&str, u16)) -> PyErr {
+fn unavailable(py: Python<'_>, error: &io::Error, host: &str, port: u16) -> PyErr {
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let remedy = match error.kind() {
         io::ErrorKind::AddrInUse => "; stop what listens there, or choose another port (0 is any free one)",

@@ -59,17 +59,17 @@ type HandlerParts = (Py<Function>, HashMap<String, Py<Function>>, Option<Py<Func
 impl Server {
     /// `spawn` starts a worker thread for `queue`; `audit` is the path or the function that takes what is recorded.
     #[new]
-    #[pyo3(signature = (name, version, fields, workers, audit = None))]
+    #[pyo3(signature = (name, version, fields, queue, spawn, audit = None))]
     fn new(
         py: Python<'_>,
         name: String,
         version: String,
         fields: &Bound<'_, PyDict>,
-        workers: (Py<Queue>, Py<PyAny>),
+        queue: Py<Queue>,
+        spawn: Py<PyAny>,
         audit: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (info, options) = options::read(ServerInfo { name, version, ..ServerInfo::default() }, fields)?;
-        let (queue, spawn) = workers;
         let registry = Registry::new(info, options).map_err(|error| error::registration(py, &error, None))?;
         let recorder = match audit.map(Audit::read).transpose()? {
             Some(Audit::File(file)) => {
@@ -109,9 +109,10 @@ impl Server {
         py: Python<'_>,
         method: String,
         function: Py<Function>,
-        about: (Option<String>, Option<(String, String)>, Option<String>),
+        name_param: Option<String>,
+        capability: Option<(String, String)>,
+        lists: Option<String>,
     ) -> PyResult<()> {
-        let (name_param, capability, lists) = about;
         let list_kind = lists.map(|word| list_kinds(&word)).transpose()?;
         let late = format!("the method {method:?} must be declared before the first resource is registered");
         let foreign = Foreign { method, name_param, capability, list_kind };

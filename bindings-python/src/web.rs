@@ -138,7 +138,8 @@ impl Web {
     pub(crate) fn turn<'py>(
         self: &Arc<Self>,
         py: Python<'py>,
-        (turn, out): (Turn<'_>, Vec<u8>),
+        turn: Turn<'_>,
+        out: &[u8],
         own: &Arc<WebPeer>,
     ) -> PyResult<TurnParts<'py>> {
         let Turn { head, events, end, more, misuse, .. } = turn;
@@ -149,14 +150,14 @@ impl Web {
             self.kick(py)?;
         }
         self.rearm(py)?;
-        Ok((head.map(head_parts), PyBytes::new(py, &out), end, more))
+        Ok((head.map(head_parts), PyBytes::new(py, out), end, more))
     }
 
     /// Turns of sessions that nobody writes.
     pub(crate) fn turns(self: &Arc<Self>, py: Python<'_>, turns: Vec<Turn<'static>>) -> PyResult<()> {
         turns.into_iter().try_for_each(|turn| {
             let own = WebPeer { web: self.clone(), connection: turn.connection, exchange: None };
-            self.turn(py, (turn, Vec::new()), &Arc::new(own)).map(drop)
+            self.turn(py, turn, &[], &Arc::new(own)).map(drop)
         })
     }
 

@@ -286,7 +286,13 @@ class Function:
     """An author's function, and how it is called."""
 
     def __new__(
-        cls, name: str, call: Callable[..., object], how: tuple[Mode, str | None, object], slots: Sequence[Slot]
+        cls,
+        name: str,
+        call: Callable[..., object],
+        mode: Mode,
+        json_type: str | None,
+        shape: object,
+        slots: Sequence[Slot],
     ) -> Function: ...
     @property
     def name(self) -> str: ...
@@ -362,14 +368,17 @@ class Server:
         name: str,
         version: str,
         fields: Mapping[str, Any],
-        workers: tuple[Queue, Callable[[Queue], None]],
+        queue: Queue,
+        spawn: Callable[[Queue], None],
         audit: Any = None,
     ) -> Server: ...
     def extend(
         self,
         method: str,
         function: Function,
-        about: tuple[str | None, tuple[str, str] | None, str | None],
+        name_param: str | None,
+        capability: tuple[str, str] | None,
+        lists: str | None,
     ) -> None:
         """Declares a method that is not ours, before the engine is made."""
     def publish(self, edits: Sequence[Edit]) -> list[str]: ...
@@ -431,9 +440,9 @@ class Endpoint:
     def check(server: Server, options: Mapping[str, Any]) -> None:
         """Raises if an option has a value that is not allowed."""
     def admit(
-        self, request: tuple[str, str, str], headers: Sequence[tuple[bytes, bytes]], client: str | None
+        self, verb: str, target: str, mount: str, headers: Sequence[tuple[bytes, bytes]], client: str | None
     ) -> Admitted | tuple[_Head, bytes]:
-        """Looks at the head of a request (verb, target, mount): it may come in, or this is the response."""
+        """Looks at the head of a request: it may come in, or this is the response."""
     def open(self, request: Identified, body: bytes) -> tuple[Exchange, _Turn]:
         """Takes a request with its body. Handlers run, or are started."""
     def timer(self) -> None: ...
@@ -521,7 +530,8 @@ class TokenVerifier:
     def jwt(
         issuer: str,
         audiences: Sequence[str],
-        keys: tuple[str | None, str | None],
+        keys: str | None,
+        jwks_url: str | None,
         algorithms: Sequence[str] | None,
         leeway: int,
     ) -> TokenVerifier:

@@ -191,7 +191,7 @@ class _Request:
 
     async def serve(self, scope: Scope) -> None:
         client = scope.get("client")
-        admitted = self._endpoint.admit(_request(scope), scope["headers"], client[0] if client else None)
+        admitted = self._endpoint.admit(*_request(scope), scope["headers"], client[0] if client else None)
         if isinstance(admitted, tuple):
             return await self._answer(*admitted)
         identified = admitted.identify(*await self._verify(admitted.token))

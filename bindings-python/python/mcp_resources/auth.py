@@ -131,7 +131,7 @@ class JwtVerifier(_Compiled):
         audiences = [audience] if isinstance(audience, str) else [*audience]
         given = None if keys is None else keys if isinstance(keys, str) else to_json(keys)
         named = None if algorithms is None else listed("algorithms", algorithms)
-        super().__init__(TokenVerifier.jwt(issuer, audiences, (given, jwks_url), named, leeway))
+        super().__init__(TokenVerifier.jwt(issuer, audiences, given, jwks_url, named, leeway))
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,7 +210,7 @@ def _build(
         call, slots = _Chunks(function), [_GATHER, *slots]
     elif inspect.iscoroutinefunction(target):
         mode = "async"
-    return Function(_name(function), call, (mode, *results), slots)
+    return Function(_name(function), call, mode, *results, slots)
 
 
 class _Chunks:

@@ -102,7 +102,7 @@ class ResourceServer:
         fields = {**options, "extensions": extensions, "process_key": os.urandom(32)}
         self.name = name
         taken = recorder(audit) if callable(audit) else audit
-        self._core = _core.Server(name, version, fields, (_core.Queue(pool.size()), pool.spawn), taken)
+        self._core = _core.Server(name, version, fields, _core.Queue(pool.size()), pool.spawn, taken)
         watch(self._core)
         self._life = None if lifespan is None else Life(lifespan, self._core.set_lifespan)
         self._readers: dict[tuple[Callable[..., object], bool, bool], Reader] = {}
@@ -237,7 +237,7 @@ class ResourceServer:
         def register(function: F) -> F:
             declared = None if capability is None else (capability[0], to_json(capability[1]))
             called = helper(function, ("params",), inline, self._encoder)
-            self._core.extend(method, called, (name_param, declared, lists))
+            self._core.extend(method, called, name_param, declared, lists)
             return function
 
         return register
