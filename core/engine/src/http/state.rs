@@ -131,18 +131,23 @@ impl State {
         let until = whose.principal.expires_at(now).filter(|_| policy.purpose != Purpose::Answer);
         let seat = self.open_stream(policy, &whose.call, until, now);
         self.fill(seat.stream, lines, is_over);
-        for token in outcome.events.iter().filter_map(Event::asks) {
-            self.routes.insert(token, seat.stream);
-            if let Some(stream) = self.streams.get_mut(&seat.stream) {
-                stream.waiting += 1;
-            }
-        }
+        self.route_answers(&outcome.events, seat.stream);
         let mut turn = self.deliver(seat, usize::MAX, now, out).shorten();
         left.into_iter().for_each(|event| turn.events.push(event));
         let asked = Turn::after(turn.connection, outcome);
         turn.events.insert_many(0, asked.events);
         turn.misuse = asked.misuse;
         if turn.end { Taken::Whole(turn) } else { Taken::Stream(turn, seat) }
+    }
+
+    /// The answers to these events go to `stream`.
+    fn route_answers(&mut self, events: &[Event<'_>], stream: u64) {
+        for token in events.iter().filter_map(Event::asks) {
+            self.routes.insert(token, stream);
+            if let Some(stream) = self.streams.get_mut(&stream) {
+                stream.waiting += 1;
+            }
+        }
     }
 
     fn fill(&mut self, stream: u64, lines: Vec<u8>, is_over: bool) {
@@ -239,12 +244,9 @@ impl State {
             lines.append(&mut line);
         }
         self.cancelled(&outcome.events, Vec::new());
-        if let Some((number, stream)) = self.streams.iter_mut().next() {
+        if let Some((&number, stream)) = self.streams.iter_mut().next() {
             each(&lines).for_each(|line| stream.push(line.to_vec()));
-            for token in outcome.events.iter().filter_map(Event::asks) {
-                self.routes.insert(token, *number);
-                stream.waiting += 1;
-            }
+            self.route_answers(&outcome.events, number);
         }
         // Also when there is nothing to write yet: there may be a nearer deadline.
         self.wake_notices();
