@@ -1,6 +1,7 @@
-"""The crates below the hosts depend on nothing that does I/O, waits, or draws random bytes, however indirectly."""
+"""The crates below the hosts stand on nothing that does I/O, waits or is random; features pass on what they imply."""
 
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ _IMPURE |= {"tracing", "ureq", "windows-sys"}
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def check(_: Tree) -> Iterator[Finding]:
+def check(tree: Tree) -> Iterator[Finding]:
     """Asks cargo for the tree of each pure crate, but for procedural macros: those run in the compiler."""
     for crate in PURE:
         package = f"mcp-resources-{crate}"
@@ -21,6 +22,20 @@ def check(_: Tree) -> Iterator[Finding]:
         for name in impure(lines):
             how = f"`cargo tree -p {package} -i {name}` shows how"
             yield Finding(f"core/{crate}/Cargo.toml", 1, f"depends on `{name}`: {how}")
+    manifests = dict(tree.under("core", ext=(".toml",)))
+    if {"core/Cargo.toml", "core/host/Cargo.toml"} <= manifests.keys():
+        own, host = (tomllib.loads(manifests[f"core/{crate}Cargo.toml"])["features"] for crate in ("", "host/"))
+        for name in unlike(own, host):
+            yield Finding("core/Cargo.toml", 1, f"the feature `{name}` does not imply what it does in the host")
+
+
+def unlike(own: dict[str, list[str]], host: dict[str, list[str]]) -> list[str]:
+    """The features of `own` that do not pass on to `host` what they are there: code under `cfg` would be left out."""
+
+    def expected(name: str) -> set[str]:
+        return {f"mcp-resources-host/{name}", *(implied for implied in host[name] if implied in host)}
+
+    return [name for name in host if set(own.get(name, [])) != expected(name)]
 
 
 def impure(lines: list[str]) -> list[str]:

@@ -49,6 +49,12 @@ class Dependencies(unittest.TestCase):
         lines = ["mcp-resources-engine v0.1.0 (core/engine)", "tokio v1.54.0 (*)", "", "serde v1.0.229"]
         assert dependencies.impure(lines) == ["tokio"]
 
+    def test_features(self) -> None:
+        host = {"pipe": ["dep:x"], "server": ["pipe", "x/y"]}
+        lawful = {"pipe": ["mcp-resources-host/pipe"], "server": ["pipe", "mcp-resources-host/server"]}
+        assert dependencies.unlike(lawful, host) == []
+        assert dependencies.unlike({**lawful, "server": ["mcp-resources-host/server"]}, host) == ["server"]
+
     def test_this_tree(self) -> None:
         assert list(dependencies.check(Tree({}, LEVELS))) == []
 

@@ -1,0 +1,9 @@
+//! Resources that are ready to serve: a folder, a git repository, configuration, metrics, documents, a database.
+//!
+//! ```text
+//!  mcp-resources-cli        mcp-resources-providers            mcp-resources-host      mcp-resources-engine
+//!  serve files:DIR    ──▶   files, git, config, metrics, … ──▶ the providers' seam ──▶ catalogue, guard, hub
+//! ```
+//!
+//! A provider is a module and a cargo feature of the same name, so that a program compiles what it serves and no more. The
+//! features and what they need stand in the manifest; no provider stands here yet.
