@@ -9,10 +9,11 @@ use super::contents::{self, BYTES, TEXT};
 use super::event::{Event, RequestToken};
 use super::gather::Gather;
 use super::inflight::Ticket;
-use super::reply::{Reply, Task, Worded};
+use super::read::{ReadTask, Served};
+use super::reply::{Context, Reply, Written};
 use super::request::Request;
 use super::words::{self, Wording};
-use super::{Connection, Events, Outcome, Status};
+use super::{Connection, Events, Outcome};
 use crate::base64;
 use crate::engine::{Engine, Flight, Landed, Landing, Lead};
 use crate::error::ReadError;
@@ -27,12 +28,23 @@ use std::sync::Arc;
 /// The reads of one connection that wait for another one of the same.
 pub(super) type Waiting = Vec<(RequestToken, Arc<Flight>)>;
 
+/// Whether a read calls its handler for others too.
+pub(super) enum Sharing {
+    /// Nothing is shared: it calls the handler for itself.
+    None,
+    /// It calls the handler, and others may wait for the answer.
+    Leads(Lead),
+    /// It waits for the answer of another one.
+    Waits(Arc<Flight>),
+}
+
 impl Connection {
     /// Answers from what is kept; `None` if that is nothing.
     pub(super) fn answer_kept<'m>(
         &self,
         request: &Request<'_, '_>,
-        (uri, normal): (&str, &str),
+        uri: &str,
+        normal: &str,
         out: &mut Vec<u8>,
     ) -> Option<Outcome<'m>> {
         let cache = self.engine.cache()?;
@@ -41,29 +53,20 @@ impl Connection {
         Some(Outcome::answered())
     }
 
-    /// Makes a request in flight the one that reads `normal` for all, or lets it wait for the one that does. `None` if it
-    /// is to be answered by its handler.
-    pub(super) fn fly<'m>(
-        &mut self,
-        token: RequestToken,
-        (request, normal): (&Request<'_, '_>, &str),
+    /// Makes a read of `normal` the one that calls the handler for all, or has it wait for the one that does.
+    pub(super) fn share(
+        &self,
+        request: &Request<'_, '_>,
+        normal: &str,
+        served: &Served,
         epoch: u64,
-    ) -> Option<Outcome<'m>> {
-        let cache = self.engine.cache()?;
-        let Task::Read(task) = &mut self.inflight.get(token)?.task else { return None };
-        let is_open = task.served.cache().ttl_ms > 0;
-        let flight = match cache.fly(normal, &request.principal.authority(), is_open, (self.id, epoch)) {
-            Ok(lead) => {
-                let flight = lead.flight().clone();
-                task.lead = Some(lead);
-                // A request flies once.
-                let _ = self.inflight.get(token)?.ticket.flight.set(flight);
-                return None;
-            }
-            Err(flight) => flight,
-        };
-        self.waiting.push((token, flight));
-        Some(Outcome::with_one(Status::Pending, Event::Shared(token)))
+    ) -> Sharing {
+        let Some(cache) = self.engine.cache() else { return Sharing::None };
+        let is_open = served.cache().ttl_ms > 0;
+        match cache.fly(normal, &request.principal.authority(), is_open, self.id, epoch) {
+            Ok(lead) => Sharing::Leads(lead),
+            Err(flight) => Sharing::Waits(flight),
+        }
     }
 
     /// Whom a landing wakes, for the host.
@@ -77,7 +80,7 @@ impl Connection {
         let (engine, inflight, own) = (&self.engine, &mut self.inflight, Some(self.id));
         let dropped = inflight.cancel_all(|ticket| goes_on(engine, ticket, own));
         for (_, ticket) in &dropped {
-            self.record_ended(ticket, (Verdict::Cancelled, 0), now);
+            self.record_ended(ticket, Verdict::Cancelled, 0, now);
         }
         dropped.into_iter().map(|(token, _)| Event::Cancelled(token)).chain(self.woken()).collect()
     }
@@ -85,60 +88,67 @@ impl Connection {
 
 /// Whether the call behind a request goes on without its own client, because others wait for it too.
 pub(super) fn goes_on(engine: &Engine, ticket: &Ticket, but: Option<ConnectionId>) -> bool {
-    let flight = ticket.flight.get();
+    let flight = ticket.flight.as_ref();
     flight.is_some_and(|flight| engine.cache().is_some_and(|cache| cache.goes_on(flight, but)))
 }
 
 /// The call behind a request has run out of time: for those who wait for it, too.
 pub(super) fn time_out(engine: &Engine, ticket: &Ticket, now: Now) {
-    if let (Some(flight), Some(cache)) = (ticket.flight.get(), engine.cache()) {
+    if let (Some(flight), Some(cache)) = (ticket.flight.as_ref(), engine.cache()) {
         cache.land(flight, Landed::Failed(ReadError::Timeout { after: ticket.timeout }), now);
     }
 }
 
-impl Reply {
-    /// Words the answer to a read that others may wait for, and lets them have it.
-    pub(super) fn lead(self, lead: Lead, answer: Answer<'_>, now: Now, out: &mut Vec<u8>) -> Worded {
-        let landed = self.landing(&answer);
-        let worded = match &landed {
+impl ReadTask {
+    /// Writes the answer to a read that others may wait for, and lets them have it.
+    pub(super) fn lead(
+        &self,
+        context: &Context,
+        lead: Lead,
+        answer: Answer<'_>,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Written {
+        let landed = self.landing(&context.engine, &answer);
+        let written = match &landed {
             Landed::Contents(kept) => {
-                kept.write(&self.wording(), out, self.ticket.uri.as_deref().unwrap_or_default(), kept.hint());
-                Worded::default()
+                kept.write(&context.wording(), out, context.uri(), kept.hint());
+                Written::default()
             }
-            _ => self.word(answer, now, out),
+            _ => self.answer(context, answer, now, out),
         };
         lead.land(landed, now);
-        worded
+        written
     }
 
-    fn landing(&self, answer: &Answer<'_>) -> Landed {
-        let Task::Read(task) = &self.task else { return Landed::Failed(ReadError::Failed) };
-        let mime_type = task.served.mime_type();
+    fn landing(&self, engine: &Engine, answer: &Answer<'_>) -> Landed {
+        let mime_type = self.served.mime_type();
         let kept = |kept: Kept| Landed::Contents(Arc::new(kept));
         match answer {
-            Answer::Contents(result) => match self.checked(result) {
-                Ok(()) => kept(Kept::of(result, mime_type, self.engine.shared(task.cache(result.cache)))),
+            Answer::Contents(result) => match contents::check(result, self.most) {
+                Ok(()) => kept(Kept::of(result, mime_type, engine.shared(self.cache(result.cache)))),
                 Err(error) => Landed::Failed(error),
             },
             Answer::Gathered(gather) => {
-                kept(Kept::gathered(gather, mime_type, self.engine.shared(task.cache(gather.cache))))
+                kept(Kept::gathered(gather, mime_type, engine.shared(self.cache(gather.cache))))
             }
             Answer::InputRequired(ask) => Landed::Input(Box::new(ask.to_owned())),
             Answer::Failed(error) => Landed::Failed(error.clone()),
-            _ => Landed::Failed(ReadError::Failed),
+            Answer::Completion(_) | Answer::Listed(_) | Answer::Raw(_) => Landed::Failed(ReadError::Failed),
         }
     }
+}
 
-    /// Words what the flight came to that this request waited for.
-    pub(super) fn landed(self, Landing { landed, now }: &Landing, out: &mut Vec<u8>) -> Worded {
+impl Reply {
+    /// Writes the answer of the read that this request waited for.
+    pub(super) fn landed(self, Landing { landed, now }: &Landing, out: &mut Vec<u8>) -> Written {
         match landed {
             Landed::Contents(kept) => {
-                let uri = self.ticket.uri.as_deref().unwrap_or_default();
-                kept.write(&self.wording(), out, uri, kept.hint());
-                Worded::default()
+                kept.write(&self.context.wording(), out, self.context.uri(), kept.hint());
+                Written::default()
             }
-            Landed::Input(ask) => self.input(ask, *now, out),
-            Landed::Failed(error) => self.fail(error.clone(), out),
+            Landed::Input(ask) => self.write(Answer::InputRequired((**ask).to_owned()), *now, out).0,
+            Landed::Failed(error) => self.context.fail(error.clone(), out),
         }
     }
 }

@@ -1,13 +1,30 @@
-//! Foreign methods: the extension door.
+//! Custom methods: those that an [`Extension`](crate::engine::Extension) declares.
 
+use super::answer::{Answer, RawResult};
+use super::contents;
 use super::event::{CallRequest, Event};
-use super::inputs::Retry;
-use super::reply::{CallTask, Task};
-use super::request::{Request, unknown_method};
+use super::inputs::{About, Ask, Asker, Retry};
+use super::reply::{Context, Task, Written};
+use super::request::{Pending, Request, unknown_method};
+use super::words;
 use super::{Connection, Outcome};
+use crate::engine::Engine;
 use crate::guard::RateClass;
-use crate::version::INVALID_PARAMS;
+use crate::now::Now;
+use crate::resource::CacheHint;
+use crate::version::{self, INVALID_PARAMS};
 use std::borrow::Cow;
+
+/// A call that waits for the author's function.
+#[derive(Debug)]
+pub(super) struct CallTask {
+    pub(super) method: String,
+    /// What it is called for: the value of the extension's `name_param`.
+    pub(super) name: String,
+    pub(super) asker: Asker,
+    /// As for a read.
+    pub(super) retried: bool,
+}
 
 impl Connection {
     pub(super) fn call<'m>(
@@ -24,14 +41,14 @@ impl Connection {
         let most = self.engine.limits().uri;
         if name.len() > most {
             let why = format!("Invalid params: {} is longer than {most} bytes", named.unwrap_or_default());
-            return self.refuse(request, (INVALID_PARAMS, &why), out);
+            return self.refuse(request, INVALID_PARAMS, &why, out);
         }
         if let Some(refused) = self.refuse_rate(request, RateClass::Call, None, out) {
             return refused;
         }
-        let retry = match self.retry(request, (&method, &name)) {
+        let retry = match self.retry(request, &method, &name) {
             Ok(retry) => retry,
-            Err(message) => return self.refuse(request, (INVALID_PARAMS, &message), out),
+            Err(message) => return self.refuse(request, INVALID_PARAMS, &message, out),
         };
         let task = CallTask {
             method: method.clone().into(),
@@ -40,9 +57,56 @@ impl Connection {
             retried: retry.retried,
         };
         let (params, timeout) = (request.object(), self.engine.limits().read_timeout);
-        self.wait(request, (Task::Call(Box::new(task)), timeout, None), out, |token, caller| {
+        let pending = Pending { task: Task::Call(Box::new(task)), timeout, uri: None, flight: None };
+        self.wait(request, pending, out, |token, caller| {
             let Retry { inputs, state, .. } = retry;
             Event::Call(CallRequest { token, handler, method, params, inputs, state, caller })
         })
+    }
+}
+
+impl CallTask {
+    pub(super) fn write(
+        &self,
+        context: &Context,
+        answer: Answer<'_>,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Written {
+        match answer {
+            Answer::Raw(result) => self.result(context, &result, out),
+            Answer::InputRequired(request) => {
+                let (capabilities, principal) = (self.asker.capabilities, &*self.asker.principal);
+                let about = About { method: &self.method, what: &self.name, principal };
+                context.input(&Ask { request: &request, about, capabilities }, now, out)
+            }
+            Answer::Failed(error) => context.fail(error, out),
+            Answer::Contents(_) | Answer::Gathered(_) | Answer::Completion(_) | Answer::Listed(_) => {
+                context.wrong_sort(out)
+            }
+        }
+    }
+
+    fn result(&self, context: &Context, result: &RawResult<'_>, out: &mut Vec<u8>) -> Written {
+        let members = words::members_of(&result.members);
+        let meta = words::members_of(result.meta.as_deref().unwrap_or("{}"));
+        let (Some(members), Some(meta)) = (members, meta) else {
+            return context.misuse("the result and its _meta must be JSON objects".into(), out);
+        };
+        let result_type = result.result_type.as_deref().unwrap_or(words::COMPLETE);
+        let wording = context.wording();
+        wording.result(out, result_type, &meta, |writer| {
+            writer.members(members.as_bytes());
+            if let Some(cache) = self.list_cache(&context.engine).filter(|_| result_type == words::COMPLETE) {
+                contents::missing_hint(writer, &wording, &result.members, cache);
+            }
+        });
+        Written::default()
+    }
+
+    /// The caching hint for the result of a custom list method that gives none itself.
+    fn list_cache(&self, engine: &Engine) -> Option<CacheHint> {
+        let hint = if self.retried { CacheHint::default() } else { engine.options().list_cache };
+        version::is_list(&self.method).then(|| engine.shared(hint))
     }
 }

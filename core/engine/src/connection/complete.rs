@@ -1,9 +1,9 @@
 //! `completion/complete` (R-106 … R-112).
 
-use super::answer::Completion;
+use super::answer::{Answer, Completion};
 use super::event::{CompletionRequest, Event};
-use super::reply::Task;
-use super::request::Request;
+use super::reply::{Context, Task, Written};
+use super::request::{Pending, Request};
 use super::words::Wording;
 use super::{Connection, Outcome};
 use crate::catalog::{Catalog, Completer, Route, TemplateEntry};
@@ -21,6 +21,13 @@ use std::sync::Arc;
 /// The type of the references to resources and templates.
 const OURS: &str = "ref/resource";
 
+/// A completion that waits for the author's function.
+#[derive(Debug)]
+pub(super) struct CompletionTask {
+    /// What the values are filtered by, where not everybody may see everything.
+    suggested: Option<Box<Suggested>>,
+}
+
 impl Connection {
     pub(super) fn complete<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         if self.engine.extension(COMPLETE).is_some() && !names_resource(request) {
@@ -28,7 +35,7 @@ impl Connection {
         }
         let asked = match Asked::parse(request, self.engine.limits()) {
             Ok(asked) => asked,
-            Err(message) => return self.refuse(request, (INVALID_PARAMS, &message), out),
+            Err(message) => return self.refuse(request, INVALID_PARAMS, &message, out),
         };
         if let Some(refused) = self.refuse_rate(request, RateClass::Completion, None, out) {
             return refused;
@@ -36,27 +43,29 @@ impl Connection {
         let catalog = self.engine.catalog();
         let (found, exhausted) = asked.template(&catalog, self, request.principal);
         let Some(entry) = found.filter(|entry| self.engine.sees_template(request.principal, entry)) else {
-            let outcome = self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown ref"), out);
+            let outcome = self.refuse(request, INVALID_PARAMS, "Invalid params: unknown ref", out);
             return if exhausted { Outcome { verdict: Verdict::Exhausted, ..outcome } } else { outcome };
         };
         let Some(completer) = entry.completer(&asked.variable) else {
-            return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown argument"), out);
+            return self.refuse(request, INVALID_PARAMS, "Invalid params: unknown argument", out);
         };
         let suggested = asked.suggested(self, entry, request.principal);
         match completer {
             Completer::Handler => {}
             Completer::Values(values) => {
-                return self.suggest(request, values, (&asked.value, suggested.as_deref()), out);
+                return self.suggest(request, values, &asked.value, suggested.as_deref(), out);
             }
             Completer::Words(words) => {
-                return self.suggest(request, words, (&asked.value, suggested.as_deref()), out);
+                return self.suggest(request, words, &asked.value, suggested.as_deref(), out);
             }
             Completer::Nothing => {
-                return self.suggest(request, &[""; 0], (&asked.value, None), out);
+                return self.suggest(request, &[""; 0], &asked.value, None, out);
             }
         }
         let (handler, timeout) = (entry.handler, self.engine.limits().completion_timeout);
-        self.wait(request, (Task::Complete(suggested), timeout, None), out, |token, caller| {
+        let task = Task::Complete(CompletionTask { suggested });
+        let pending = Pending { task, timeout, uri: None, flight: None };
+        self.wait(request, pending, out, |token, caller| {
             Event::Complete(CompletionRequest {
                 token,
                 handler,
@@ -73,7 +82,8 @@ impl Connection {
         &self,
         request: &Request<'_, 'm>,
         values: &[V],
-        (typed, suggested): (&str, Option<&Suggested>),
+        typed: &str,
+        suggested: Option<&Suggested>,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         let values = rank::ranked(values, typed).into_iter().map(Cow::Borrowed).collect();
@@ -83,6 +93,21 @@ impl Connection {
         }
         write(&self.wording(request), out, &completion, self.engine.limits());
         Outcome::answered()
+    }
+}
+
+impl CompletionTask {
+    pub(super) fn write(&self, context: &Context, answer: Answer<'_>, out: &mut Vec<u8>) -> Written {
+        let mut completion = match answer {
+            Answer::Completion(completion) => completion,
+            Answer::Failed(error) => return context.fail(error, out),
+            _ => return context.wrong_sort(out),
+        };
+        if let Some(suggested) = &self.suggested {
+            filter(&mut completion, suggested, &context.engine);
+        }
+        write(&context.wording(), out, &completion, context.engine.limits());
+        Written::default()
     }
 }
 
@@ -185,7 +210,7 @@ fn context<'m>(request: &Request<'_, 'm>, most: usize) -> Result<Arguments<'m>, 
 }
 
 /// The result: at most 100 values, and how many there are.
-pub(super) fn write(wording: &Wording<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
+fn write(wording: &Wording<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
     let most = limits.completion_values.min(100);
     let given = completion.values.len();
     let total = completion.total.unwrap_or(given as u64).max(given as u64);
@@ -205,7 +230,7 @@ pub(super) fn write(wording: &Wording<'_>, out: &mut Vec<u8>, completion: &Compl
 }
 
 /// Drops the values that lead to nothing that the principal may see, and every number that would count them.
-pub(super) fn filter(completion: &mut Completion<'_>, suggested: &Suggested, engine: &Engine) {
+fn filter(completion: &mut Completion<'_>, suggested: &Suggested, engine: &Engine) {
     let guard = engine.guard();
     let view = guard.view(&suggested.principal);
     let mut effort = Effort::of_completion();

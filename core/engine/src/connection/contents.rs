@@ -38,14 +38,16 @@ pub(super) fn redact(result: &mut ReadResult<'_>, redactor: &Redactor) {
 pub(super) fn write(
     wording: &Wording<'_>,
     out: &mut Vec<u8>,
-    (uri, mime_type): (&str, Option<&str>),
-    (result, cache): (&ReadResult<'_>, CacheHint),
+    uri: &str,
+    mime_type: Option<&str>,
+    result: &ReadResult<'_>,
+    cache: CacheHint,
 ) {
     let with_meta = wording.revision.has_contents_meta();
     wording.complete(out, |writer| {
         writer.array("contents", |array| {
             for contents in &result.contents {
-                array.object(|entry| write_entry(entry, contents, (uri, mime_type), with_meta));
+                array.object(|entry| write_entry(entry, contents, uri, mime_type, with_meta));
             }
         });
         hint(writer, wording, cache);
@@ -56,8 +58,10 @@ pub(super) fn write(
 pub(super) fn write_gathered(
     wording: &Wording<'_>,
     out: &mut Vec<u8>,
-    (uri, mime_type): (&str, Option<&str>),
-    (gather, cache): (&Gather, CacheHint),
+    uri: &str,
+    mime_type: Option<&str>,
+    gather: &Gather,
+    cache: CacheHint,
 ) {
     let default = if gather.is_text() { TEXT } else { BYTES };
     let mime_type = gather.own_mime_type().or(mime_type).unwrap_or(default);
@@ -85,7 +89,8 @@ pub(super) fn hint(writer: &mut ObjectWriter<'_>, wording: &Wording<'_>, cache: 
 pub(super) fn missing_hint(
     writer: &mut ObjectWriter<'_>,
     wording: &Wording<'_>,
-    (members, cache): (&str, CacheHint),
+    members: &str,
+    cache: CacheHint,
 ) {
     let own = Json::parse(members.as_bytes(), usize::MAX).and_then(Json::object);
     let Some(own) = own.filter(|_| wording.revision.is_modern()) else { return };
@@ -100,7 +105,8 @@ pub(super) fn missing_hint(
 fn write_entry(
     entry: &mut ObjectWriter<'_>,
     contents: &Contents<'_>,
-    (uri, mime_type): (&str, Option<&str>),
+    uri: &str,
+    mime_type: Option<&str>,
     with_meta: bool,
 ) {
     entry.str("uri", contents.uri.as_deref().unwrap_or(uri));

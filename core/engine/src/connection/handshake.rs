@@ -15,16 +15,16 @@ impl Connection {
     pub(super) fn initialize<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         if self.session.is_some() && self.can_notify() {
             let why = "Invalid Request: already initialized";
-            return self.reject(raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
+            return self.reject(raw, INVALID_REQUEST, why, Refusal::Malformed, out);
         }
         let Some(hello) = Hello::parse(raw) else {
             let why = "Invalid params: protocolVersion, capabilities and clientInfo with name and version are required";
-            return self.reject(raw, (INVALID_PARAMS, why), Refusal::Envelope, out);
+            return self.reject(raw, INVALID_PARAMS, why, Refusal::Envelope, out);
         };
         let most = self.engine.limits().client_info;
         if hello.client_info.raw().len() > most {
             let why = format!("Invalid params: clientInfo is longer than {most} bytes");
-            return self.reject(raw, (INVALID_PARAMS, &why), Refusal::Envelope, out);
+            return self.reject(raw, INVALID_PARAMS, &why, Refusal::Envelope, out);
         }
         let Some(revision) = negotiate(self, &hello.version) else {
             return self.unsupported(raw, &hello.version, out);
@@ -74,7 +74,7 @@ impl Connection {
     pub(super) fn set_level<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let name = request.params.get("level").and_then(Json::as_str);
         let Some(level) = name.and_then(|name| LogLevel::parse(&name)) else {
-            return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown log level"), out);
+            return self.refuse(request, INVALID_PARAMS, "Invalid params: unknown log level", out);
         };
         if let Some(session) = &mut self.session {
             session.log_level = level;

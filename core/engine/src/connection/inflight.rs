@@ -21,7 +21,7 @@ use crate::guard::Permit;
 use crate::jsonrpc::{Envelope, Id, OwnedId};
 use crate::now::Millis;
 use crate::version::{self, Revision};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// See the module.
 pub(super) struct InFlight {
@@ -60,7 +60,7 @@ pub(super) struct Ticket {
     /// Held while it waits.
     pub(super) _permit: Option<Permit>,
     /// The flight that its answer lands, if others may wait for the same.
-    pub(super) flight: OnceLock<Arc<Flight>>,
+    pub(super) flight: Option<Arc<Flight>>,
     /// What is recorded at its end, if anything is.
     pub(super) opening: Option<Opening>,
 }
@@ -126,8 +126,8 @@ impl InFlight {
         let slot = &mut self.slots[index as usize];
         let token = RequestToken { index, generation: slot.generation };
         let reply = reply(token);
-        self.digests[index as usize] = reply.ticket.id.as_id().digest();
-        self.earliest = self.earliest.min(reply.ticket.deadline);
+        self.digests[index as usize] = reply.context.ticket.id.as_id().digest();
+        self.earliest = self.earliest.min(reply.context.ticket.deadline);
         slot.state = State::Waiting(reply);
         token
     }
@@ -161,7 +161,7 @@ impl InFlight {
     pub(super) fn detach(&mut self, token: RequestToken) -> Option<Reply> {
         let state = &mut self.slot(token)?.state;
         let State::Waiting(reply) = state else { return None };
-        let ticket = reply.ticket.clone();
+        let ticket = reply.context.ticket.clone();
         match std::mem::replace(state, State::Detached(ticket)) {
             State::Waiting(reply) => Some(reply),
             _ => None,
@@ -258,7 +258,7 @@ impl State {
     /// The ticket of a request that is still wanted.
     fn ticket(&self) -> Option<&Arc<Ticket>> {
         match self {
-            Self::Waiting(reply) => Some(&reply.ticket),
+            Self::Waiting(reply) => Some(&reply.context.ticket),
             Self::Detached(ticket) => Some(ticket),
             Self::Free | Self::Dropped(_) => None,
         }
@@ -271,7 +271,7 @@ impl Ticket {
     }
 
     pub(super) fn say_cancelled(&self, out: &mut Vec<u8>) {
-        self.wording("").error(out, (version::REQUEST_CANCELLED, "Request cancelled"), |_| ());
+        self.wording("").error(out, version::REQUEST_CANCELLED, "Request cancelled", |_| ());
     }
 
     /// Says that the batch it stands in has answers of more than `most` bytes.

@@ -150,7 +150,8 @@ impl About<'_> {
 pub(super) fn open<'m>(
     engine: &Engine,
     about: About<'_>,
-    (responses, state): (Option<Json<'m>>, Option<Json<'m>>),
+    responses: Option<Json<'m>>,
+    state: Option<Json<'m>>,
     now: Now,
 ) -> Result<Retry<'m>, String> {
     let state = match state {
@@ -209,7 +210,7 @@ pub(super) fn write(
 pub(super) fn write_missing(wording: &Wording<'_>, out: &mut Vec<u8>, missing: &[Sort]) {
     let names: Vec<_> = missing.iter().map(|sort| sort.name()).collect();
     let message = format!("Client capability required: {}", names.join(", "));
-    wording.error(out, (version::MISSING_CLIENT_CAPABILITY, &message), |data| {
+    wording.error(out, version::MISSING_CLIENT_CAPABILITY, &message, |data| {
         data.object("requiredCapabilities", |required| write_required(required, missing));
     });
 }

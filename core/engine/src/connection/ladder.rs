@@ -17,6 +17,8 @@ use crate::now::Now;
 use crate::version::{self, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Method, PARSE_ERROR, Revision};
 use std::borrow::Cow;
 
+const UNSUPPORTED: &str = "Unsupported protocol version";
+
 /// One request before its terms are known.
 pub(super) struct Raw<'m> {
     pub(super) id: Id<'m>,
@@ -41,28 +43,19 @@ enum Unasked {
     Batch,
 }
 
-pub(super) fn climb<'m>(
-    connection: &mut Connection,
-    arrival: Arrival<'m>,
-    now: Now,
-    out: &mut Vec<u8>,
-) -> Outcome<'m> {
-    let step = Step { arrival, now, batch: None };
-    match decode(arrival.message, &connection.decode) {
-        Decoded::Message(message) => connection.one(message, step, out),
-        Decoded::Malformed(malformed) => connection.malformed(malformed, out),
-        Decoded::Batch(messages) => match connection.refuse_unasked(Unasked::Batch, step, out) {
-            None => connection.batch(messages, step, out),
-            Some(refused) => refused,
-        },
-    }
-}
-
-pub(super) fn too_long(connection: &Connection, out: &mut Vec<u8>) -> Outcome<'static> {
-    connection.unreadable(None, (INVALID_REQUEST, "Message too large"), out)
-}
-
 impl Connection {
+    pub(super) fn climb<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> Outcome<'m> {
+        let step = Step { arrival, now, batch: None };
+        match decode(arrival.message, &self.decode) {
+            Decoded::Message(message) => self.one(message, step, out),
+            Decoded::Malformed(malformed) => self.malformed(malformed, out),
+            Decoded::Batch(messages) => match self.refuse_unasked(Unasked::Batch, step, out) {
+                None => self.batch(messages, step, out),
+                Some(refused) => refused,
+            },
+        }
+    }
+
     fn one<'m>(&mut self, message: Message<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         match message {
             Message::Request { id, method, params } => {
@@ -124,7 +117,7 @@ impl Connection {
         };
         let (engine, inflight) = (&self.engine, &mut self.inflight);
         if let Some((token, ticket)) = inflight.cancel(id, |ticket| cached::goes_on(engine, ticket, None)) {
-            self.record_ended(&ticket, (Verdict::Cancelled, 0), now);
+            self.record_ended(&ticket, Verdict::Cancelled, 0, now);
             if let Some(batch) = ticket.batch {
                 self.batches.cancel(batch, token);
             }
@@ -146,14 +139,10 @@ impl Connection {
     ) -> Outcome<'m> {
         let has_batches = self.session.as_ref().is_some_and(|session| session.revision.has_batches());
         if !has_batches || self.peer == Peer::Bare {
-            return self.unreadable(
-                None,
-                (INVALID_REQUEST, "Invalid Request: batches are not supported"),
-                out,
-            );
+            return self.unreadable(None, INVALID_REQUEST, "Invalid Request: batches are not supported", out);
         }
         if messages.is_empty() {
-            return self.unreadable(None, (INVALID_REQUEST, "Invalid Request: empty batch"), out);
+            return self.unreadable(None, INVALID_REQUEST, "Invalid Request: empty batch", out);
         }
         let id = self.batches.begin();
         let step = Step { batch: Some(id), ..step };
@@ -195,21 +184,27 @@ impl Connection {
 
     fn malformed<'m>(&self, malformed: Malformed<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
         match malformed {
-            Malformed::Parse => self.unreadable(None, (PARSE_ERROR, "Parse error"), out),
-            Malformed::Invalid { id } => self.unreadable(id, (INVALID_REQUEST, "Invalid Request"), out),
+            Malformed::Parse => self.unreadable(None, PARSE_ERROR, "Parse error", out),
+            Malformed::Invalid { id } => self.unreadable(id, INVALID_REQUEST, "Invalid Request", out),
             Malformed::Unanswerable => Outcome::new(Status::Accepted),
         }
     }
 
     /// An error about something that is not a request.
-    fn unreadable<'m>(&self, id: Option<Id<'_>>, error: (i32, &str), out: &mut Vec<u8>) -> Outcome<'m> {
+    pub(super) fn unreadable<'m>(
+        &self,
+        id: Option<Id<'_>>,
+        code: i32,
+        message: &str,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
         let null = self.session.as_ref().is_some_and(|session| session.revision.has_null_id());
         let id = match id {
             Some(id) => ErrorId::Of(id),
             None if null => ErrorId::Null,
             None => ErrorId::Absent,
         };
-        Envelope::JsonRpc.error(out, &ErrorHead { id, code: error.0, message: error.1 }, |_| ());
+        Envelope::JsonRpc.error(out, &ErrorHead { id, code, message }, |_| ());
         end(out);
         Outcome::refused(Refusal::Malformed)
     }
@@ -239,17 +234,17 @@ impl Connection {
         let most = self.engine.limits().id;
         if raw.id.raw().len() > most {
             let why = format!("Invalid Request: the id is longer than {most} bytes");
-            return self.reject(raw, (INVALID_REQUEST, &why), Refusal::Malformed, out);
+            return self.reject(raw, INVALID_REQUEST, &why, Refusal::Malformed, out);
         }
         if self.is_in_flight(raw.id) {
             let why = "Invalid Request: a request with this id is in flight";
-            return self.reject(raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
+            return self.reject(raw, INVALID_REQUEST, why, Refusal::Malformed, out);
         }
         let claim = Claim::of(&raw.params);
         let modern = claim.is_modern();
         if step.batch.is_some() && (modern || Method::parse(&raw.method) == Some(Method::Initialize)) {
             let why = "Invalid Request: not allowed in a batch";
-            return self.reject(raw, (INVALID_REQUEST, why), Refusal::Malformed, out);
+            return self.reject(raw, INVALID_REQUEST, why, Refusal::Malformed, out);
         }
         if modern {
             return self.modern(raw, &claim, step, out);
@@ -277,7 +272,7 @@ impl Connection {
     ) -> Outcome<'m> {
         let (version, terms) = match terms::modern(claim, self.engine.limits()) {
             Ok(read) => read,
-            Err(error) => return self.reject(raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
+            Err(error) => return self.reject(raw, INVALID_PARAMS, &error.message, Refusal::Envelope, out),
         };
         if let Some(refused) = self.refuse_mirror(raw, &version, step, out) {
             return refused;
@@ -306,7 +301,7 @@ impl Connection {
         };
         let terms = match session.terms(&raw.params, claim, self.engine.limits()) {
             Ok(terms) => terms,
-            Err(error) => return self.reject(raw, (INVALID_PARAMS, &error.message), Refusal::Envelope, out),
+            Err(error) => return self.reject(raw, INVALID_PARAMS, &error.message, Refusal::Envelope, out),
         };
         self.offered(&raw.under(terms, step), &raw.method, out)
     }
@@ -328,7 +323,7 @@ impl Connection {
             return unknown_method(&self.wording(request), method, out);
         }
         if matches!(request.params, Params::Other(_)) {
-            return self.refuse(request, (INVALID_PARAMS, "Invalid params: not an object"), out);
+            return self.refuse(request, INVALID_PARAMS, "Invalid params: not an object", out);
         }
         match known {
             Some(known) => self.serve(request, known, out),
@@ -361,13 +356,13 @@ impl Connection {
             words::PROTOCOL_VERSION,
             words::CLIENT_CAPABILITIES
         );
-        self.reject(raw, (INVALID_PARAMS, &message), Refusal::Envelope, out)
+        self.reject(raw, INVALID_PARAMS, &message, Refusal::Envelope, out)
     }
 
     ///
     pub(super) fn unsupported<'m>(&self, raw: &Raw<'_>, requested: &str, out: &mut Vec<u8>) -> Outcome<'m> {
-        let error = (version::UNSUPPORTED_VERSION, "Unsupported protocol version");
-        self.wording_of(raw).error(out, error, |data| self.write_versions(requested, data));
+        let (code, message) = (version::UNSUPPORTED_VERSION, UNSUPPORTED);
+        self.wording_of(raw).error(out, code, message, |data| self.write_versions(requested, data));
         Outcome::refused(Refusal::Version)
     }
 
@@ -381,11 +376,12 @@ impl Connection {
     pub(super) fn reject<'m>(
         &self,
         raw: &Raw<'_>,
-        error: (i32, &str),
+        code: i32,
+        message: &str,
         refusal: Refusal,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
-        self.wording_of(raw).error(out, error, |_| ());
+        self.wording_of(raw).error(out, code, message, |_| ());
         Outcome::refused(refusal)
     }
 
@@ -430,7 +426,7 @@ impl Connection {
             self.name_param(&raw.method).and_then(|param| raw.params.get(param)).and_then(Json::as_str);
         let why = mirror.check(version, &raw.method, name.as_deref()).err()?;
         let message = format!("Header mismatch: {why}");
-        Some(self.reject(raw, (HEADER_MISMATCH, &message), Refusal::Header, out))
+        Some(self.reject(raw, HEADER_MISMATCH, &message, Refusal::Header, out))
     }
 
     /// The member of `params` that `Mcp-Name` repeats.
@@ -446,50 +442,50 @@ impl Connection {
     fn refuse_legacy<'m>(&self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Option<Outcome<'m>> {
         let mirror = step.arrival.mirror?;
         let is_handshake = Method::parse(&raw.method) == Some(Method::Initialize);
-        let mismatch = (HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version contradicts the body");
-        match mirror.named(&self.engine) {
-            Named::Repeated => return Some(self.reject(raw, mismatch, Refusal::Header, out)),
-            Named::Modern(_) if is_handshake => {
-                return Some(self.reject(raw, mismatch, Refusal::Header, out));
+        let refused = match mirror.named(&self.engine) {
+            Named::Modern(_) if !is_handshake => self.missing_claim(raw, out),
+            Named::Repeated | Named::Modern(_) => {
+                let why = "Header mismatch: MCP-Protocol-Version contradicts the body";
+                self.reject(raw, HEADER_MISMATCH, why, Refusal::Header, out)
             }
-            Named::Modern(_) => return Some(self.missing_claim(raw, out)),
-            Named::Unknown(value) if !is_handshake => {
-                return Some(self.unsupported(raw, &printable(value), out));
+            Named::Unknown(value) if !is_handshake => self.unsupported(raw, &printable(value), out),
+            Named::Nothing | Named::Legacy | Named::Unknown(_) => {
+                let (why, refusal) = mirror.session.refusal().filter(|_| !is_handshake)?;
+                self.reject(raw, INVALID_REQUEST, why, refusal, out)
             }
-            Named::Nothing | Named::Legacy | Named::Unknown(_) => {}
-        }
-        let (why, refusal) = mirror.session.refusal().filter(|_| !is_handshake)?;
-        Some(self.reject(raw, (INVALID_REQUEST, why), refusal, out))
+        };
+        Some(refused)
     }
 
     /// What HTTP makes of other messages without looking further (§2, steps 7 and 9; ).
     fn refuse_unasked<'m>(&self, unasked: Unasked, step: Step<'m>, out: &mut Vec<u8>) -> Option<Outcome<'m>> {
         let mirror = step.arrival.mirror?;
-        let (error, refusal) = match mirror.named(&self.engine) {
-            Named::Repeated => (
-                (HEADER_MISMATCH, "Header mismatch: MCP-Protocol-Version is there more than once"),
-                Refusal::Header,
-            ),
+        let refused = match mirror.named(&self.engine) {
+            Named::Repeated => {
+                let why = "Header mismatch: MCP-Protocol-Version is there more than once";
+                refuse_without_id(HEADER_MISMATCH, why, Refusal::Header, out, |_| ())
+            }
             Named::Modern(_) if unasked == Unasked::Response => {
-                ((INVALID_REQUEST, "Invalid Request: a client sends no responses"), Refusal::Malformed)
+                let why = "Invalid Request: a client sends no responses";
+                refuse_without_id(INVALID_REQUEST, why, Refusal::Malformed, out, |_| ())
             }
             Named::Modern(revision) if self.engine.serves(revision) => return None,
-            Named::Modern(revision) => return Some(self.unsupported_without_id(revision.as_str(), out)),
-            Named::Unknown(value) => return Some(self.unsupported_without_id(&printable(value), out)),
+            Named::Modern(revision) => self.unsupported_without_id(revision.as_str(), out),
+            Named::Unknown(value) => self.unsupported_without_id(&printable(value), out),
             Named::Nothing if unasked == Unasked::Notification && mirror.session == Standing::Missing => {
-                return Some(Outcome::new(Status::Accepted));
+                Outcome::new(Status::Accepted)
             }
             Named::Nothing | Named::Legacy => {
                 let (why, refusal) = mirror.session.refusal()?;
-                ((INVALID_REQUEST, why), refusal)
+                refuse_without_id(INVALID_REQUEST, why, refusal, out, |_| ())
             }
         };
-        Some(refuse_without_id(error, refusal, out, |_| ()))
+        Some(refused)
     }
 
     fn unsupported_without_id<'m>(&self, requested: &str, out: &mut Vec<u8>) -> Outcome<'m> {
-        let error = (version::UNSUPPORTED_VERSION, "Unsupported protocol version");
-        refuse_without_id(error, Refusal::Version, out, |data| self.write_versions(requested, data))
+        let (code, message) = (version::UNSUPPORTED_VERSION, UNSUPPORTED);
+        refuse_without_id(code, message, Refusal::Version, out, |data| self.write_versions(requested, data))
     }
 }
 
@@ -507,7 +503,8 @@ impl<'m> Raw<'m> {
 
 /// An error about a message that has no id.
 fn refuse_without_id<'m>(
-    (code, message): (i32, &str),
+    code: i32,
+    message: &str,
     refusal: Refusal,
     out: &mut Vec<u8>,
     data: impl FnOnce(&mut ObjectWriter<'_>),

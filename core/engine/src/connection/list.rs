@@ -3,14 +3,16 @@
 //! A page holds the items of the catalogue first, then what the `.list` callbacks of the templates give, in the order of
 //! the templates' texts, until it is full.
 
-use super::answer::ListPage;
+use super::answer::{Answer, ListPage};
 use super::contents;
-use super::event::{Event, ListRequest, RequestToken};
-use super::reply::Task;
-use super::request::Request;
+use super::event::{Caller, Event, ListRequest, RequestToken};
+use super::reply::{Context, Task, Written};
+use super::request::{Pending, Request};
 use super::words::Wording;
 use super::{Connection, Outcome, Status};
-use crate::catalog::{Catalog, Cursor, ListKind, Page, Position, ResourceEntry, Route, TemplateEntry};
+use crate::catalog::{
+    Catalog, Cursor, HandlerId, ListKind, Page, Position, ResourceEntry, Route, TemplateEntry,
+};
 use crate::catalog::{check_resource, encode_item};
 use crate::engine::{Engine, Given};
 use crate::error::{ReadError, Shown};
@@ -30,7 +32,7 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         let Ok(cursor) = request.optional_text("cursor") else {
-            return self.refuse(request, (INVALID_PARAMS, "Invalid params: cursor must be a string"), out);
+            return self.refuse(request, INVALID_PARAMS, "Invalid params: cursor must be a string", out);
         };
         if let Some(refused) = self.refuse_rate(request, RateClass::List, None, out) {
             return refused;
@@ -43,27 +45,29 @@ impl Connection {
             Some(text) => match self.engine.open_cursor(kind, &text, request.principal) {
                 Some(cursor) => cursor,
                 None => {
-                    return self.refuse(request, (INVALID_PARAMS, "Invalid params: unknown cursor"), out);
+                    return self.refuse(request, INVALID_PARAMS, "Invalid params: unknown cursor", out);
                 }
             },
         };
         let fields = request.terms.revision.field_set();
-        let walk = ListWalk::new(rest, fields, request.principal.clone());
-        let timeout = self.engine.limits().read_timeout;
-        let entered = self.enter(request, (Task::List(Box::new(walk)), timeout, None), out);
-        let (token, caller) = match entered {
-            Ok(entered) => entered,
+        let room = match self.room(request, None, out) {
+            Ok(room) => room,
             Err(refused) => return *refused,
         };
-        let Some(reply) = self.inflight.take(token) else { return Outcome::new(Status::Accepted) };
-        let before = out.len();
-        let worded = reply.walk(request.now, out);
-        let bytes = out.len() - before;
-        let mut outcome = self.go_on(token, (worded, bytes), request.now);
-        if let Some(Event::List(list)) = outcome.events.first_mut() {
-            list.caller = Some(caller);
+        let mut walk = ListWalk::new(rest, fields, request.principal.clone());
+        match walk.advance(&self.engine, request.now) {
+            Step::Done { next } => {
+                walk.write_page(&self.wording(request), &self.engine, next.as_deref(), out);
+                Outcome::answered()
+            }
+            Step::Ask(question) => {
+                let timeout = self.engine.limits().read_timeout;
+                let pending = Pending { task: Task::List(Box::new(walk)), timeout, uri: None, flight: None };
+                let token = self.insert(request, room, pending);
+                let list = question.event(token, Some(request.caller()));
+                Outcome::with_one(Status::Pending, list)
+            }
         }
-        outcome
     }
 }
 
@@ -83,11 +87,20 @@ pub(super) struct ListWalk {
     count: usize,
 }
 
+/// What to ask a callback.
+#[derive(Debug)]
+pub(super) struct ListQuestion {
+    handler: HandlerId,
+    cursor: Option<String>,
+    /// The most items that it may give.
+    limit: usize,
+}
+
 /// What to do next.
 #[derive(Debug)]
-pub(super) enum Step {
+enum Step {
     /// A callback must be asked.
-    Ask(ListRequest<'static>),
+    Ask(ListQuestion),
     /// The page is complete; `next` is the sealed cursor of the next one.
     Done { next: Option<String> },
 }
@@ -96,13 +109,13 @@ pub(super) enum Step {
 pub(crate) type Listed = Vec<(Arc<str>, Resource)>;
 
 impl ListWalk {
-    pub(super) fn new(rest: Cursor, fields: FieldSet, principal: Arc<Principal>) -> Self {
+    fn new(rest: Cursor, fields: FieldSet, principal: Arc<Principal>) -> Self {
         let viewer = if rest.shared { Principal::local() } else { principal.clone() };
         Self { fields, principal, viewer, asked: 0, rest, items: Vec::new(), count: 0 }
     }
 
     /// Goes on until the page is complete or a callback must be asked.
-    pub(super) fn advance(&mut self, engine: &Engine, now: Now) -> Step {
+    fn advance(&mut self, engine: &Engine, now: Now) -> Step {
         let catalog = engine.catalog();
         if self.rest.position == Position::Catalog {
             if self.take_catalog(&catalog, engine) {
@@ -125,7 +138,7 @@ impl ListWalk {
             let kept = if pages { None } else { engine.kept_list(entry.handler, &self.principal, now) };
             let Some(listed) = kept else {
                 self.asked = engine.lists_generation();
-                return ask(entry, cursor, room);
+                return Step::Ask(ListQuestion { handler: entry.handler, cursor, limit: room });
             };
             if self.take_kept(&catalog, &listed, room) {
                 return self.done(engine, true);
@@ -138,7 +151,7 @@ impl ListWalk {
     }
 
     /// Takes what a callback gave and goes on. Also returns what the author did wrong.
-    pub(super) fn take(
+    fn take(
         &mut self,
         page: ListPage,
         engine: &Engine,
@@ -152,7 +165,7 @@ impl ListWalk {
         let Some((entry, _)) = self.source(&catalog, engine) else {
             return Ok((self.done(engine, false), None));
         };
-        let (listed, misuse) = served_by(&catalog, entry, page.items, (engine, &self.viewer));
+        let (listed, misuse) = served_by(&catalog, entry, page.items, engine, &self.viewer);
         let text = entry.parsed.as_str();
         if !entry.template.list.is_some_and(|list| list.pages) {
             let given = Given { listed: Arc::new(sorted(listed)), generation: self.asked };
@@ -178,14 +191,35 @@ impl ListWalk {
         Ok((if more { self.advance(engine, now) } else { self.done(engine, false) }, misuse))
     }
 
-    /// The result.
+    /// Takes what a callback gave, and completes the page unless another callback must be asked.
     pub(super) fn write(
-        &self,
-        wording: &Wording<'_>,
-        engine: &Engine,
-        next: Option<&str>,
+        &mut self,
+        context: &Context,
+        answer: Answer<'_>,
+        now: Now,
         out: &mut Vec<u8>,
-    ) {
+    ) -> (Written, Option<ListQuestion>) {
+        let page = match answer {
+            Answer::Listed(page) => page,
+            Answer::Failed(error) => return (context.fail(error, out), None),
+            _ => return (context.wrong_sort(out), None),
+        };
+        let (step, misuse) = match self.take(page, &context.engine, now) {
+            Ok(taken) => taken,
+            Err(error) => return (context.fail(error, out), None),
+        };
+        let written = Written { misuse, ..Written::default() };
+        match step {
+            Step::Ask(question) => (written, Some(question)),
+            Step::Done { next } => {
+                self.write_page(&context.wording(), &context.engine, next.as_deref(), out);
+                (written, None)
+            }
+        }
+    }
+
+    /// The result.
+    fn write_page(&self, wording: &Wording<'_>, engine: &Engine, next: Option<&str>, out: &mut Vec<u8>) {
         let name = match self.rest.list {
             ListKind::Resources => "resources",
             ListKind::Templates => "resourceTemplates",
@@ -296,10 +330,11 @@ impl ListWalk {
     }
 }
 
-fn ask(entry: &TemplateEntry, cursor: Option<String>, limit: usize) -> Step {
-    // The reply puts its own token in.
-    let token = RequestToken { index: u32::MAX, generation: 0 };
-    Step::Ask(ListRequest { token, handler: entry.handler, cursor, limit, caller: None })
+impl ListQuestion {
+    pub(super) fn event<'m>(self, token: RequestToken, caller: Option<Caller<'m>>) -> Event<'m> {
+        let Self { handler, cursor, limit } = self;
+        Event::List(ListRequest { token, handler, cursor, limit, caller })
+    }
 }
 
 /// The error that is logged for a cursor that cannot be sent.
@@ -315,13 +350,14 @@ fn too_long(template: &str, length: usize, engine: &Engine) -> String {
 /// How many of the items that are left out are named in the log.
 const NAMED: usize = 3;
 
-/// Keeps the items that a read would take to this very template, and that the principal may see. An item that is not
+/// Keeps the items that a read would take to this very template, and that `viewer` may see. An item that is not
 /// well-formed, or that no read would find, is left out and named in the log: one bad row must not hide all others.
 fn served_by(
     catalog: &Catalog,
     entry: &TemplateEntry,
     items: Vec<Resource>,
-    (engine, principal): (&Engine, &Principal),
+    engine: &Engine,
+    viewer: &Principal,
 ) -> (Listed, Option<String>) {
     let total = items.len();
     let mut listed = Vec::with_capacity(total);
@@ -336,7 +372,7 @@ fn served_by(
                     });
                 }
                 let is_own = matches!(route, Route::Template(served, _) if served.handler == entry.handler);
-                if is_own && engine.guard().permits(principal, Action::List, &canonical) {
+                if is_own && engine.guard().permits(viewer, Action::List, &canonical) {
                     listed.push((canonical.clone(), resource));
                 }
             }

@@ -56,13 +56,13 @@ use crate::hub::{ConnectionId, Delivered, Delivery, Ending};
 use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId, end};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
-use crate::version::Revision;
+use crate::version::{INVALID_REQUEST, Revision};
 use ask::Asks;
 use batch::Batches;
 use cached::Waiting;
 use inflight::{InFlight, Late};
 use record::Opening;
-use reply::Worded;
+use reply::{Next, Written};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -135,23 +135,22 @@ impl Connection {
     pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: Peer) -> Self {
         let limits = engine.limits();
         let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch, ..DecodeLimits::default() };
-        let (session, inflight, listens, asks, batches, waiting, principal) = Default::default();
-        let (opening, open) = (None, Open::of(&engine, peer));
+        let open = Open::of(&engine, peer);
         Self {
             engine,
             peer,
             id,
             decode,
-            session,
+            session: None,
             is_operating: false,
-            inflight,
-            listens,
-            asks,
-            batches,
-            waiting,
-            opening,
+            inflight: InFlight::default(),
+            listens: HashSet::new(),
+            asks: Asks::default(),
+            batches: Batches::default(),
+            waiting: Waiting::new(),
+            opening: None,
             _open: open,
-            principal,
+            principal: None,
             closing: false,
         }
     }
@@ -167,7 +166,7 @@ impl Connection {
         if self.peer == Peer::Session {
             self.know(arrival.principal);
         }
-        let outcome = ladder::climb(self, arrival, now, out);
+        let outcome = self.climb(arrival, now, out);
         if self.peer != Peer::Session {
             for (_, mut line) in self.take_completed() {
                 out.append(&mut line);
@@ -185,7 +184,7 @@ impl Connection {
     /// Tells the peer that a line or body was larger than [`Limits::message`](crate::limits::Limits::message); the
     /// host has thrown it away.
     pub fn too_long(&mut self, out: &mut Vec<u8>) -> Outcome<'static> {
-        ladder::too_long(self, out)
+        self.unreadable(None, INVALID_REQUEST, "Message too large", out)
     }
 
     /// Answers an event at once, inside the host's loop.
@@ -197,14 +196,14 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Outcome<'static> {
         match self.inflight.take(token) {
-            Some(reply) if reply.ticket.batch.is_some() => {
+            Some(reply) if reply.context.ticket.batch.is_some() => {
                 let encoded = reply.encode(answer, now);
                 self.finish(encoded, now, out)
             }
             Some(reply) => {
                 let before = out.len();
-                let worded = reply.word(answer, now, out);
-                self.go_on(token, (worded, out.len() - before), now)
+                let (written, next) = reply.write(answer, now, out);
+                self.go_on(token, written, next, out.len() - before, now)
             }
             None => Outcome::new(Status::Accepted),
         }
@@ -235,7 +234,7 @@ impl Connection {
             Some(_) => out.append(&mut bytes),
             None => {}
         }
-        self.go_on(token, (Worded { next, misuse, missing_capability, verdict }, length), now)
+        self.go_on(token, Written { misuse, missing_capability, verdict }, next, length, now)
     }
 
     /// The host will give no answer: its handler was cancelled before it could. Frees the slot.
@@ -243,7 +242,7 @@ impl Connection {
         if let Some(batch) = self.inflight.wanted(token).and_then(|ticket| ticket.batch) {
             self.batches.drop_one(batch, out);
         }
-        self.record_token(token, (Verdict::Cancelled, 0), now);
+        self.record_token(token, Verdict::Cancelled, 0, now);
         self.inflight.settle(token);
         Outcome::new(Status::Accepted).with(self.woken())
     }
@@ -277,9 +276,9 @@ impl Connection {
             let (Some(reply), Some(landing)) = (self.inflight.take(token), flight.landing()) else {
                 continue;
             };
-            let (ticket, mut line) = (reply.ticket.clone(), Vec::new());
-            let worded = reply.landed(landing, &mut line);
-            self.record_token(token, (worded.verdict, line.len()), landing.now);
+            let (ticket, mut line) = (reply.context.ticket.clone(), Vec::new());
+            let written = reply.landed(landing, &mut line);
+            self.record_token(token, written.verdict, line.len(), landing.now);
             if ticket.batch.is_some() {
                 let (answer, most) = (std::mem::take(&mut line), self.engine.limits().batch_bytes);
                 self.batches.answer(&ticket, &answer, most, &mut line);
@@ -352,7 +351,7 @@ impl Connection {
             let (mut line, mut out) = (Vec::new(), Vec::new());
             ticket.say_expired(&mut line);
             late.add(&ticket);
-            self.record_ended(&ticket, (Verdict::Timeout, line.len()), now);
+            self.record_ended(&ticket, Verdict::Timeout, line.len(), now);
             match ticket.batch {
                 Some(_) => self.batches.answer(&ticket, &line, engine.limits().batch_bytes, &mut out),
                 None => out = line,
@@ -458,22 +457,29 @@ impl Connection {
         if self.peer == Peer::Bare { Envelope::Bare } else { Envelope::JsonRpc }
     }
 
-    /// The answer is worded: frees the slot, or puts back a reply that needs another event and hands the event out.
-    fn go_on<'o>(&mut self, token: RequestToken, (worded, bytes): (Worded, usize), now: Now) -> Outcome<'o> {
-        let Worded { next, misuse, missing_capability, verdict } = worded;
+    /// The answer is written: frees the slot. If another event is needed first, puts the reply back and returns the event.
+    fn go_on<'o>(
+        &mut self,
+        token: RequestToken,
+        written: Written,
+        next: Option<Next>,
+        bytes: usize,
+        now: Now,
+    ) -> Outcome<'o> {
+        let Written { misuse, missing_capability, verdict } = written;
         let mut outcome = Outcome::new(Status::Answered);
         (outcome.misuse, outcome.verdict) = (misuse, verdict);
         if let Some(woken) = self.woken() {
             outcome.events.push(woken);
         }
         match next {
-            Some((reply, list)) if self.inflight.wanted(token).is_some() => {
+            Some(Next { reply, question }) if self.inflight.wanted(token).is_some() => {
                 self.inflight.put_back(token, reply);
                 outcome.status = Status::Pending;
-                outcome.events.push(Event::List(list));
+                outcome.events.push(question.event(token, None));
             }
             _ => {
-                self.record_token(token, (verdict, bytes), now);
+                self.record_token(token, verdict, bytes, now);
                 self.inflight.settle(token);
             }
         }

@@ -1,16 +1,20 @@
 //! `resources/read` (R-061 … R-069).
 
-use super::answer::{Contents, ReadResult};
+use super::answer::{Answer, Contents, ReadResult};
+use super::cached::Sharing;
 use super::contents;
 use super::event::{Event, ReadRequest};
-use super::inputs::{self, About, Retry};
-use super::reply::{ReadTask, Served, Task};
-use super::request::Request;
+use super::gather::Gather;
+use super::inputs::{self, About, Ask, Asker, Retry};
+use super::reply::{Context, Task, Written};
+use super::request::{Pending, Request};
 use super::{Connection, Outcome, Status};
-use crate::catalog::{HandlerId, ResourceEntry, Route, Source};
+use crate::catalog::{HandlerId, ResourceEntry, Route, Source, TemplateEntry};
+use crate::engine::Lead;
 use crate::error::ReadError;
 use crate::guard::{Action, RateClass, Verdict};
-use crate::resource::CacheHint;
+use crate::now::Now;
+use crate::resource::{CacheHint, CacheScope};
 use crate::version::{INVALID_PARAMS, READ};
 use mcp_resources_template::Params;
 use mcp_resources_template::uri::{self, InvalidUri};
@@ -42,10 +46,30 @@ struct Asked<'m> {
     epoch: u64,
 }
 
+/// A read that waits for the author's function.
+#[derive(Debug)]
+pub(super) struct ReadTask {
+    pub(super) served: Served,
+    pub(super) asker: Asker,
+    /// The request carried input responses or a state: its result is not to be cached.
+    pub(super) retried: bool,
+    /// The most bytes of contents.
+    pub(super) most: usize,
+    /// The right to answer for all who read the same.
+    pub(super) lead: Option<Lead>,
+}
+
+/// What serves a read.
+#[derive(Clone, Debug)]
+pub(super) enum Served {
+    Resource(Arc<ResourceEntry>),
+    Template(Arc<TemplateEntry>),
+}
+
 impl Connection {
     pub(super) fn read<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let Ok(Some(uri)) = request.optional_text("uri") else {
-            return self.refuse(request, (INVALID_PARAMS, "Invalid params: uri must be a string"), out);
+            return self.refuse(request, INVALID_PARAMS, "Invalid params: uri must be a string", out);
         };
         let Ok(normal) = normal(&uri, self.engine.limits().uri) else {
             return self.fail(request, &ReadError::InvalidUri, self.echo(&uri), out);
@@ -53,17 +77,17 @@ impl Connection {
         if let Some(refused) = self.refuse_rate(request, RateClass::Read, Some(&uri), out) {
             return refused;
         }
-        let retry = match self.retry(request, (READ, &normal)) {
+        let retry = match self.retry(request, READ, &normal) {
             Ok(retry) => retry,
-            Err(message) => return self.refuse(request, (INVALID_PARAMS, &message), out),
+            Err(message) => return self.refuse(request, INVALID_PARAMS, &message, out),
         };
         let epoch = self.engine.cache().map_or(0, |cache| cache.epoch());
         let (found, lacking) = self.find(request, &normal);
-        if let Err(refused) = self.admit(request, Action::Read, (&normal, lacking)) {
+        if let Err(refused) = self.admit(request, Action::Read, &normal, lacking) {
             return self.turn_away(request, refused, &uri, out);
         }
         match found {
-            Found::Constant(entry) => self.constant(request, &uri, (&entry, retry.retried), out),
+            Found::Constant(entry) => self.constant(request, &uri, &entry, retry.retried, out),
             Found::Handler(found) => {
                 let asked = Asked { uri, normal, retry, epoch };
                 self.handled(request, asked, found, out)
@@ -98,22 +122,31 @@ impl Connection {
             return self.fail(request, &error, Some(&uri), out);
         }
         let is_first = !retry.retried;
-        let kept = is_first.then(|| self.answer_kept(request, (&uri, &normal), out)).flatten();
+        let kept = is_first.then(|| self.answer_kept(request, &uri, &normal, out)).flatten();
         if let Some(answered) = kept {
             return answered;
         }
-        let asker = request.asker();
-        let task = Task::Read(ReadTask { served, asker, retried: retry.retried, most, lead: None });
-        let (timeout, sent) = (self.engine.limits().read_timeout, uri.clone().into_owned());
-        let (token, caller) = match self.enter(request, (task, timeout, Some(sent)), out) {
-            Ok(entered) => entered,
+        let room = match self.room(request, Some(&uri), out) {
+            Ok(room) => room,
             Err(refused) => return *refused,
         };
-        let shared = is_first.then(|| self.fly(token, (request, &normal), epoch)).flatten();
-        if let Some(waits) = shared {
-            return waits;
+        let sharing = if is_first { self.share(request, &normal, &served, epoch) } else { Sharing::None };
+        let (lead, awaited) = match sharing {
+            Sharing::None => (None, None),
+            Sharing::Leads(lead) => (Some(lead), None),
+            Sharing::Waits(flight) => (None, Some(flight)),
+        };
+        let flight = lead.as_ref().map(|lead| lead.flight().clone());
+        let task = ReadTask { served, asker: request.asker(), retried: retry.retried, most, lead };
+        let (timeout, sent) = (self.engine.limits().read_timeout, Some(uri.clone().into_owned()));
+        let pending = Pending { task: Task::Read(task), timeout, uri: sent, flight };
+        let token = self.insert(request, room, pending);
+        if let Some(flight) = awaited {
+            self.waiting.push((token, flight));
+            return Outcome::with_one(Status::Pending, Event::Shared(token));
         }
         let Retry { inputs, state, .. } = retry;
+        let caller = request.caller();
         let read = ReadRequest { token, handler, uri, params, inputs, state, caller };
         Outcome::with_one(Status::Pending, Event::Read(read))
     }
@@ -144,7 +177,8 @@ impl Connection {
         &self,
         request: &Request<'_, '_>,
         uri: &str,
-        (entry, retried): (&ResourceEntry, bool),
+        entry: &ResourceEntry,
+        retried: bool,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         let contents = match &entry.source {
@@ -159,7 +193,7 @@ impl Connection {
         if let Err(error) = contents::check(&result, most) {
             return self.fail(request, &error, Some(uri), out);
         }
-        contents::write(&self.wording(request), out, (uri, details.mime_type.as_deref()), (&result, cache));
+        contents::write(&self.wording(request), out, uri, details.mime_type.as_deref(), &result, cache);
         Outcome::answered()
     }
 
@@ -167,14 +201,15 @@ impl Connection {
     pub(super) fn retry<'m>(
         &self,
         request: &Request<'_, 'm>,
-        (method, what): (&str, &str),
+        method: &str,
+        what: &str,
     ) -> Result<Retry<'m>, String> {
         let (responses, state) = (request.params.get("inputResponses"), request.params.get("requestState"));
         if !request.terms.revision.is_modern() || (responses.is_none() && state.is_none()) {
             return Ok(Retry::default());
         }
         let about = About { method, what, principal: request.principal };
-        inputs::open(&self.engine, about, (responses, state), request.now)
+        inputs::open(&self.engine, about, responses, state, request.now)
     }
 
     /// A malformed URI is repeated only while it is not longer than a good one may be.
@@ -224,6 +259,122 @@ impl<'u> Found<'u> {
             }
             Self::Failed(error) => Found::Failed(error),
             Self::Exhausted => Found::Exhausted,
+        }
+    }
+}
+
+impl ReadTask {
+    /// Writes the answer. Where others wait for the same read, they get it too.
+    pub(super) fn write(
+        &mut self,
+        context: &Context,
+        answer: Answer<'_>,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Written {
+        let answer = self.prepared(context, answer);
+        match self.lead.take() {
+            Some(lead) => self.lead(context, lead, answer, now, out),
+            None => self.answer(context, answer, now, out),
+        }
+    }
+
+    pub(super) fn answer(
+        &self,
+        context: &Context,
+        answer: Answer<'_>,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Written {
+        match answer {
+            Answer::Contents(result) => self.contents(context, &result, out),
+            Answer::Gathered(gather) => self.gathered(context, &gather, out),
+            Answer::InputRequired(request) => {
+                let (capabilities, principal) = (self.asker.capabilities, &*self.asker.principal);
+                let about = About { method: READ, what: &context.normal_uri(), principal };
+                context.input(&Ask { request: &request, about, capabilities }, now, out)
+            }
+            Answer::Failed(error) => context.fail(error, out),
+            Answer::Completion(_) | Answer::Listed(_) | Answer::Raw(_) => context.wrong_sort(out),
+        }
+    }
+
+    fn contents(&self, context: &Context, result: &ReadResult<'_>, out: &mut Vec<u8>) -> Written {
+        if let Err(error) = contents::check(result, self.most) {
+            return context.fail(error, out);
+        }
+        let cache = context.engine.shared(self.cache(result.cache));
+        contents::write(&context.wording(), out, context.uri(), self.served.mime_type(), result, cache);
+        Written::default()
+    }
+
+    fn gathered(&self, context: &Context, gather: &Gather, out: &mut Vec<u8>) -> Written {
+        let cache = context.engine.shared(self.cache(gather.cache));
+        let mime_type = self.served.mime_type();
+        contents::write_gathered(&context.wording(), out, context.uri(), mime_type, gather, cache);
+        Written::default()
+    }
+
+    /// The answer without the entries that the principal may not see (S-12), and without what the detectors find (S-19);
+    /// chunks that were kept as they are become contents.
+    fn prepared<'a>(&self, context: &Context, answer: Answer<'a>) -> Answer<'a> {
+        let answer = match answer {
+            Answer::Gathered(gather) => gather.into_answer(),
+            other => other,
+        };
+        let Answer::Contents(mut result) = answer else { return answer };
+        if context.engine.restricts() {
+            let asked = context.normal_uri();
+            result.contents.retain(|entry| self.may_show(context, entry, &asked));
+        }
+        if let Some(redactor) = context.engine.amounts().redactor() {
+            contents::redact(&mut result, redactor);
+        }
+        Answer::Contents(result)
+    }
+
+    /// Whether an entry is the one that was asked for, or one that the principal could have asked for (S-12).
+    fn may_show(&self, context: &Context, entry: &Contents<'_>, asked: &str) -> bool {
+        let Some(uri) = &entry.uri else { return true };
+        let normal = uri::normalize(uri, context.engine.limits().uri);
+        normal.is_ok_and(|normal| {
+            normal == asked || context.engine.sees(&self.asker.principal, Action::Read, &normal)
+        })
+    }
+
+    /// The hint of one result: its own, else the resource's; none after a round of input. What is private
+    /// stays so.
+    pub(super) fn cache(&self, own: Option<CacheHint>) -> CacheHint {
+        if self.retried {
+            return CacheHint::default();
+        }
+        let resource = self.served.cache();
+        let own = own.unwrap_or(resource);
+        let scope = if resource.scope == CacheScope::Private { CacheScope::Private } else { own.scope };
+        CacheHint { scope, ..own }
+    }
+}
+
+impl Served {
+    /// The size that was registered.
+    pub(super) fn size(&self) -> Option<u64> {
+        match self {
+            Self::Resource(entry) => entry.resource.size,
+            Self::Template(_) => None,
+        }
+    }
+
+    pub(super) fn mime_type(&self) -> Option<&str> {
+        match self {
+            Self::Resource(entry) => entry.resource.details.mime_type.as_deref(),
+            Self::Template(entry) => entry.template.details.mime_type.as_deref(),
+        }
+    }
+
+    pub(super) fn cache(&self) -> CacheHint {
+        match self {
+            Self::Resource(entry) => entry.resource.details.cache,
+            Self::Template(entry) => entry.template.details.cache,
         }
     }
 }

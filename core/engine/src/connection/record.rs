@@ -42,41 +42,41 @@ impl Connection {
         let outcome = self.request(raw, step, out);
         if let Some(opening) = self.opening.take() {
             // A listen goes on; its record says that it began.
-            self.record(&opening, (outcome.verdict, out.len() - before), step.now);
+            self.record(&opening, outcome.verdict, out.len() - before, step.now);
         }
         outcome
     }
 
     /// Records what this token names, if somebody still waits for it.
-    pub(super) fn record_token(&mut self, token: RequestToken, how: (Verdict, usize), now: Now) {
+    pub(super) fn record_token(&mut self, token: RequestToken, verdict: Verdict, bytes: usize, now: Now) {
         if self.engine.observes()
             && let Some(ticket) = self.inflight.wanted(token).cloned()
         {
-            self.record_ended(&ticket, how, now);
+            self.record_ended(&ticket, verdict, bytes, now);
         }
     }
 
     /// Records a request that waited, unless that was done before.
-    pub(super) fn record_ended(&self, ticket: &Ticket, how: (Verdict, usize), now: Now) {
+    pub(super) fn record_ended(&self, ticket: &Ticket, verdict: Verdict, bytes: usize, now: Now) {
         if let Some(opening) = &ticket.opening {
-            self.record(opening, how, now);
+            self.record(opening, verdict, bytes, now);
         }
     }
 
-    fn record(&self, opening: &Opening, (outcome, bytes): (Verdict, usize), now: Now) {
+    fn record(&self, opening: &Opening, verdict: Verdict, bytes: usize, now: Now) {
         let Opening { began, is_modern, method, subject } = opening;
         let duration = now.tick.saturating_sub(began.tick);
         let bytes = bytes as u64;
-        self.engine.count((*method, *is_modern), (outcome, bytes), duration);
+        self.engine.count((*method, *is_modern), (verdict, bytes), duration);
         let Some(subject) = subject else { return };
         self.engine.record(AuditRecord {
             time: began.unix,
             principal: subject.principal.clone(),
             connection: self.id.number(),
-            revision: self.revision_of(*is_modern).filter(|_| outcome != Verdict::UnsupportedVersion),
+            revision: self.revision_of(*is_modern).filter(|_| verdict != Verdict::UnsupportedVersion),
             method: subject.method.clone(),
             uri: subject.uri.clone(),
-            outcome,
+            outcome: verdict,
             bytes,
             duration,
             trace: subject.trace.clone(),

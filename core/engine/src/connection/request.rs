@@ -4,18 +4,19 @@ use super::batch::BatchId;
 use super::event::{Caller, Event, RequestToken};
 use super::inflight::Ticket;
 use super::inputs::Asker;
-use super::reply::{Reply, Reports, Task};
+use super::reply::{Context, Reply, Reports, Task};
 use super::terms::Terms;
 use super::words::Wording;
 use super::{Connection, Outcome, Refusal, Status};
+use crate::engine::Flight;
 use crate::error::ReadError;
-use crate::guard::{Action, Decision, RateClass, Verdict};
+use crate::guard::{Action, Decision, Permit, RateClass, Verdict};
 use crate::headers::Headers;
 use crate::jsonrpc::{Id, Json, OwnedId, Params};
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::version::{self, INTERNAL_ERROR};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A request that is served under known terms.
 #[derive(Debug)]
@@ -30,6 +31,19 @@ pub(super) struct Request<'r, 'm> {
     /// Whether it can be answered with a challenge for a better token (DEC-27).
     pub(super) challenges: bool,
 }
+
+/// A request that waits for the host.
+pub(super) struct Pending {
+    pub(super) task: Task,
+    pub(super) timeout: Millis,
+    /// The URI as the client spelled it, for a read.
+    pub(super) uri: Option<String>,
+    /// The flight that its answer lands, if others may wait for the same.
+    pub(super) flight: Option<Arc<Flight>>,
+}
+
+/// The right to put one request in flight: [`Connection::room`].
+pub(super) struct Room(Option<Permit>);
 
 /// Why a request is not served.
 pub(super) enum Refused {
@@ -49,11 +63,12 @@ impl Connection {
     pub(super) fn refuse<'m>(
         &self,
         request: &Request<'_, '_>,
-        error: (i32, &str),
+        code: i32,
+        message: &str,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
-        self.wording(request).error(out, error, |_| ());
-        Outcome { verdict: Verdict::of_code(error.0), ..Outcome::answered() }
+        self.wording(request).error(out, code, message, |_| ());
+        Outcome { verdict: Verdict::of_code(code), ..Outcome::answered() }
     }
 
     /// An error of the domain about a URI.
@@ -72,31 +87,39 @@ impl Connection {
     pub(super) fn wait<'m>(
         &mut self,
         request: &Request<'_, 'm>,
-        (task, timeout, uri): (Task, Millis, Option<String>),
+        pending: Pending,
         out: &mut Vec<u8>,
         event: impl FnOnce(RequestToken, Caller<'m>) -> Event<'m>,
     ) -> Outcome<'m> {
-        match self.enter(request, (task, timeout, uri), out) {
-            Ok((token, caller)) => Outcome::with_one(Status::Pending, event(token, caller)),
+        match self.room(request, pending.uri.as_deref(), out) {
+            Ok(room) => {
+                let token = self.insert(request, room, pending);
+                Outcome::with_one(Status::Pending, event(token, request.caller()))
+            }
             Err(refused) => *refused,
         }
     }
 
-    /// The same without an event yet. `Err` when the table is full, or the principal has too much in flight already.
-    pub(super) fn enter<'m>(
-        &mut self,
+    /// Room for one more request in flight. `Err` when the table is full, or the principal has too much in flight already.
+    pub(super) fn room<'m>(
+        &self,
         request: &Request<'_, 'm>,
-        (task, timeout, uri): (Task, Millis, Option<String>),
+        uri: Option<&str>,
         out: &mut Vec<u8>,
-    ) -> Result<(RequestToken, Caller<'m>), Box<Outcome<'m>>> {
+    ) -> Result<Room, Box<Outcome<'m>>> {
         if self.inflight.len() >= self.engine.limits().in_flight {
-            let refused = self.refuse(request, (INTERNAL_ERROR, "Too many requests in flight"), out);
+            let refused = self.refuse(request, INTERNAL_ERROR, "Too many requests in flight", out);
             return Err(Box::new(refused));
         }
-        let permit = match self.engine.amounts().limiter().enter(request.principal, request.now) {
-            Ok(permit) => permit,
-            Err(error) => return Err(Box::new(self.fail(request, &error, uri.as_deref(), out))),
-        };
+        match self.engine.amounts().limiter().enter(request.principal, request.now) {
+            Ok(permit) => Ok(Room(permit)),
+            Err(error) => Err(Box::new(self.fail(request, &error, uri, out))),
+        }
+    }
+
+    /// Puts the request into the table of those in flight.
+    pub(super) fn insert(&mut self, request: &Request<'_, '_>, room: Room, pending: Pending) -> RequestToken {
+        let Pending { task, timeout, uri, flight } = pending;
         let terms = &request.terms;
         let ticket = Arc::new(Ticket {
             id: OwnedId::from(request.id),
@@ -106,8 +129,8 @@ impl Connection {
             timeout,
             deadline: request.now.tick.saturating_add(timeout),
             batch: request.batch,
-            _permit: permit,
-            flight: OnceLock::new(),
+            _permit: room.0,
+            flight,
             opening: self.opening.take(),
         });
         let reports = Reports {
@@ -115,9 +138,8 @@ impl Connection {
             level: terms.log_level.filter(|_| self.engine.options().logging),
             ..Reports::default()
         };
-        let engine = self.engine.clone();
-        let token = self.inflight.insert(|token| Reply { token, ticket, engine, task, reports });
-        Ok((token, request.caller()))
+        let context = Context { ticket, engine: self.engine.clone(), purpose: task.purpose() };
+        self.inflight.insert(|token| Reply { token, context, task, reports })
     }
 
     /// Counts the request against the rate of its principal. The refusal, if there were too many.
@@ -141,7 +163,8 @@ impl Connection {
         &self,
         request: &Request<'_, '_>,
         action: Action,
-        (normal, lacking): (&str, Vec<String>),
+        normal: &str,
+        lacking: Vec<String>,
     ) -> Result<(), Refused> {
         let guard = self.engine.guard();
         if guard.is_open() && lacking.is_empty() {
@@ -176,7 +199,7 @@ impl Connection {
             }
             Refused::Lacking(scopes) => {
                 let code = request.terms.revision.code(&ReadError::AccessDenied);
-                self.wording(request).error(out, (code, "Insufficient scope"), |data| {
+                self.wording(request).error(out, code, "Insufficient scope", |data| {
                     data.str("uri", uri);
                     data.str("kind", "access_denied");
                 });
@@ -234,6 +257,6 @@ impl<'m> Request<'_, 'm> {
 pub(super) fn unknown_method<'m>(wording: &Wording<'_>, method: &str, out: &mut Vec<u8>) -> Outcome<'m> {
     let known: String = method.chars().filter(|c| !c.is_control()).take(100).collect();
     let message = format!("Method not found: {known}");
-    wording.error(out, (version::METHOD_NOT_FOUND, &message), |_| ());
+    wording.error(out, version::METHOD_NOT_FOUND, &message, |_| ());
     Outcome::refused(Refusal::Method)
 }

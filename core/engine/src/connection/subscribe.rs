@@ -25,7 +25,7 @@ const LISTS: [(&str, ListKinds); 3] = [
 impl Connection {
     pub(super) fn subscribe<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let Ok(Some(uri)) = request.optional_text("uri") else {
-            return self.refuse(request, (INVALID_PARAMS, "Invalid params: uri must be a string"), out);
+            return self.refuse(request, INVALID_PARAMS, "Invalid params: uri must be a string", out);
         };
         let Ok(normal) = uri::normalize(&uri, self.engine.limits().uri) else {
             return self.fail(request, &ReadError::InvalidUri, self.echo(&uri), out);
@@ -41,7 +41,7 @@ impl Connection {
             let exists = matches!(route, Route::Resource(_) | Route::Template(..));
             (exists, matches!(route, Route::None { exhausted: true }), lacking)
         };
-        if let Err(refused) = self.admit(request, Action::Subscribe, (&normal, lacking)) {
+        if let Err(refused) = self.admit(request, Action::Subscribe, &normal, lacking) {
             return self.turn_away(request, refused, &uri, out);
         }
         if exhausted {
@@ -55,13 +55,13 @@ impl Connection {
                 self.wording(request).complete(out, |_| ());
                 Outcome::answered().with(first.map(|uri| Event::Watched { uri }))
             }
-            Err(limit) => self.refuse(request, (INTERNAL_ERROR, &limit.to_string()), out),
+            Err(limit) => self.refuse(request, INTERNAL_ERROR, &limit.to_string(), out),
         }
     }
 
     pub(super) fn unsubscribe<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let Ok(Some(uri)) = request.optional_text("uri") else {
-            return self.refuse(request, (INVALID_PARAMS, "Invalid params: uri must be a string"), out);
+            return self.refuse(request, INVALID_PARAMS, "Invalid params: uri must be a string", out);
         };
         let Ok(normal) = uri::normalize(&uri, self.engine.limits().uri) else {
             return self.fail(request, &ReadError::InvalidUri, self.echo(&uri), out);
@@ -74,13 +74,13 @@ impl Connection {
     pub(super) fn listen<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
         let asked = match Asked::parse(request) {
             Ok(asked) => asked,
-            Err(message) => return self.refuse(request, (INVALID_PARAMS, message), out),
+            Err(message) => return self.refuse(request, INVALID_PARAMS, message, out),
         };
         if let Some(refused) = self.refuse_rate(request, RateClass::Subscribe, None, out) {
             return refused;
         }
         if asked.uris.len() > self.engine.limits().filter_uris {
-            return self.refuse(request, (INTERNAL_ERROR, "Subscription limit reached"), out);
+            return self.refuse(request, INTERNAL_ERROR, "Subscription limit reached", out);
         }
         let honoured = self.honour(asked, request.principal);
         // A URI that was left out because the search for its template ended at its budget is recorded.
@@ -105,11 +105,12 @@ impl Connection {
             }
             Err(ListenError::IdInUse) => self.refuse(
                 request,
-                (INVALID_REQUEST, "Invalid Request: a request with this id is in flight"),
+                INVALID_REQUEST,
+                "Invalid Request: a request with this id is in flight",
                 out,
             ),
             Err(ListenError::LimitReached) => {
-                self.refuse(request, (INTERNAL_ERROR, "Subscription limit reached"), out)
+                self.refuse(request, INTERNAL_ERROR, "Subscription limit reached", out)
             }
         }
     }

@@ -64,7 +64,8 @@ impl Wording<'_> {
     pub(super) fn error(
         &self,
         out: &mut Vec<u8>,
-        (code, message): (i32, &str),
+        code: i32,
+        message: &str,
         data: impl FnOnce(&mut ObjectWriter<'_>),
     ) {
         self.envelope.error(out, &ErrorHead { id: ErrorId::Of(self.id), code, message }, data);
@@ -85,7 +86,7 @@ impl Wording<'_> {
         uri: Option<&str>,
     ) {
         let message = purpose.message(error);
-        self.error(out, (self.revision.code(error), &message), |data| write_facts(data, error, uri));
+        self.error(out, self.revision.code(error), &message, |data| write_facts(data, error, uri));
     }
 
     /// The error for a request of a batch whose answers are larger than `most` bytes.
@@ -93,7 +94,7 @@ impl Wording<'_> {
         let message = format!(
             "The answers of the batch are larger than {most} bytes: send fewer requests in one batch"
         );
-        self.error(out, (INTERNAL_ERROR, &message), |_| ());
+        self.error(out, INTERNAL_ERROR, &message, |_| ());
     }
 
     fn end(&self, out: &mut Vec<u8>) {

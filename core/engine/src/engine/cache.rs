@@ -158,7 +158,8 @@ impl ReadCache {
         uri: &str,
         whose: &str,
         is_open: bool,
-        (connection, epoch): (ConnectionId, u64),
+        connection: ConnectionId,
+        epoch: u64,
     ) -> Result<Lead, Arc<Flight>> {
         let mut table = self.table();
         // Purged since: what the route leads to may be gone. It is read, but neither shared nor kept.

@@ -43,7 +43,7 @@ fn connection() -> ConnectionId {
 
 /// A read that is routed and joined in one go.
 fn fly(cache: &Arc<ReadCache>, uri: &str, whose: &str) -> Result<Lead, Arc<Flight>> {
-    cache.fly(uri, whose, true, (connection(), cache.epoch()))
+    cache.fly(uri, whose, true, connection(), cache.epoch())
 }
 
 fn name(what: &str, number: usize) -> String {
@@ -195,7 +195,7 @@ fn those_who_wait_are_woken_once() {
     let ids = [(); 2].map(|()| engine.connect(crate::connection::Peer::Stdio).id());
     let cache = ReadCache::new(&Limits::default());
     let lead = fly(&cache, "a", "").unwrap();
-    let join = |id: ConnectionId| cache.fly("a", "", true, (id, cache.epoch())).err().unwrap();
+    let join = |id: ConnectionId| cache.fly("a", "", true, id, cache.epoch()).err().unwrap();
     let [flight, ..] = [ids[0], ids[0], ids[1]].map(join);
     assert!(cache.take_woken().is_empty());
     assert!(cache.goes_on(&flight, Some(ids[0])));
@@ -212,7 +212,7 @@ fn a_purge_between_routing_and_joining_is_not_missed() {
     let cache = ReadCache::new(&Limits::default());
     let epoch = cache.epoch();
     cache.purge("a");
-    let old = cache.fly("a", "", true, (connection(), epoch)).unwrap();
+    let old = cache.fly("a", "", true, connection(), epoch).unwrap();
     let new = fly(&cache, "a", "").unwrap();
     old.land(Landed::Contents(kept(1_000, false)), Now::default());
     assert!(cache.look("a", "", Now::default()).is_none());
@@ -227,8 +227,8 @@ fn a_leader_that_leaves_after_it_was_found_goes_on() {
     let cache = ReadCache::new(&Limits::default());
     let hub = crate::hub::Hub::new(&Limits::default());
     let (leader, reader) = (hub.connect(), hub.connect());
-    let lead = cache.fly("a", "", true, (leader, cache.epoch())).unwrap();
-    let flight = cache.fly("a", "", true, (reader, cache.epoch())).err().unwrap();
+    let lead = cache.fly("a", "", true, leader, cache.epoch()).unwrap();
+    let flight = cache.fly("a", "", true, reader, cache.epoch()).err().unwrap();
     assert!(cache.goes_on(lead.flight(), Some(leader)));
     lead.land(Landed::Contents(kept(1_000, false)), Now::default());
     assert!(matches!(flight.landing().unwrap().landed, Landed::Contents(_)));
@@ -239,7 +239,7 @@ fn a_leader_that_leaves_after_it_was_found_goes_on() {
 fn calls_of_one_uri_that_nobody_may_wait_for_stand_apart() {
     let cache = ReadCache::new(&Limits::default());
     let leads: Vec<Lead> =
-        (0..1_000).map(|_| cache.fly("a", "", false, (connection(), cache.epoch())).unwrap()).collect();
+        (0..1_000).map(|_| cache.fly("a", "", false, connection(), cache.epoch()).unwrap()).collect();
     assert_eq!(cache.table().shelves["a"].flights.len(), 1_000);
     assert!(cache.table().shelves["a"].open.is_empty());
     drop(leads);
