@@ -1,7 +1,7 @@
 //! The guard on its own: a policy, and what it says of a URI.
 
 use crate::error::{invalid_template, invalid_uri, registration};
-use mcp_resources_engine::guard::{Action, Decision, Guard as Core, Policy};
+use mcp_resources_engine::guard::{Decision, Guard as Core, Policy};
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_host::transport::{load_policy, read_policy};
@@ -47,13 +47,13 @@ impl Guard {
     /// What is said of a URI, in any spelling.
     #[napi(catch_unwind, ts_return_type = "'allow' | 'hidden' | 'denied' | 'missing_scope'")]
     pub fn decide(&self, env: &Env, uri: String, asker: Asker) -> Result<&'static str> {
-        Ok(self.0.decide(&asker.principal(), Action::Read, &canonical(env, &uri)?).as_str())
+        Ok(self.0.decide(&asker.principal(), &canonical(env, &uri)?).as_str())
     }
 
     /// The scopes that are missing where nothing else is.
     #[napi(catch_unwind)]
     pub fn missing_scopes(&self, env: &Env, uri: String, asker: Asker) -> Result<Vec<String>> {
-        Ok(match self.0.decide(&asker.principal(), Action::Read, &canonical(env, &uri)?) {
+        Ok(match self.0.decide(&asker.principal(), &canonical(env, &uri)?) {
             Decision::MissingScope { scopes } => scopes.into_iter().map(str::to_owned).collect(),
             _ => Vec::new(),
         })

@@ -1,7 +1,7 @@
 //! The guard on its own: a policy, and what it says of a URI.
 
 use crate::error::{invalid_template, raise, registration, to_json};
-use mcp_resources_engine::guard::{Action, Decision, Guard as Core, Policy};
+use mcp_resources_engine::guard::{Decision, Guard as Core, Policy};
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_host::transport::{load_policy, read_policy};
@@ -34,7 +34,7 @@ impl Guard {
         scopes: Vec<String>,
     ) -> PyResult<(&'static str, Vec<String>)> {
         let who = Principal::new(principal).with_scopes(scopes);
-        let decision = self.0.decide(&who, Action::Read, &canonical(py, uri)?);
+        let decision = self.0.decide(&who, &canonical(py, uri)?);
         let word = decision.as_str();
         Ok(match decision {
             Decision::MissingScope { scopes } => (word, scopes.into_iter().map(str::to_owned).collect()),

@@ -31,7 +31,7 @@ pub struct Network(u64);
 
 /// What a principal brings with it: the scopes of its token, with those that they include, and its claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Grant {
+struct Grant {
     scopes: Vec<String>,
     claims: Option<Arc<str>>,
 }

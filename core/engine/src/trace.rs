@@ -8,11 +8,11 @@ use crate::jsonrpc::Json;
 use std::borrow::Cow;
 
 /// Names the parent span.
-pub const TRACEPARENT: &str = "traceparent";
+const TRACEPARENT: &str = "traceparent";
 /// What tracing systems say about it.
-pub const TRACESTATE: &str = "tracestate";
+const TRACESTATE: &str = "tracestate";
 /// What the application says along the way.
-pub const BAGGAGE: &str = "baggage";
+const BAGGAGE: &str = "baggage";
 
 /// The longest `tracestate` and `baggage`, in bytes.
 const LONGEST: usize = 8_192;

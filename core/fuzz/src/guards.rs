@@ -1,6 +1,6 @@
 //! The guard's globs and decisions.
 
-use mcp_resources_engine::guard::{Action, Glob, Globs, Guard, Policy};
+use mcp_resources_engine::guard::{Glob, Globs, Guard, Policy};
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_template::uri::normalize;
 
@@ -61,7 +61,7 @@ fn permits(allow: Option<&Globs>, deny: &Globs, normal: &str) -> bool {
     // Without any rule nothing is looked at.
     policy.allow = allow.cloned().or_else(|| Some(["*"].into_iter().collect()));
     policy.deny = deny.clone();
-    Guard::new(&policy, false).is_ok_and(|guard| guard.permits(&Principal::local(), Action::Read, normal))
+    Guard::new(&policy, false).is_ok_and(|guard| guard.permits(&Principal::local(), normal))
 }
 
 /// Whether the glob's text is in canonical form as it stands, with nothing escaped.

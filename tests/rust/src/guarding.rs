@@ -1,6 +1,6 @@
 //! Runs guard cases of the format in `tests/fixtures/README.md` through the crate.
 
-use mcp_resources_engine::guard::{Action, Decision, Guard, Policy, PolicyError};
+use mcp_resources_engine::guard::{Decision, Guard, Policy, PolicyError};
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_template::UriTemplate;
@@ -116,7 +116,7 @@ impl Case {
 /// The word for what is said of a URI, with the scopes that are missing.
 fn decided(guard: &Guard, who: &Principal, uri: &str) -> String {
     let Ok(normal) = normalize(uri, Limits::default().uri) else { return "invalid_uri".into() };
-    let decision = guard.decide(who, Action::Read, &normal);
+    let decision = guard.decide(who, &normal);
     match &decision {
         Decision::MissingScope { scopes } => format!("{} {}", decision.as_str(), scopes.join(" ")),
         other => other.as_str().into(),

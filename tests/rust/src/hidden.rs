@@ -88,7 +88,7 @@ impl Side {
             let outcome = self.connection.respond(token, answer, Now::default(), &mut out);
             open.extend(self.answers(&outcome.events));
         }
-        self.connection.deliver(usize::MAX, Now::default(), &mut out);
+        self.connection.deliver(usize::MAX, &mut out);
         self.sent.extend_from_slice(&out);
         out
     }

@@ -71,7 +71,7 @@ impl Talk {
 
     pub(crate) fn deliver(&mut self) -> Vec<Value> {
         let mut out = Vec::new();
-        self.connection.deliver(usize::MAX, self.now, &mut out);
+        self.connection.deliver(usize::MAX, &mut out);
         parse(&out)
     }
 }

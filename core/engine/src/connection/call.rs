@@ -18,12 +18,12 @@ use std::borrow::Cow;
 /// A call that waits for the author's function.
 #[derive(Debug)]
 pub(super) struct CallTask {
-    pub(super) method: String,
+    method: String,
     /// What it is called for: the value of the extension's `name_param`.
-    pub(super) name: String,
-    pub(super) asker: Asker,
-    /// As for a read.
-    pub(super) retried: bool,
+    name: String,
+    asker: Asker,
+    /// The request carried input responses or a state: its result is not to be cached.
+    retried: bool,
 }
 
 impl Connection {

@@ -8,7 +8,7 @@ use super::words::Wording;
 use super::{Connection, Outcome};
 use crate::catalog::{Catalog, Completer, Route, TemplateEntry};
 use crate::engine::{Engine, Suggested};
-use crate::guard::{Action, Effort, RateClass, Verdict};
+use crate::guard::{Effort, RateClass, Verdict};
 use crate::jsonrpc::{Json, Members};
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -164,13 +164,11 @@ impl<'m> Asked<'m> {
         }
         let engine = &connection.engine;
         match uri::normalize(&self.reference, engine.limits().uri) {
-            Ok(normal) if engine.guard().permits(principal, Action::Complete, &normal) => {
-                match catalog.route(&normal) {
-                    Route::Template(entry, _) => (Some(entry), false),
-                    Route::None { exhausted } => (None, exhausted),
-                    _ => (None, false),
-                }
-            }
+            Ok(normal) if engine.guard().permits(principal, &normal) => match catalog.route(&normal) {
+                Route::Template(entry, _) => (Some(entry), false),
+                Route::None { exhausted } => (None, exhausted),
+                _ => (None, false),
+            },
             _ => (None, false),
         }
     }
@@ -234,7 +232,7 @@ fn filter(completion: &mut Completion<'_>, suggested: &Suggested, engine: &Engin
     let guard = engine.guard();
     let view = guard.view(&suggested.principal);
     let mut effort = Effort::of_completion();
-    completion.values.retain(|value| suggested.leads_on(guard, (&view, &mut effort), value));
+    completion.values.retain(|value| suggested.leads_on(guard, &view, &mut effort, value));
     completion.total = None;
     completion.has_more = None;
 }

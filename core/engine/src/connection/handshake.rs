@@ -42,7 +42,7 @@ impl Connection {
         self.wording_of(raw).complete(out, |result| {
             result.str("protocolVersion", revision.as_str());
             result.object("capabilities", |capabilities| {
-                engine.write_capabilities(capabilities, (revision, notifies), step.arrival.principal);
+                engine.write_capabilities(capabilities, revision, notifies, step.arrival.principal);
             });
             result.value("serverInfo").extend_from_slice(engine.server_info_for(revision).as_bytes());
             if let Some(instructions) = engine.instructions() {
@@ -60,7 +60,7 @@ impl Connection {
                 engine.options().revisions.iter().for_each(|revision| list.str(revision.as_str()));
             });
             result.object("capabilities", |writer| {
-                engine.write_capabilities(writer, (wording.revision, true), request.principal);
+                engine.write_capabilities(writer, wording.revision, true, request.principal);
             });
             if let Some(instructions) = engine.instructions() {
                 result.str("instructions", instructions);

@@ -16,7 +16,7 @@ use crate::catalog::{
 use crate::catalog::{check_resource, encode_item};
 use crate::engine::{Engine, Given};
 use crate::error::{ReadError, Shown};
-use crate::guard::{Action, RateClass};
+use crate::guard::RateClass;
 use crate::now::Now;
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope, Resource};
@@ -245,8 +245,7 @@ impl ListWalk {
         let (viewer, all) = (&self.viewer, !engine.restricts());
         let listed = match self.rest.list {
             ListKind::Resources => {
-                let mut visible =
-                    |entry: &ResourceEntry| all || engine.sees(viewer, Action::List, &entry.canonical);
+                let mut visible = |entry: &ResourceEntry| all || engine.sees(viewer, &entry.canonical);
                 catalog.list_resources(after, page, &mut visible, &mut self.items)
             }
             ListKind::Templates => {
@@ -372,7 +371,7 @@ fn served_by(
                     });
                 }
                 let is_own = matches!(route, Route::Template(served, _) if served.handler == entry.handler);
-                if is_own && engine.guard().permits(viewer, Action::List, &canonical) {
+                if is_own && engine.guard().permits(viewer, &canonical) {
                     listed.push((canonical.clone(), resource));
                 }
             }

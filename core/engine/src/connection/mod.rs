@@ -51,7 +51,7 @@ pub(crate) use list::Listed;
 pub(crate) use words::SERVER_INFO;
 
 use crate::engine::{Engine, Flight, Open};
-use crate::guard::{Action, Verdict};
+use crate::guard::Verdict;
 use crate::hub::{ConnectionId, Delivered, Delivery, Ending};
 use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId, end};
 use crate::now::{Millis, Now};
@@ -247,15 +247,14 @@ impl Connection {
         Outcome::new(Status::Accepted).with(self.woken())
     }
 
-    /// Answers the reads that waited for another one, and words what the hub has marked for this connection, up to about
-    /// `room` bytes. Call it when woken, and again when the stream can take more while it says `More`.
-    pub fn deliver(&mut self, room: usize, _now: Now, out: &mut Vec<u8>) -> Delivered {
+    /// Answers the reads that waited for another one, and writes what the hub has marked for this connection, up to about
+    /// `room` bytes. Call it when woken, and again when the stream can take more as long as it returns `More`.
+    pub fn deliver(&mut self, room: usize, out: &mut Vec<u8>) -> Delivered {
         self.landed(&mut |_, line| out.append(line));
         let ending = if self.peer == Peer::Stdio { Ending::ResultThenCancelled } else { Ending::ResultOnly };
         let delivery = Delivery { room, server_info: self.engine.server_info(), ending };
         let (engine, latest) = (&self.engine, self.principal.as_deref());
-        let mut may_see =
-            |principal: &Principal, uri: &str| engine.sees(latest.unwrap_or(principal), Action::Notify, uri);
+        let mut may_see = |principal: &Principal, uri: &str| engine.sees(latest.unwrap_or(principal), uri);
         match engine.hub().deliver(self.id, delivery, out, &mut may_see) {
             Delivered::Idle if self.closing => Delivered::Ended,
             delivered => delivered,

@@ -5,14 +5,14 @@ use super::cached::Sharing;
 use super::contents;
 use super::event::{Event, ReadRequest};
 use super::gather::Gather;
-use super::inputs::{self, About, Ask, Asker, Retry};
+use super::inputs::{About, Ask, Asker, Retry};
 use super::reply::{Context, Task, Written};
 use super::request::{Pending, Request};
 use super::{Connection, Outcome, Status};
 use crate::catalog::{HandlerId, ResourceEntry, Route, Source, TemplateEntry};
 use crate::engine::Lead;
 use crate::error::ReadError;
-use crate::guard::{Action, RateClass, Verdict};
+use crate::guard::RateClass;
 use crate::now::Now;
 use crate::resource::{CacheHint, CacheScope};
 use crate::version::{INVALID_PARAMS, READ};
@@ -83,7 +83,7 @@ impl Connection {
         };
         let epoch = self.engine.cache().map_or(0, |cache| cache.epoch());
         let (found, lacking) = self.find(request, &normal);
-        if let Err(refused) = self.admit(request, Action::Read, &normal, lacking) {
+        if let Err(refused) = self.admit(request, &normal, lacking) {
             return self.turn_away(request, refused, &uri, out);
         }
         match found {
@@ -95,17 +95,6 @@ impl Connection {
             Found::Failed(error) => self.fail(request, &error, Some(&uri), out),
             Found::Exhausted => self.exhausted(request, &uri, out),
         }
-    }
-
-    /// Tells that there is nothing, and records why: a template may have been missed.
-    pub(super) fn exhausted<'m>(
-        &self,
-        request: &Request<'_, '_>,
-        uri: &str,
-        out: &mut Vec<u8>,
-    ) -> Outcome<'m> {
-        let outcome = self.fail(request, &ReadError::NotFound, Some(uri), out);
-        Outcome { verdict: Verdict::Exhausted, ..outcome }
     }
 
     /// Answers from the cache, or has the author's function called, unless that is known to give too much.
@@ -195,26 +184,6 @@ impl Connection {
         }
         contents::write(&self.wording(request), out, uri, details.mime_type.as_deref(), &result, cache);
         Outcome::answered()
-    }
-
-    /// What a further round of `what` brings; nothing before 2026-07-28.
-    pub(super) fn retry<'m>(
-        &self,
-        request: &Request<'_, 'm>,
-        method: &str,
-        what: &str,
-    ) -> Result<Retry<'m>, String> {
-        let (responses, state) = (request.params.get("inputResponses"), request.params.get("requestState"));
-        if !request.terms.revision.is_modern() || (responses.is_none() && state.is_none()) {
-            return Ok(Retry::default());
-        }
-        let about = About { method, what, principal: request.principal };
-        inputs::open(&self.engine, about, responses, state, request.now)
-    }
-
-    /// A malformed URI is repeated only while it is not longer than a good one may be.
-    pub(super) fn echo<'a>(&self, uri: &'a str) -> Option<&'a str> {
-        (uri.len() <= self.engine.limits().uri).then_some(uri)
     }
 }
 
@@ -337,9 +306,7 @@ impl ReadTask {
     fn may_show(&self, context: &Context, entry: &Contents<'_>, asked: &str) -> bool {
         let Some(uri) = &entry.uri else { return true };
         let normal = uri::normalize(uri, context.engine.limits().uri);
-        normal.is_ok_and(|normal| {
-            normal == asked || context.engine.sees(&self.asker.principal, Action::Read, &normal)
-        })
+        normal.is_ok_and(|normal| normal == asked || context.engine.sees(&self.asker.principal, &normal))
     }
 
     /// The hint of one result: its own, else the resource's; none after a round of input. What is private

@@ -67,7 +67,7 @@ impl Connection {
         let Opening { began, is_modern, method, subject } = opening;
         let duration = now.tick.saturating_sub(began.tick);
         let bytes = bytes as u64;
-        self.engine.count((*method, *is_modern), (verdict, bytes), duration);
+        self.engine.count(*method, *is_modern, verdict, bytes, duration);
         let Some(subject) = subject else { return };
         self.engine.record(AuditRecord {
             time: began.unix,
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(tokens.len(), 1);
         let answer = Answer::Contents(Contents::text("x").into());
         host.connection.respond(tokens[0], answer, host.now, &mut host.out);
-        host.connection.deliver(1 << 20, host.now, &mut host.out);
+        host.connection.deliver(1 << 20, &mut host.out);
         host.read(3, "test://kept");
         let records = taken(&host);
         assert_eq!((records.len(), host.sent().len()), (3, 3));

@@ -3,14 +3,14 @@
 use super::batch::BatchId;
 use super::event::{Caller, Event, RequestToken};
 use super::inflight::Ticket;
-use super::inputs::Asker;
+use super::inputs::{self, About, Asker, Retry};
 use super::reply::{Context, Reply, Reports, Task};
 use super::terms::Terms;
 use super::words::Wording;
 use super::{Connection, Outcome, Refusal, Status};
 use crate::engine::Flight;
 use crate::error::ReadError;
-use crate::guard::{Action, Decision, Permit, RateClass, Verdict};
+use crate::guard::{Decision, Permit, RateClass, Verdict};
 use crate::headers::Headers;
 use crate::jsonrpc::{Id, Json, OwnedId, Params};
 use crate::now::{Millis, Now};
@@ -81,6 +81,37 @@ impl Connection {
     ) -> Outcome<'m> {
         self.wording(request).failure(out, error, uri);
         Outcome { verdict: Verdict::from(error), ..Outcome::answered() }
+    }
+
+    /// Answers that there is nothing, and records why: the search for a template ended at its budget.
+    pub(super) fn exhausted<'m>(
+        &self,
+        request: &Request<'_, '_>,
+        uri: &str,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'m> {
+        let outcome = self.fail(request, &ReadError::NotFound, Some(uri), out);
+        Outcome { verdict: Verdict::Exhausted, ..outcome }
+    }
+
+    /// The input responses and the state that a retry of `method` for `what` carries; none before 2026-07-28.
+    pub(super) fn retry<'m>(
+        &self,
+        request: &Request<'_, 'm>,
+        method: &str,
+        what: &str,
+    ) -> Result<Retry<'m>, String> {
+        let (responses, state) = (request.params.get("inputResponses"), request.params.get("requestState"));
+        if !request.terms.revision.is_modern() || (responses.is_none() && state.is_none()) {
+            return Ok(Retry::default());
+        }
+        let about = About { method, what, principal: request.principal };
+        inputs::open(&self.engine, about, responses, state, request.now)
+    }
+
+    /// A malformed URI is repeated only while it is not longer than a good one may be.
+    pub(super) fn echo<'a>(&self, uri: &'a str) -> Option<&'a str> {
+        (uri.len() <= self.engine.limits().uri).then_some(uri)
     }
 
     /// Leaves the request in flight and hands an event to the host. The event gets its token and its caller.
@@ -162,7 +193,6 @@ impl Connection {
     pub(super) fn admit(
         &self,
         request: &Request<'_, '_>,
-        action: Action,
         normal: &str,
         lacking: Vec<String>,
     ) -> Result<(), Refused> {
@@ -171,7 +201,7 @@ impl Connection {
             return Ok(());
         }
         let mut missing = lacking;
-        match guard.decide(request.principal, action, normal) {
+        match guard.decide(request.principal, normal) {
             Decision::Allow => {}
             Decision::MissingScope { scopes } => missing.extend(scopes.into_iter().map(str::to_owned)),
             refusal => return Err(Refused::No(told(&refusal))),

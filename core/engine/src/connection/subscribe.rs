@@ -7,7 +7,7 @@ use super::words;
 use super::{Connection, Outcome, Status};
 use crate::catalog::Route;
 use crate::error::ReadError;
-use crate::guard::{Action, RateClass, Verdict};
+use crate::guard::{RateClass, Verdict};
 use crate::hub::{Filter, ListKinds, ListenError};
 use crate::jsonrpc::{Json, OwnedId};
 use crate::principal::Principal;
@@ -41,7 +41,7 @@ impl Connection {
             let exists = matches!(route, Route::Resource(_) | Route::Template(..));
             (exists, matches!(route, Route::None { exhausted: true }), lacking)
         };
-        if let Err(refused) = self.admit(request, Action::Subscribe, &normal, lacking) {
+        if let Err(refused) = self.admit(request, &normal, lacking) {
             return self.turn_away(request, refused, &uri, out);
         }
         if exhausted {
@@ -129,7 +129,7 @@ impl Connection {
             let route = catalog.route(&normal);
             honoured.exhausted |= matches!(route, Route::None { exhausted: true });
             let exists = matches!(route, Route::Resource(_) | Route::Template(..))
-                && self.engine.sees(principal, Action::Subscribe, &normal);
+                && self.engine.sees(principal, &normal);
             // Of two spellings of one URI the first is told (DEC-15).
             if exists && seen.insert(normal.clone()) {
                 honoured.uris.push((normal, uri));

@@ -343,7 +343,8 @@ impl Engine {
     pub(crate) fn write_capabilities(
         &self,
         writer: &mut ObjectWriter<'_>,
-        (revision, notified): (Revision, bool),
+        revision: Revision,
+        notified: bool,
         principal: &Principal,
     ) {
         writer.object("resources", |resources| {

@@ -61,9 +61,15 @@ impl Engine {
         }
     }
 
-    pub(crate) fn count(&self, what: (Option<Method>, bool), how: (Verdict, u64), duration: Millis) {
+    pub(crate) fn count(
+        &self,
+        method: Option<Method>,
+        is_modern: bool,
+        verdict: Verdict,
+        bytes: u64,
+        duration: Millis,
+    ) {
         if let Some(metrics) = self.metrics.get() {
-            let ((method, is_modern), (verdict, bytes)) = (what, how);
             metrics.count(method, is_modern, verdict, bytes, duration);
         }
     }

@@ -4,7 +4,7 @@
 
 use super::Engine;
 use crate::catalog::TemplateEntry;
-use crate::guard::{Action, Effort, Guard, View};
+use crate::guard::{Effort, Guard, View};
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope};
 use mcp_resources_template::UriTemplate;
@@ -47,9 +47,9 @@ impl Engine {
         !self.guard.is_open() || self.catalog().has_scopes()
     }
 
-    /// Whether `principal` may do this with the URI `normal`, which is in normal form.
-    pub(crate) fn sees(&self, principal: &Principal, action: Action, normal: &str) -> bool {
-        if !self.guard.permits(principal, action, normal) {
+    /// Whether `principal` may use the URI `normal`, which is in normal form.
+    pub(crate) fn sees(&self, principal: &Principal, normal: &str) -> bool {
+        if !self.guard.permits(principal, normal) {
             return false;
         }
         let catalog = self.catalog();
@@ -105,7 +105,7 @@ pub(crate) struct Suggested {
 impl Suggested {
     /// Whether `value` leads to a URI that the principal may see: the one that it makes, or one of those that are still
     /// open. `effort` is what all values of one completion may cost together: when it is spent, the answer is no.
-    pub(crate) fn leads_on(&self, guard: &Guard, (view, effort): (&View, &mut Effort), value: &str) -> bool {
+    pub(crate) fn leads_on(&self, guard: &Guard, view: &View, effort: &mut Effort, value: &str) -> bool {
         let outline = self.entry.parsed.outline(&|name| {
             if name == self.variable {
                 return Some(value);
@@ -117,7 +117,7 @@ impl Suggested {
             return false;
         }
         match outline.only() {
-            Some(uri) => guard.permits(&self.principal, Action::Complete, &uri),
+            Some(uri) => guard.permits(&self.principal, &uri),
             None => guard.reaches_within(view, &outline, effort),
         }
     }

@@ -22,21 +22,6 @@ pub struct Guard {
     is_open: bool,
 }
 
-/// What a principal wants to do with a URI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// To see it in a list.
-    List,
-    /// To read it.
-    Read,
-    /// To be suggested it, or a part of it.
-    Complete,
-    /// To subscribe to it.
-    Subscribe,
-    /// To be told that it changed.
-    Notify,
-}
-
 /// What the guard says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision<'g> {
@@ -124,10 +109,10 @@ impl Guard {
         !self.principals.is_empty() || !self.scopes.globs.is_empty()
     }
 
-    /// Whether `principal` may do this with the URI `normal`, which is in normal form
-    /// ([`normalize`](mcp_resources_template::uri::normalize)). Takes time linear in the URI.
-    pub fn decide(&self, principal: &Principal, action: Action, normal: &str) -> Decision<'_> {
-        let _ = action;
+    /// Whether `principal` may use the URI `normal`, which is in normal form
+    /// ([`normalize`](mcp_resources_template::uri::normalize)): read it, subscribe to it, see it in a list. Takes time linear
+    /// in the URI.
+    pub fn decide(&self, principal: &Principal, normal: &str) -> Decision<'_> {
         if self.is_open {
             return Decision::Allow;
         }
@@ -142,9 +127,9 @@ impl Guard {
         if missing.is_empty() { Decision::Allow } else { Decision::MissingScope { scopes: missing } }
     }
 
-    /// Whether `principal` may do this with the URI `normal`, and needs no further scope for it.
-    pub fn permits(&self, principal: &Principal, action: Action, normal: &str) -> bool {
-        self.is_open || self.decide(principal, action, normal) == Decision::Allow
+    /// Whether `principal` may use the URI `normal`, and needs no further scope for it.
+    pub fn permits(&self, principal: &Principal, normal: &str) -> bool {
+        self.is_open || self.decide(principal, normal) == Decision::Allow
     }
 
     /// What `principal` sees differs from what others see by this.

@@ -40,7 +40,6 @@ pub struct Policy {
     /// The detectors whose finds in texts are replaced by `[redacted:NAME]`: see
     /// [`Redactor::names`](super::Redactor::names) (S-19). Default: none.
     pub redact: Words,
-    // Further members, each with a type and a file of its own, stand here.
 }
 
 /// What narrows a [`Policy`] for one principal: it may see what both allow and neither denies.

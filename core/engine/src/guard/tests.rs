@@ -1,6 +1,6 @@
 //! Globs, sets of them, subjects, and decisions.
 
-use super::{Action, Decision, Effort, Glob, Guard, Policy};
+use super::{Decision, Effort, Glob, Guard, Policy};
 use crate::principal::Principal;
 
 fn guard(policy: &str) -> Guard {
@@ -8,7 +8,7 @@ fn guard(policy: &str) -> Guard {
 }
 
 fn sees(guard: &Guard, uri: &str) -> bool {
-    guard.decide(&Principal::local(), Action::Read, uri) == Decision::Allow
+    guard.decide(&Principal::local(), uri) == Decision::Allow
 }
 
 /// S-11.
@@ -64,7 +64,7 @@ fn scopes() {
         r#"{"allow": "db://**", "scopes": {"db://**": "db", "db://secret/**": ["secret", "db"]},
             "principals": {"": {"scopes": "db"}}}"#,
     );
-    let decide = |principal: &Principal, uri: &str| guard.decide(principal, Action::Read, uri);
+    let decide = |principal: &Principal, uri: &str| guard.decide(principal, uri);
     let alice = Principal::new("alice");
     assert_eq!(decide(&alice, "db://x"), Decision::MissingScope { scopes: vec!["db"] });
     assert_eq!(decide(&alice, "db://secret/x"), Decision::MissingScope { scopes: vec!["db", "secret"] });
@@ -79,7 +79,7 @@ fn principals_narrow() {
     let guard = guard(
         r#"{"allow": "a://**", "principals": {"bob": {"allow": ["a://b/**", "z://**"], "deny": "**/x"}}}"#,
     );
-    let sees = |id: &str, uri: &str| guard.permits(&Principal::new(id), Action::Read, uri);
+    let sees = |id: &str, uri: &str| guard.permits(&Principal::new(id), uri);
     assert!(sees("alice", "a://c") && sees("bob", "a://b/c") && guard.differs());
     assert!(!sees("bob", "a://c") && !sees("bob", "z://c") && !sees("bob", "a://b/x"));
 }

@@ -155,12 +155,6 @@ impl Endpoint {
         self.gate.admit(head, now)
     }
 
-    /// Forgets the verified tokens of this identity at this endpoint: the next request with one of them is verified again.
-    /// Listens and streams go on. [`Engine::revoke`] does this at every endpoint, and ends those too.
-    pub fn forget_tokens(&self, principal: &str) {
-        self.gate.tokens.forget(principal);
-    }
-
     /// What the host logs of a response that [`Endpoint::admit`] gave: the option that would let such a request in. The same
     /// once a minute.
     pub fn advice(&self, response: &Response, now: Now) -> Option<String> {

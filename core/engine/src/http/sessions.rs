@@ -128,8 +128,8 @@ impl Endpoint {
         turns.filter(|turn| !turn.events.is_empty()).collect()
     }
 
-    /// How many sessions are open: for metrics and leak tests.
-    pub fn sessions_open(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn sessions_open(&self) -> usize {
         self.sessions().len()
     }
 

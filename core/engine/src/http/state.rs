@@ -315,7 +315,7 @@ impl State {
         if stream.has_expired(now) {
             turn.events = self.expire(seat.stream);
         }
-        turn.more = self.hear(seat.stream, room, now);
+        turn.more = self.hear(seat.stream, room);
         let Some(stream) = self.streams.get_mut(&seat.stream) else { return Turn::ended(id) };
         let written = stream.write(room, now, out);
         turn.head = written.head;
@@ -346,7 +346,7 @@ impl State {
     }
 
     /// Takes what the hub has for a stream; whether there is more.
-    fn hear(&mut self, number: u64, room: usize, now: Now) -> bool {
+    fn hear(&mut self, number: u64, room: usize) -> bool {
         let is_newest = self.newest_notices() == Some(number);
         let Some(stream) = self.streams.get_mut(&number).filter(|stream| is_newest && !stream.is_over())
         else {
@@ -354,7 +354,7 @@ impl State {
         };
         let room = room.saturating_sub(stream.backlog());
         let mut lines = Vec::new();
-        let delivered = self.connection.deliver(room, now, &mut lines);
+        let delivered = self.connection.deliver(room, &mut lines);
         each(&lines).for_each(|line| stream.push(line.to_vec()));
         if delivered == Delivered::Ended {
             let why = if self.expired { Lapse::Expired } else { Lapse::Revoked };

@@ -87,12 +87,8 @@ impl Tokens {
         }
     }
 
-    /// Forgets the tokens of this identity: they are verified again.
-    pub(super) fn forget(&self, principal: &str) {
-        self.lock().forget(principal);
-    }
-
-    /// Forgets them, and has [`Tokens::was_revoked`] say so to requests that began before.
+    /// Forgets the tokens of this identity, so that they are verified again. [`Tokens::was_revoked`] reports it to requests
+    /// that began before.
     pub(super) fn revoke(&self, principal: &str) {
         let mut table = self.lock();
         table.forget(principal);
@@ -228,15 +224,6 @@ mod tests {
         }
         let mut none = Served::new(0);
         assert!(none.ask("t", 0).is_ok() && none.kept() == 0);
-    }
-
-    #[test]
-    fn a_forgotten_identity_is_verified_again() {
-        let mut served = Served::new(8);
-        assert!(served.ask("ada", 0).is_ok() && served.ask("bob", 0).is_ok());
-        served.endpoint.forget_tokens("ada");
-        assert!(served.ask("ada", 0).is_ok() && served.ask("bob", 0).is_ok());
-        assert_eq!(served.asked, 3);
     }
 
     /// whatever endpoint kept the token, and however often it was used.

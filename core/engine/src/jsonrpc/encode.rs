@@ -47,7 +47,7 @@ impl Envelope {
     }
 
     /// Appends what stands before the result object; [`Envelope::close_result`] must follow it.
-    pub fn open_result(self, out: &mut Vec<u8>, id: Id<'_>) {
+    fn open_result(self, out: &mut Vec<u8>, id: Id<'_>) {
         if self == Self::JsonRpc {
             out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
             out.extend_from_slice(id.raw().as_bytes());
@@ -56,7 +56,7 @@ impl Envelope {
     }
 
     /// Appends what stands behind the result object.
-    pub fn close_result(self, out: &mut Vec<u8>) {
+    fn close_result(self, out: &mut Vec<u8>) {
         if self == Self::JsonRpc {
             out.push(b'}');
         }

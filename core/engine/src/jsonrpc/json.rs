@@ -64,11 +64,6 @@ impl<'m> Json<'m> {
         }
     }
 
-    /// True for `null`.
-    pub fn is_null(self) -> bool {
-        self.kind() == JsonKind::Null
-    }
-
     /// The value of `true` or `false`.
     pub fn as_bool(self) -> Option<bool> {
         (self.kind() == JsonKind::Bool).then_some(self.0 == "true")

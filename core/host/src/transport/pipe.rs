@@ -194,16 +194,14 @@ impl Pipe {
 
     /// Appends what the hub has for this peer, as far as there is room; the rest follows while the output drains.
     pub fn deliver(&self) {
-        let now = self.clock.now();
-        self.lock().deliver(self.high_water, now);
+        self.lock().deliver(self.high_water);
     }
 
     /// Appends what the hub has for this peer, up to about `room` bytes.
     pub fn deliver_up_to(&self, room: usize) -> Delivered {
-        let now = self.clock.now();
         let mut state = self.lock();
         let State { connection, out, .. } = &mut *state;
-        connection.deliver(room, now, out)
+        connection.deliver(room, out)
     }
 
     /// Ends the open listens, at the end of input or of the server: [`Pipe::deliver`] appends their results.
@@ -299,7 +297,7 @@ impl Pipe {
             if !state.undelivered {
                 return Flushed::All;
             }
-            state.deliver(self.high_water, self.clock.now());
+            state.deliver(self.high_water);
         }
     }
 
@@ -334,9 +332,9 @@ impl State {
         }
     }
 
-    fn deliver(&mut self, high_water: usize, now: Now) {
+    fn deliver(&mut self, high_water: usize) {
         let room = high_water.saturating_sub(self.pending());
-        self.undelivered = self.connection.deliver(room, now, &mut self.out) == Delivered::More;
+        self.undelivered = self.connection.deliver(room, &mut self.out) == Delivered::More;
     }
 
     fn pending(&self) -> usize {

@@ -319,9 +319,9 @@ impl<'c> Host<'c> {
 
     fn deliver(&mut self, on: &str, room: &Value) -> Result<(), String> {
         let room = room.as_u64().map_or(usize::MAX, |room| usize::try_from(room).unwrap_or(usize::MAX));
-        let (now, mut out) = (self.now, Vec::new());
+        let mut out = Vec::new();
         let connection = &mut self.wire(on).connection;
-        let delivered = connection.deliver(room, now, &mut out);
+        let delivered = connection.deliver(room, &mut out);
         let id = connection.id();
         if !out.is_empty() && !self.woken.contains(&id) {
             return Err("there was something to deliver, and nobody was woken".into());

@@ -82,7 +82,7 @@ impl Host {
 
     fn deliver(&mut self, client: usize) {
         let Client { connection, out, .. } = &mut self.clients[client];
-        connection.deliver(usize::MAX, self.now, out);
+        connection.deliver(usize::MAX, out);
     }
 
     fn cancel(&mut self, client: usize, id: u32) {
