@@ -5,11 +5,11 @@
 //!  client ──▶ stdio, or HTTP (feature `http`) ──▶ engine ──▶ your function
 //!                    mcp-resources-host           │  finds the resource or template of a URI (mcp-resources-template),
 //!                                                 │  checks the Guard, encodes the answer for the revision of the client
-//!                                                 └─▶ hub: who is told when a resource changes
+//!                                                 └─▶ hub: which clients watch a resource that changes
 //! ```
 //!
-//! A [`ResourceServer`] has [`Resource`]s at fixed URIs and [`Template`]s of URIs; a handler is an async function from a
-//! [`ReadRequest`] to a text, bytes or [`Contents`], or a [`ReadError`].
+//! A [`ResourceServer`] has [`Resource`]s at fixed URIs and [`Template`]s of URIs. A handler is an async function: it takes
+//! a [`ReadRequest`] and returns a text, bytes or [`Contents`], or a [`ReadError`].
 //!
 #![cfg_attr(all(feature = "server", unix), doc = "```")]
 #![cfg_attr(not(all(feature = "server", unix)), doc = "```ignore")]
@@ -29,34 +29,37 @@
 //!     .resource(Resource::new("notes://help"), |_| async { "One note a day" })
 //!     .template(Template::new("notes://day/{day}"), note)
 //!     .build()?;
-//! // `server.run_stdio().await?` serves it. A test asks it in the same process:
+//! // `server.run_stdio().await?` serves it. A test uses a client in the same process:
 //! let mut client = Client::modern(&server)?;
 //! assert_eq!(client.read_text("notes://day/monday").await?, "Buy milk");
 //! # Ok(()) }
 //! ```
 //!
-//! The names that servers need stand here. The crate has no code of its own: `mcp-resources-template` matches URIs,
-//! `mcp-resources-engine` is the protocol without I/O, clock or runtime, and `mcp-resources-host` brings those. A program
-//! with an event loop of its own drives the engine itself.
+//! This crate re-exports the names that servers need, and has no code of its own: `mcp-resources-template` matches URIs,
+//! `mcp-resources-engine` is the protocol without I/O, clock or runtime, and `mcp-resources-host` provides those. A program
+//! with an event loop of its own can drive the engine itself.
 
+// What is served, and what handlers return.
 pub use mcp_resources_engine::connection::{
     Answer, Completion, Contents, InputAsk, InputRequest, InputRequired, ListPage, LogLevel, ReadResult,
 };
 pub use mcp_resources_engine::error::ReadError;
-pub use mcp_resources_engine::guard::{self, Policy};
-pub use mcp_resources_engine::headers::Headers;
-pub use mcp_resources_engine::http::{
-    Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24, Verified,
-};
-pub use mcp_resources_engine::hub::ListKinds;
-pub use mcp_resources_engine::limits::Limits;
-pub use mcp_resources_engine::principal::Principal;
 pub use mcp_resources_engine::resource::{
     Audience, CacheHint, CacheScope, Icon, Parameter, RegistrationError, Resource, Template,
 };
+pub use mcp_resources_template::{self as template, UriTemplate, uri};
+
+// Who asks, what they may see, and the limits.
+pub use mcp_resources_engine::guard::{self, Policy};
+pub use mcp_resources_engine::headers::Headers;
+pub use mcp_resources_engine::hub::ListKinds;
+pub use mcp_resources_engine::limits::Limits;
+pub use mcp_resources_engine::principal::Principal;
 pub use mcp_resources_engine::seal::SealKey;
 pub use mcp_resources_engine::trace::TraceContext;
 pub use mcp_resources_engine::version::Revision;
+
+// The server.
 #[cfg(all(feature = "server", feature = "http", unix))]
 pub use mcp_resources_host::server::HttpBuilder;
 #[cfg(all(feature = "server", unix))]
@@ -66,15 +69,19 @@ pub use mcp_resources_host::server::{
 };
 #[cfg(all(feature = "server", unix))]
 pub use mcp_resources_host::testing;
+#[cfg(any(feature = "http", feature = "pipe"))]
+pub use mcp_resources_host::transport::{self, AuditFile, AuditLog, AuditSink, load_policy};
+
+// HTTP: the rules of an endpoint, TLS and tokens.
+pub use mcp_resources_engine::http::{
+    Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24, Verified,
+};
 #[cfg(feature = "auth")]
 pub use mcp_resources_host::transport::http::JwtVerifier;
 #[cfg(feature = "tls")]
 pub use mcp_resources_host::transport::http::Tls;
 #[cfg(feature = "http")]
 pub use mcp_resources_host::transport::http::{StaticTokens, Verifier};
-#[cfg(any(feature = "http", feature = "pipe"))]
-pub use mcp_resources_host::transport::{self, AuditFile, AuditLog, AuditSink, load_policy};
-pub use mcp_resources_template::{self as template, UriTemplate, uri};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

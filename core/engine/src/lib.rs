@@ -5,12 +5,12 @@
 //!  bytes, Now ──▶ connection: decode ▸ revision ▸ method ──▶ Event::Read { uri, params, … } ──▶ the host
 //!                     │                 catalog: which resource or template is it?
 //!                     │                 guard: may this principal have it?
-//!                     ◀── answer(…) ◀── hub: who is told when it changes
+//!                     ◀── respond(…) ◀─ hub: which connections watch it?
 //!  Outcome: bytes to send, a deadline
 //! ```
 //!
-//! No file, socket, clock, thread, environment or randomness is used here: the crate `mcp-resources-host` brings them, and
-//! `mcp-resources` has the names that servers need. Use this crate to serve over something else.
+//! The engine uses no file, socket, clock, thread, environment or randomness; `mcp-resources-host` provides them. Most
+//! servers need only the crate `mcp-resources`. Use this one to serve over a transport of your own.
 //!
 //! # Examples
 //! ```

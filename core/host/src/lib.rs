@@ -1,4 +1,4 @@
-//! What surrounds the engine of `mcp-resources`: pipes, sockets, TLS, tokens, the clock, and async functions as handlers.
+//! Hosts of the engine of `mcp-resources`: pipes, sockets, TLS, tokens, the clock, and async functions as handlers.
 //!
 //! ```text
 //!  world              transport                 mcp-resources-engine           server
@@ -6,9 +6,29 @@
 //!  a socket      ──▶  http, tls, jwt  ◀── bytes                ◀── Answer   (tokio)
 //! ```
 //!
-//! [`server`] is for programs in Rust. The bindings of other languages have an event loop of their own and use
-//! [`transport`] alone. The crate `mcp-resources` offers what servers need under one name; its example is that of
-//! [`server`].
+//! Programs in Rust use `server` (feature `server`). The bindings of Python and Node have an event loop of their own and
+//! use `transport` (features `http` and `pipe`). Most servers need only the crate `mcp-resources`, which has the names of
+//! this crate and the engine in one flat list.
+//!
+//! # Examples
+#![cfg_attr(all(feature = "server", unix), doc = "```")]
+#![cfg_attr(not(all(feature = "server", unix)), doc = "```ignore")]
+//! use mcp_resources_engine::resource::Template;
+//! use mcp_resources_host::server::{ReadRequest, ResourceServer};
+//! use mcp_resources_host::testing::Client;
+//!
+//! async fn note(request: ReadRequest) -> String {
+//!     format!("Milk on {}", request.param("day").unwrap_or("a day"))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = ResourceServer::builder("notes", "1.0.0").template(Template::new("notes://{day}"), note).build()?;
+//! // `server.run_stdio().await?` serves it over stdin and stdout.
+//! let mut client = Client::modern(&server)?;
+//! assert_eq!(client.read_text("notes://monday").await?, "Milk on monday");
+//! # Ok(()) }
+//! ```
 
 #[cfg(all(feature = "server", unix))]
 pub mod server;

@@ -1,4 +1,4 @@
-//! URI templates (RFC 6570) for those who match URIs: parsing, expansion, and matching against one template or many.
+//! URI templates (RFC 6570): parsing, expansion, and matching of a URI against one template or many.
 //!
 //! ```text
 //!  "repo://{owner}/{+path}{?at}"                       "repo://ann/src/lib.rs?at=main"
@@ -8,12 +8,12 @@
 //!                              and linear programs      owner "ann", path "src/lib.rs", at "main"
 //! ```
 //!
-//! A template is parsed strictly ([`UriTemplate::parse`]), normalised like a URI, cut into path, query and fragment,
-//! and compiled: what leaves no choice at the beginning of its path into the edges of a trie ([`TemplateIndex`]), the
-//! rest into programs that read the URI from right to left. Both take time linear in the URI, whatever the template.
+//! [`UriTemplate::parse`] is strict. It normalises a template like a URI, cuts it into path, query and fragment, and
+//! compiles it: the beginning of its path, where nothing is ambiguous, into edges of a trie ([`TemplateIndex`]), the rest
+//! into programs that read the URI from right to left. Both take time linear in the URI, whatever the template.
 //!
-//! Values are split first, then decoded, once. A value that breaks its variable's [`Policy`] is a [`Rejection`],
-//! which to a client is the same as no match (R-069).
+//! Values are split first, then percent-decoded once. A value that its variable's [`Policy`] does not allow is a
+//! [`Rejection`]; to a client that looks like no match (R-069).
 //!
 //! # Examples
 //! ```
@@ -23,7 +23,7 @@
 //! let set = TemplateSet::new(templates)?;
 //! let Lookup::Match { index, params } = set.match_uri("repo://ann/src/lib.rs?at=main")? else { panic!("no match") };
 //! assert_eq!((index, params.text("path"), params.text("at")), (0, Some("src/lib.rs"), Some("main")));
-//! // A traversal is no value, however it is spelled.
+//! // A path traversal is rejected, however it is spelled.
 //! assert!(!matches!(set.match_uri("repo://ann/src/%2e%2e/secret")?, Lookup::Match { .. }));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -66,11 +66,13 @@ pub use expand::expand;
 pub use index::{Lookup, TemplateIndex};
 pub use lint::{Lint, LintKind};
 pub use options::{Chars, ExtraQuery, Kind, Policy, TemplateOptions, UnknownWord, Variable, VariableOptions};
-#[doc(hidden)]
-pub use outline::{Edge, On, Outline, Set, Span};
 pub use policy::Rejection;
 pub use set::TemplateSet;
 pub use value::{Params, Value, Values};
+
+// Hidden, for `mcp-resources-engine`: its guard asks whether a template has a URI that a principal may see.
+#[doc(hidden)]
+pub use outline::{On, Outline};
 
 use crate::uri::{InvalidUri, MAX_URI, normalize};
 use capture::{Captured, Refused};
@@ -125,13 +127,15 @@ impl UriTemplate {
         &self.0.text
     }
 
-    /// The same for templates that cannot be told apart by a URI (R-070).
+    // Hidden, for `mcp-resources-engine`: its catalogue refuses templates of one shape, its guard caches by address.
+
+    /// The same for templates that match the same URIs, whatever their variables are called (R-070).
     #[doc(hidden)]
     pub fn shape(&self) -> &[u8] {
         &self.0.order.shape
     }
 
-    /// Tells this template and its clones from others that are alive.
+    /// A number that this template shares with its clones, and with no other template that is alive.
     #[doc(hidden)]
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize

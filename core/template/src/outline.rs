@@ -1,4 +1,4 @@
-//! What a template's URIs look like, as a graph: for whoever asks whether one of them could be of some form.
+//! What a template's URIs look like, as a graph, to find out whether one of them could have some form.
 //!
 //! Law: every path through the graph is the text of an expansion, with one exception: a variable stands for any run of
 //! the characters that it may hold (a prefix, a type or a repetition of it says nothing here). It is made for questions,
@@ -60,6 +60,7 @@ impl Set {
 
 impl UriTemplate {
     /// The outline of its URIs, with the values of the variables for which `value` has one.
+    #[doc(hidden)]
     pub fn outline<'v>(&self, value: &dyn Fn(&str) -> Option<&'v str>) -> Outline {
         let mut outline = Outline { nodes: vec![Vec::new()], text: String::new(), end: 0 };
         let mut writer = Writer { outline: &mut outline, value, is_whole: self.0.is_whole, in_query: false };

@@ -137,20 +137,6 @@ fn run(bytes: &[u8], mask: u8, expected: u8) -> (usize, u8) {
     (bytes.len(), seen)
 }
 
-/// Length of the scheme that `bytes` begins with, without its colon.
-#[doc(hidden)]
-pub fn scheme_len(bytes: &[u8]) -> Option<usize> {
-    let (length, _) = run(bytes, SCHEME, SCHEME);
-    (bytes.get(length) == Some(&b':') && bytes[0].is_ascii_alphabetic()).then_some(length)
-}
-
-/// Whether the authority of this scheme (in any case) is a host name, in which case means nothing.
-#[doc(hidden)]
-pub fn folds_authority(scheme: &[u8]) -> bool {
-    matches!(scheme.first(), Some(b'h' | b'H' | b'w' | b'W' | b'f' | b'F'))
-        && [&b"http"[..], b"https", b"ws", b"wss", b"ftp"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
-}
-
 /// Checks the structure of the authority; its bytes are judged by [`check_bytes`].
 fn check_authority(bytes: &[u8], authority: &Range<usize>) -> Result<(), InvalidUri> {
     let text = &bytes[authority.clone()];
@@ -254,8 +240,7 @@ fn push(out: &mut String, byte: u8, folds: bool) {
 }
 
 /// Letters, digits, `-`, `.`, `_`, `~`.
-#[doc(hidden)]
-pub const UNRESERVED: u8 = 1;
+pub(crate) const UNRESERVED: u8 = 1;
 /// The sub-delimiters of RFC 3986.
 pub(crate) const SUB_DELIM: u8 = 2;
 /// The general delimiters of RFC 3986.
@@ -296,9 +281,30 @@ const BYTES: [u8; 256] = {
 };
 
 /// Whether `byte` is in one of the `classes` (a sum of the constants above).
-#[doc(hidden)]
-pub const fn is_in(byte: u8, classes: u8) -> bool {
+pub(crate) const fn is_in(byte: u8, classes: u8) -> bool {
     BYTES[byte as usize] & classes != 0
+}
+
+// Hidden, for `mcp-resources-engine`: its guard brings globs and URIs to the same spelling.
+
+/// Whether `byte` is a letter, a digit, `-`, `.`, `_` or `~`.
+#[doc(hidden)]
+pub const fn is_unreserved(byte: u8) -> bool {
+    is_in(byte, UNRESERVED)
+}
+
+/// Length of the scheme that `bytes` begins with, without its colon.
+#[doc(hidden)]
+pub fn scheme_len(bytes: &[u8]) -> Option<usize> {
+    let (length, _) = run(bytes, SCHEME, SCHEME);
+    (bytes.get(length) == Some(&b':') && bytes[0].is_ascii_alphabetic()).then_some(length)
+}
+
+/// Whether the authority of this scheme (in any case) is a host name, in which case means nothing.
+#[doc(hidden)]
+pub fn folds_authority(scheme: &[u8]) -> bool {
+    matches!(scheme.first(), Some(b'h' | b'H' | b'w' | b'W' | b'f' | b'F'))
+        && [&b"http"[..], b"https", b"ws", b"wss", b"ftp"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
 }
 
 /// The byte that two hexadecimal digits at the beginning of `digits` stand for.

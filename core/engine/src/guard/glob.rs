@@ -305,7 +305,7 @@ fn wildcard(text: &[u8], tokens: &mut Vec<Token>) -> usize {
 }
 
 fn triplet(value: u8, tokens: &mut Vec<Token>) {
-    if uri::is_in(value, uri::UNRESERVED) {
+    if uri::is_unreserved(value) {
         tokens.push(Token::Byte(value));
     } else {
         encoded(value, tokens);
