@@ -304,7 +304,7 @@ impl Connection {
 
     /// Sends a request to a legacy client (`ping`, `elicitation/create`, `sampling/createMessage`, `roots/list`, or one
     /// of the author's). `params` is a JSON object. The answer, or that there was none within
-    /// [`Limits::read_timeout`](crate::limits::Limits::read_timeout), comes as [`Event::Replied`](super::Event::Replied).
+    /// [`Limits::read_timeout`](crate::limits::Limits::read_timeout), comes as [`Event::Replied`].
     ///
     /// # Errors
     /// [`AskError`]; nothing is sent then.
@@ -407,7 +407,7 @@ impl Connection {
 
     /// Ends the listens of this connection with their results, after what they must still be told. It is
     /// told of no later change, and a later listen ends at once; other connections go on. Deliver next:
-    /// [`Connection::deliver`] returns [`Delivered::Ended`](crate::hub::Delivered::Ended) once all is said.
+    /// [`Connection::deliver`] returns [`Delivered::Ended`] once all is said.
     pub fn shutdown(&mut self) {
         self.closing = true;
         self.engine.hub().shutdown(self.id, &mut Vec::new());
