@@ -11,7 +11,7 @@ import { gzipSync } from 'node:zlib';
 import { ResourceNotFound, ResourceServer, UriTemplate } from 'mcp-resources';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SOURCES = path.join(ROOT, 'core', 'src');
+const SOURCES = path.join(ROOT, 'core', 'engine', 'src');
 const MARKDOWN = 'text/markdown';
 const RUST = 'text/x-rust';
 const UPTIME = 'metrics://server/uptime';

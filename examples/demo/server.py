@@ -16,7 +16,7 @@ from pathlib import Path
 from mcp_resources import Resource, ResourceNotFoundError, ResourceServer, UriTemplate
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "core" / "src"
+SOURCES = ROOT / "core" / "engine" / "src"
 MARKDOWN, RUST = "text/markdown", "text/x-rust"
 UPTIME = "metrics://server/uptime"
 TICK = 0.5

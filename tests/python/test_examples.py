@@ -266,3 +266,10 @@ def test_readme(quickstart: StdioServerParameters, mode: str) -> None:
         assert set(await listed(client)) == {"notes://all", "notes://day/monday", "notes://day/tuesday"}
 
     converse(quickstart, mode, body)
+
+
+def test_the_demo() -> None:
+    """What `make demo` runs: it ends with an error where something is not as it says."""
+    demo = [sys.executable, ROOT / "examples" / "demo" / "drive.py"]
+    done = subprocess.run(demo, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
