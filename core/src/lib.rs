@@ -39,7 +39,7 @@
 //! `mcp-resources-engine` is the protocol without I/O, clock or runtime, and `mcp-resources-host` provides those. A program
 //! with an event loop of its own can drive the engine itself.
 
-// What is served, and what handlers return.
+// Resources, templates, and what handlers return.
 pub use mcp_resources_engine::connection::{
     Answer, Completion, Contents, InputAsk, InputRequest, InputRequired, ListPage, LogLevel, ReadResult,
 };
@@ -49,7 +49,7 @@ pub use mcp_resources_engine::resource::{
 };
 pub use mcp_resources_template::{self as template, UriTemplate, uri};
 
-// Who asks, what they may see, and the limits.
+// Clients, access control and limits.
 pub use mcp_resources_engine::guard::{self, Policy};
 pub use mcp_resources_engine::headers::Headers;
 pub use mcp_resources_engine::hub::ListKinds;

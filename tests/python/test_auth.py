@@ -347,7 +347,7 @@ async def test_a_listen_ends_with_its_token(way: Any, server: ResourceServer) ->
 
 
 def stream(url: str, params: dict[str, Any]) -> str:
-    """What a listen is told until the server ends it. Blocks."""
+    """The messages of a listen until the server ends it. Blocks."""
     message = request(1, "subscriptions/listen", **params, _meta=META)
     headers = {
         "content-type": "application/json",

@@ -1,4 +1,4 @@
-"""What outlives a server, a fork, a full system, or a client that does not read: nothing, and nobody else."""
+"""A server leaves nothing behind, also after a fork, on a full system, or with a client that does not read."""
 
 import asyncio
 import gc

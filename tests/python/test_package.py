@@ -136,7 +136,7 @@ def test_the_source_distribution_builds_and_serves(sources: dict[str, bytes], tm
 
 
 def lay_out(sources: dict[str, bytes], folder: Path) -> None:
-    """Writes what is not so yet: cargo takes a file whose time has changed for a new one."""
+    """Writes the files that differ. Cargo would compile again what has a new time."""
     for path in [*folder.rglob("*")]:
         if path.is_file() and str(path.relative_to(folder)) not in sources:
             path.unlink()

@@ -12,7 +12,7 @@ pub struct Headers {
     lines: Vec<u8>,
 }
 
-/// Where the value of a line is kept.
+/// Where the value of a header line is in [`Headers`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     start: u32,
@@ -23,12 +23,12 @@ pub(crate) struct Place {
 const LENGTHS: usize = 8;
 
 impl Headers {
-    /// None yet. Copies nothing again for `lines` whose names and values have `size` bytes together.
+    /// Empty, with room for `lines` lines whose names and values have `size` bytes together.
     pub(crate) fn with_room(lines: usize, size: usize) -> Self {
         Self { lines: Vec::with_capacity(lines.saturating_mul(LENGTHS).saturating_add(size)) }
     }
 
-    /// Adds a line, and says where its value is kept. `None`: it has credentials, or there would be more than 4 GiB.
+    /// Adds a line and returns the place of its value; `None` if it has credentials, or more than 4 GiB would be held.
     pub(crate) fn push(&mut self, name: &str, value: &[u8]) -> Option<Place> {
         if is_secret(name) {
             return None;

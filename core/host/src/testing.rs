@@ -32,7 +32,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// A client of one server. Requests are asked one after the other; what comes between is kept.
+/// A client of one server. It sends one request at a time; notifications that come meanwhile wait for [`Client::notification`].
 #[derive(Debug)]
 pub struct Client {
     socket: UnixStream,
@@ -78,7 +78,7 @@ pub struct Completion {
 pub struct Listen {
     /// The id of its request.
     pub id: u64,
-    /// What the server tells of: the granted part of the filter.
+    /// The part of the filter that the server granted.
     pub honoured: Value,
 }
 
@@ -314,7 +314,7 @@ impl Client {
         self.received(is_notification).await.map(|received| received.whole)
     }
 
-    /// The first message that `wanted` takes. Other notifications are kept, other answers are lost.
+    /// The first message that `wanted` accepts. Other notifications wait, other answers are dropped.
     async fn received(&mut self, wanted: impl Fn(&Heard) -> bool) -> Option<Received> {
         if let Some(at) = self.notifications.iter().position(|received| wanted(&received.heard)) {
             return self.notifications.remove(at);

@@ -39,7 +39,7 @@ pub(super) enum Sharing {
 }
 
 impl Connection {
-    /// Answers from what is kept; `None` if that is nothing.
+    /// Answers from the cache; `None` if the cache has no answer.
     pub(super) fn answer_kept<'m>(
         &self,
         request: &Request<'_, '_>,

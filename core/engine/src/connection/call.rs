@@ -3,7 +3,7 @@
 use super::answer::{Answer, RawResult};
 use super::contents;
 use super::event::{CallRequest, Event};
-use super::inputs::{About, Ask, Asker, Retry};
+use super::inputs::{Asker, Retry};
 use super::reply::{Context, Task, Written};
 use super::request::{Pending, Request, unknown_method};
 use super::words;
@@ -76,9 +76,7 @@ impl CallTask {
         match answer {
             Answer::Raw(result) => self.result(context, &result, out),
             Answer::InputRequired(request) => {
-                let (capabilities, principal) = (self.asker.capabilities, &*self.asker.principal);
-                let about = About { method: &self.method, what: &self.name, principal };
-                context.input(&Ask { request: &request, about, capabilities }, now, out)
+                context.input(&self.asker.ask(&request, &self.method, &self.name), now, out)
             }
             Answer::Failed(error) => context.fail(error, out),
             Answer::Contents(_) | Answer::Gathered(_) | Answer::Completion(_) | Answer::Listed(_) => {

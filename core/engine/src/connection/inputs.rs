@@ -43,6 +43,19 @@ pub(super) struct Asker {
     pub(super) principal: Arc<Principal>,
 }
 
+impl Asker {
+    /// The question that answers a request of `method` for `what`.
+    pub(super) fn ask<'r, 'a>(
+        &'a self,
+        request: &'r InputRequired<'r>,
+        method: &'a str,
+        what: &'a str,
+    ) -> Ask<'r, 'a> {
+        let about = About { method, what, principal: &self.principal };
+        Ask { request, about, capabilities: self.capabilities }
+    }
+}
+
 /// Whether it can be asked.
 pub(super) enum Asked<'a> {
     Ready { requests: Vec<(&'a str, Sort, &'a InputAsk<'a>)>, state: String },

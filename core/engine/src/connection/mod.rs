@@ -405,9 +405,9 @@ impl Connection {
         !woken.is_empty()
     }
 
-    /// Ends the listens of this connection with their results, after what they must still be told. It is
-    /// told of no later change, and a later listen ends at once; other connections go on. Deliver next:
-    /// [`Connection::deliver`] returns [`Delivered::Ended`] once all is said.
+    /// Ends the listens of this connection with their results, after the notifications that are due. Later
+    /// changes are not sent, and a later listen ends at once; other connections go on. Call [`Connection::deliver`] next:
+    /// it returns [`Delivered::Ended`] once everything is written.
     pub fn shutdown(&mut self) {
         self.closing = true;
         self.engine.hub().shutdown(self.id, &mut Vec::new());

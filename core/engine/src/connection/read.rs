@@ -5,7 +5,7 @@ use super::cached::Sharing;
 use super::contents;
 use super::event::{Event, ReadRequest};
 use super::gather::Gather;
-use super::inputs::{About, Ask, Asker, Retry};
+use super::inputs::{Asker, Retry};
 use super::reply::{Context, Task, Written};
 use super::request::{Pending, Request};
 use super::{Connection, Outcome, Status};
@@ -21,28 +21,28 @@ use mcp_resources_template::uri::{self, InvalidUri};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Where a read has led.
+/// What a URI leads to.
 enum Found<'u> {
     Constant(Arc<ResourceEntry>),
     Handler(Handled<'u>),
     Failed(ReadError),
-    /// The search ended at its limit: told as if there were nothing.
+    /// The search reached its limit. The client gets the same error as for a URI that leads nowhere.
     Exhausted,
 }
 
-/// A function of the author's, and what it is called with.
+/// A function of the author, and its arguments.
 struct Handled<'u> {
     served: Served,
     handler: HandlerId,
     params: Option<Params<'u>>,
 }
 
-/// What is read: as the client spelled it, in normal form, and what a further round brings.
+/// The parameters of a read: the URI as the client wrote it and in normal form, and what a retry brings.
 struct Asked<'m> {
     uri: Cow<'m, str>,
     normal: Cow<'m, str>,
     retry: Retry<'m>,
-    /// The read cache's before it was routed.
+    /// The epoch of the read cache before the URI was routed.
     epoch: u64,
 }
 
@@ -215,7 +215,7 @@ impl<'u> Found<'u> {
                 Err(error) => Self::Failed(error),
             },
             Route::None { exhausted: true } => Self::Exhausted,
-            // A value that the policy refuses is told like no match.
+            // A value that the policy refuses gives the same error as no match.
             _ => Self::Failed(ReadError::NotFound),
         }
     }
@@ -259,9 +259,7 @@ impl ReadTask {
             Answer::Contents(result) => self.contents(context, &result, out),
             Answer::Gathered(gather) => self.gathered(context, &gather, out),
             Answer::InputRequired(request) => {
-                let (capabilities, principal) = (self.asker.capabilities, &*self.asker.principal);
-                let about = About { method: READ, what: &context.normal_uri(), principal };
-                context.input(&Ask { request: &request, about, capabilities }, now, out)
+                context.input(&self.asker.ask(&request, READ, &context.normal_uri()), now, out)
             }
             Answer::Failed(error) => context.fail(error, out),
             Answer::Completion(_) | Answer::Listed(_) | Answer::Raw(_) => context.wrong_sort(out),

@@ -47,9 +47,9 @@ pub(super) struct Room(Option<Permit>);
 
 /// Why a request is not served.
 pub(super) enum Refused {
-    /// The principal may not; told as this.
+    /// The principal may not. The client gets this error.
     No(ReadError),
-    /// A token with these scopes too would do.
+    /// The token lacks these scopes.
     Lacking(Vec<String>),
 }
 
@@ -59,7 +59,7 @@ impl Connection {
         Wording { envelope: self.envelope(), id: request.id, revision: request.terms.revision, server_info }
     }
 
-    /// An error that is told in-band (DEC-06).
+    /// Answers with an error in the JSON-RPC response, not as an HTTP status (DEC-06).
     pub(super) fn refuse<'m>(
         &self,
         request: &Request<'_, '_>,

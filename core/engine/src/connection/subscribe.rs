@@ -1,4 +1,4 @@
-//! What a client wants to be told of: `resources/subscribe` and `resources/unsubscribe` (R-081 … R-086),
+//! The changes that a client wants to hear of: `resources/subscribe` and `resources/unsubscribe` (R-081 … R-086),
 //! `subscriptions/listen` (R-087 … R-100).
 
 use super::event::Event;

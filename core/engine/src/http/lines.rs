@@ -1,6 +1,7 @@
-//! The header lines of a request, looked at once: those that the rules read are found, and all are kept for handlers.
+//! The header lines of a request. One pass finds those that the rules read, and copies all for handlers.
 //!
-//! Law: one pass for a request. A rule asks for a line by its [`Name`], and no rule searches.
+//! Law: a rule asks for a line by its [`Name`]; no rule searches. The token alone is searched for, as credentials are not
+//! copied.
 
 use super::head::{Head, trim};
 use crate::connection::Field;
@@ -35,7 +36,7 @@ pub(super) enum Name {
 
 const NAMES: usize = Name::Version as usize + 1;
 
-/// Where the value of a line is kept.
+/// Whether a line is there, and where its value is.
 #[derive(Clone, Copy, Debug)]
 enum Found {
     Absent,

@@ -342,8 +342,8 @@ impl Table {
         self.connections[connection].subscribers().map(|key| self.subscribers[key].watches.len()).sum()
     }
 
-    /// Whether a connection may watch URIs and spellings of so many bytes more. Of the total, those are counted that others
-    /// watch already: then they take less than this.
+    /// Whether a connection may watch URIs and spellings of `bytes` bytes more. A URI that others watch already counts in
+    /// full here, although it adds nothing to the total.
     fn has_room(&self, connection: Option<usize>, bytes: usize) -> bool {
         let own = connection.map_or(0, |key| {
             self.connections[key].subscribers().map(|key| self.subscribers[key].bytes).sum::<usize>()

@@ -43,7 +43,8 @@ impl std::error::Error for AskFailed {}
 type Answered = Result<Value, AskFailed>;
 type Key = (ConnectionId, AskId);
 
-/// Who waits for which answer. Bounded by [`Limits::asks`](mcp_resources_engine::limits::Limits::asks) for each connection.
+/// The requests to clients that have no answer yet. [`Limits::asks`](mcp_resources_engine::limits::Limits::asks) bounds them
+/// for each connection.
 #[derive(Default)]
 pub(super) struct Asks(Mutex<HashMap<Key, oneshot::Sender<Answered>>>);
 

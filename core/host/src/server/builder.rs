@@ -272,8 +272,8 @@ impl Builder {
         self
     }
 
-    /// Who hears that a URI, in canonical form, got its first watcher (`true`) or lost its last (`false`), over all
-    /// peers. Called where messages are read: it must not block.
+    /// Called when a URI, in canonical form, gets its first watcher (`true`) or loses its last (`false`), over all
+    /// connections. It runs where messages are read, so it must not block.
     pub fn on_watch(mut self, hear: impl Fn(&str, bool) + Send + Sync + 'static) -> Self {
         self.watch = Some(Box::new(hear));
         self
@@ -281,8 +281,8 @@ impl Builder {
 
     /// Records each request, and gives the records to `sink` on a thread of its own (S-19): to an
     /// [`AuditFile`](crate::transport::AuditFile), or to a function that takes an
-    /// [`AuditEntry`](mcp_resources_engine::guard::AuditEntry). Default: nothing is recorded. A sink that is slow holds nobody up: what
-    /// it misses is counted ([`Limits::audit_queue`](mcp_resources_engine::limits::Limits::audit_queue)).
+    /// [`AuditEntry`](mcp_resources_engine::guard::AuditEntry). Default: nothing is recorded. No request waits for a slow
+    /// sink: above [`Limits::audit_queue`](mcp_resources_engine::limits::Limits::audit_queue) records are dropped and counted.
     ///
     /// ```
     /// # use mcp_resources::{AuditFile, ResourceServer, guard::AuditEntry};

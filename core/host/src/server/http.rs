@@ -139,7 +139,7 @@ impl HttpBuilder {
         Ok(HttpListener { server, shared, address: listener.local_addr()?, listener })
     }
 
-    /// Serves on `address` until the process is told to end (`SIGTERM`, or `SIGINT`: Ctrl-C) or the server is shut down.
+    /// Serves on `address` until the process gets `SIGTERM` or `SIGINT` (Ctrl-C), or the server is shut down.
     /// Needs a tokio runtime with I/O and time.
     ///
     /// # Errors

@@ -146,8 +146,8 @@ impl ResourceServer {
         &self.shared.engine
     }
 
-    /// Serves the client at the other end of standard input and output, until it closes its end or the process
-    /// is told to end (`SIGTERM`, or `SIGINT`: Ctrl-C). From now on nothing else in this process reads standard input, and
+    /// Serves the client at the other end of standard input and output, until the client closes its end or the
+    /// process gets `SIGTERM` or `SIGINT` (Ctrl-C). From then on nothing else in this process can read standard input, and
     /// what it prints goes to standard error. Needs a tokio runtime.
     ///
     /// # Errors

@@ -7,7 +7,10 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::{Resource, Template};
 use mcp_resources_engine::version::Revision;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -21,6 +24,25 @@ mod tokens;
 
 fn quiet() -> Builder {
     ResourceServer::builder("test", "1").diagnostics(|_| ())
+}
+
+/// What a modern client gets that sends these requests, each with its params, and then ends its input.
+async fn conversation(server: &ResourceServer, requests: &[(u64, &str, Value)]) -> Vec<Value> {
+    let (mut socket, theirs) = UnixStream::pair().unwrap();
+    for (id, method, params) in requests {
+        let mut params = params.clone();
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(socket, "{request}").unwrap();
+    }
+    socket.shutdown(Shutdown::Write).unwrap();
+    server.run_on(theirs.try_clone().unwrap(), theirs).await.unwrap();
+    let mut output = String::new();
+    socket.read_to_string(&mut output).unwrap();
+    output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[tokio::test]

@@ -45,26 +45,22 @@ fn refused(edit: Edit) -> RegistrationError {
 
 /// All items of a list of resources, as JSON.
 fn resources(catalog: &Catalog, fields: FieldSet) -> Vec<Value> {
-    let mut out = b"[".to_vec();
-    catalog.list_resources(
-        None,
-        Page { items: usize::MAX, scan: usize::MAX, fields },
-        &mut |_| true,
-        &mut out,
-    );
-    out.push(b']');
-    serde_json::from_slice(&out).unwrap()
+    array(|out| drop(catalog.list_resources(None, everything(fields), &mut |_| true, out)))
 }
 
 /// All items of a list of templates, as JSON.
 fn templates(catalog: &Catalog, fields: FieldSet) -> Vec<Value> {
+    array(|out| drop(catalog.list_templates(None, everything(fields), &mut |_| true, out)))
+}
+
+fn everything(fields: FieldSet) -> Page {
+    Page { items: usize::MAX, scan: usize::MAX, fields }
+}
+
+/// What `write` appends, as the items of an array.
+fn array(write: impl FnOnce(&mut Vec<u8>)) -> Vec<Value> {
     let mut out = b"[".to_vec();
-    catalog.list_templates(
-        None,
-        Page { items: usize::MAX, scan: usize::MAX, fields },
-        &mut |_| true,
-        &mut out,
-    );
+    write(&mut out);
     out.push(b']');
     serde_json::from_slice(&out).unwrap()
 }

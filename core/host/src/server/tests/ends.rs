@@ -39,27 +39,10 @@ async fn other_clients_go_on_when_one_has_left() {
 /// at the end of input open listens are answered before the output ends.
 #[tokio::test]
 async fn the_end_of_input_ends_listens_with_their_results() {
-    use std::io::{Read as _, Write as _};
     let server = quiet().text(Resource::new("a://x"), "x").build().unwrap();
-    let (mut socket, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let params = json!({"notifications": {"resourceSubscriptions": ["a://x"]}, "_meta": meta});
-    writeln!(
-        socket,
-        "{}",
-        json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": params})
-    )
-    .unwrap();
-    socket.shutdown(std::net::Shutdown::Write).unwrap();
-    server.run_on(theirs.try_clone().unwrap(), theirs).await.unwrap();
-    let mut output = String::new();
-    socket.read_to_string(&mut output).unwrap();
-    let lines: Vec<serde_json::Value> =
-        output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let [begun, result, cancelled] = &lines[..] else { panic!("{output}") };
+    let params = json!({"notifications": {"resourceSubscriptions": ["a://x"]}});
+    let lines = conversation(&server, &[(7, "subscriptions/listen", params)]).await;
+    let [begun, result, cancelled] = &lines[..] else { panic!("{lines:?}") };
     assert!(begun["method"].as_str().unwrap().ends_with("acknowledged"));
     assert_eq!((&result["id"], &result["result"]["resultType"]), (&json!(7), &json!("complete")));
     assert_eq!(cancelled["params"]["requestId"], 7);
@@ -68,7 +51,6 @@ async fn the_end_of_input_ends_listens_with_their_results() {
 /// at the end of input what is in flight may finish, within the grace.
 #[tokio::test]
 async fn the_end_of_input_leaves_a_grace() {
-    use std::io::{Read as _, Write as _};
     let mut limits = Limits::default();
     limits.grace = 2_000;
     let server = quiet()
@@ -80,20 +62,9 @@ async fn the_end_of_input_leaves_a_grace() {
         .resource(Resource::new("a://never"), |_| std::future::pending::<String>())
         .build()
         .unwrap();
-    let (mut socket, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    for (id, uri) in [(1, "a://never"), (2, "a://soon")] {
-        let params = json!({"uri": uri, "_meta": meta});
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": "resources/read", "params": params});
-        writeln!(socket, "{request}").unwrap();
-    }
-    socket.shutdown(std::net::Shutdown::Write).unwrap();
-    server.run_on(theirs.try_clone().unwrap(), theirs).await.unwrap();
-    let mut output = String::new();
-    socket.read_to_string(&mut output).unwrap();
-    assert_eq!(output.lines().count(), 1, "{output}");
-    assert!(output.contains("soon"));
+    let reads = [(1, "a://never"), (2, "a://soon")];
+    let reads = reads.map(|(id, uri)| (id, "resources/read", json!({"uri": uri})));
+    let lines = conversation(&server, &reads).await;
+    let [answer] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&answer["id"], &answer["result"]["contents"][0]["text"]), (&json!(2), &json!("soon")));
 }

@@ -11,10 +11,10 @@ use mcp_resources_engine::hub::ConnectionId;
 /// event loop if the queue was empty, so a batch of requests costs one wake.
 ///
 /// Answers come back from any thread through a clone of the [`Exchange`]: [`Exchange::detach`] when the event is taken
-/// (it frees the answer from the connection's lock), [`Reply::encode`](mcp_resources_engine::connection::Reply::encode) on the
-/// thread that has the answer, then [`Exchange::finish`], which wakes the task that writes. An answer that is known
-/// at once is given inside [`Host::handle`] with [`Exchange::respond`]. Both return a
-/// [`Turn`](mcp_resources_engine::http::Turn) whose events are handled like any other (a list may go on to the next source).
+/// (the answer then needs no lock of the connection), [`Reply::encode`](mcp_resources_engine::connection::Reply::encode) on
+/// the thread that has the answer, then [`Exchange::finish`], which wakes the task that writes. An answer that is known at
+/// once is given inside [`Host::handle`] with [`Exchange::respond`]. Both return a
+/// [`Turn`](mcp_resources_engine::http::Turn) whose events are handled like any other: a list may need its next source.
 ///
 /// A legacy call goes on when its client is gone; a modern one is cancelled: the host hears `Event::Cancelled` and
 /// still answers, or calls [`Exchange::abandon`]. Tokens are unique in one connection: a table of tasks has the pair of

@@ -50,7 +50,7 @@ impl HttpServer {
         self.respond_to(Principal::anonymous(client), request).await
     }
 
-    /// Answers one request. `anyone`: whose it is where no tokens are asked for.
+    /// Answers one request. `anyone` is its principal where no token is needed.
     pub(super) async fn respond_to<B>(
         self: Arc<Self>,
         anyone: Arc<Principal>,
