@@ -64,8 +64,6 @@ enum Token {
 struct Bearer {
     token: String,
     digest: Digest,
-    /// What [`Tokens::find`] returned.
-    forgotten: u64,
 }
 
 impl std::fmt::Debug for Bearer {
@@ -169,8 +167,8 @@ impl Gate {
     fn known(&self, token: String, now: Now) -> Token {
         let digest = digest(&token);
         match self.tokens.find(&digest, now.unix) {
-            Ok(judged) => Token::Known(judged),
-            Err(forgotten) => Token::New(Bearer { token, digest, forgotten }),
+            Some(judged) => Token::Known(judged),
+            None => Token::New(Bearer { token, digest }),
         }
     }
 
@@ -334,7 +332,7 @@ impl Admitted {
     pub fn identify(self, who: Result<Verified, Denied>, now: Now) -> Result<Identified, Response> {
         let Self { gate, token, call, revocations, refused, client } = self;
         let checked = match (&gate.words, token, who) {
-            (Some(words), Some(token), who) => gate.judge(words, &call.mount, token, who, now),
+            (Some(words), Some(token), who) => gate.judge(words, &call.mount, token, who, revocations, now),
             (Some(words), None, _) => Err(words.denied(Denied::Invalid, &call.mount)),
             (None, _, Ok(verified)) if client.is_some() && verified.principal.is_anonymous() => {
                 Ok(Principal::anonymous(client))
@@ -362,16 +360,17 @@ impl Gate {
         mount: &str,
         token: Token,
         who: Result<Verified, Denied>,
+        revocations: u64,
         now: Now,
     ) -> Result<Arc<Principal>, Response> {
-        let Bearer { digest, forgotten, .. } = match token {
+        let Bearer { digest, .. } = match token {
             Token::Known(judged) => return words.check(judged, mount),
             Token::New(bearer) => bearer,
         };
         let verified = who.map_err(|why| words.denied(why, mount))?;
         let (judged, expires) = words.judge(verified, mount, now.unix)?;
         if let Some(expires) = expires {
-            self.tokens.keep(digest, forgotten, &judged, expires, now.unix);
+            self.tokens.keep(digest, revocations, &judged, expires, now.unix);
         }
         words.check(judged, mount)
     }

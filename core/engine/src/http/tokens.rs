@@ -1,7 +1,7 @@
 //! Tokens that were verified and need not be verified again, by their digests.
 //!
-//! Law: a token itself is kept nowhere. The table is bounded and each entry has an end. What a request began under
-//! a token that was revoked meanwhile ends with it.
+//! Law: no token is stored, only its digest. The table is bounded and each entry expires. A stream that was opened
+//! with a token ends when that token is revoked.
 
 use super::auth::Judged;
 use crate::limits::Limits;
@@ -15,8 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// What stands for a token.
 pub(super) type Digest = [u8; 32];
 
-/// How many revoked identities are remembered, for requests that began before. When more were revoked during one request,
-/// it counts as revoked too.
+/// How many revoked identities are remembered, for requests that began before. If more are revoked during one request, that
+/// request counts as revoked too.
 const REMEMBERED: usize = 256;
 
 /// See the module.
@@ -32,8 +32,6 @@ pub(super) struct Tokens {
 #[derive(Default)]
 struct Table {
     kept: HashMap<Digest, Kept>,
-    /// How often identities were forgotten: a token that was being verified meanwhile is not kept.
-    forgotten: u64,
     /// The identities that were revoked last, newest at the end.
     revoked: VecDeque<Box<str>>,
 }
@@ -58,21 +56,19 @@ impl Tokens {
         }
     }
 
-    /// What is known of a token.
-    ///
-    /// # Errors
-    /// Nothing is: the token must be verified. The number is how often identities were forgotten, for [`Tokens::keep`].
-    pub(super) fn find(&self, token: &Digest, unix: Millis) -> Result<Judged, u64> {
+    /// What is known of a token; `None` if it must be verified.
+    pub(super) fn find(&self, token: &Digest, unix: Millis) -> Option<Judged> {
         let table = self.lock();
         let kept = table.kept.get(token).filter(|kept| kept.expires > unix);
-        kept.map(|kept| kept.judged.clone()).ok_or(table.forgotten)
+        kept.map(|kept| kept.judged.clone())
     }
 
-    /// Keeps a token that was verified after [`Tokens::find`] returned `forgotten`, unless identities were forgotten since.
-    pub(super) fn keep(&self, token: Digest, forgotten: u64, judged: &Judged, expires: Millis, unix: Millis) {
+    /// Keeps a token that was verified, unless anybody was revoked after [`Tokens::revocations`] gave `since`: the verifier
+    /// may have looked before that.
+    pub(super) fn keep(&self, token: Digest, since: u64, judged: &Judged, expires: Millis, unix: Millis) {
         let expires = expires.min(unix.saturating_add(self.ttl));
         let mut table = self.lock();
-        if table.forgotten != forgotten {
+        if self.revocations() != since {
             return;
         }
         let kept = &mut table.kept;
@@ -91,7 +87,7 @@ impl Tokens {
     /// that began before.
     pub(super) fn revoke(&self, principal: &str) {
         let mut table = self.lock();
-        table.forget(principal);
+        table.kept.retain(|_, kept| kept.judged.principal().id() != principal);
         if table.revoked.len() >= REMEMBERED {
             table.revoked.pop_front();
         }
@@ -99,13 +95,13 @@ impl Tokens {
         self.revocations.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many revocations there were up to now: to be asked before the token of a request is looked at.
+    /// How many revocations there were up to now. A request asks before it looks at its token.
     pub(super) fn revocations(&self) -> u64 {
         self.revocations.load(Ordering::SeqCst)
     }
 
-    /// Whether this identity was revoked after [`Tokens::revocations`] gave `since`. To be asked when the hub knows what the
-    /// request watches: a later revocation finds it there.
+    /// Whether this identity was revoked after [`Tokens::revocations`] gave `since`. A request asks once the hub knows what
+    /// it watches: a later revocation finds it there.
     pub(super) fn was_revoked(&self, principal: &str, since: u64) -> bool {
         if self.revocations() == since {
             return false;
@@ -117,13 +113,6 @@ impl Tokens {
 
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Table {
-    fn forget(&mut self, principal: &str) {
-        self.forgotten = self.forgotten.wrapping_add(1);
-        self.kept.retain(|_, kept| kept.judged.principal().id() != principal);
     }
 }
 
@@ -142,7 +131,7 @@ mod tests {
     use crate::now::Now;
     use std::sync::Arc;
 
-    /// An endpoint that keeps so many tokens for a second, and counts what its host is asked to verify.
+    /// An endpoint with a token cache of one second. Counts how often its host had to verify.
     struct Served {
         endpoint: Arc<Endpoint>,
         asked: usize,
