@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import json
 import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         assert not late.is_set(), f"the test did not end within {PATIENCE} s"
         raise
     return True
+
+
+@pytest.fixture(scope="session")
+def programs() -> None:
+    """Builds the Rust program of `tests/fixtures/serve-http`: the patience of a test is not meant for a compiler."""
+    program = Path(__file__).parents[1] / "rust" / "program"
+    subprocess.run([program, "serve-http"], stdout=subprocess.DEVNULL, timeout=900, check=True)
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ Json = dict[str, Any]
 START = (0, 1_735_689_600_000)
 TURNS = 40
 """Turns of the loop after which nothing more happens by itself."""
-BUILDING = 300.0
-"""How long a server may take to be built, in seconds."""
+STARTING = 30.0
+"""How long a server of another process may take to start and to answer, in seconds."""
 QUIET = 0.015
 """How long to wait, in seconds, for what is not to come over a socket."""
 
@@ -263,7 +263,7 @@ class Elsewhere(_Sockets):
         assert self._process.stdin is not None
         self._process.stdin.write(write(what).encode() + b"\n")
         self._process.stdin.flush()
-        answer = self._answers.get(timeout=BUILDING)
+        answer = self._answers.get(timeout=STARTING)
         assert answer is not None, "the server ended"
         return answer
 

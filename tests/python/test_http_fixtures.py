@@ -330,7 +330,7 @@ def unobservable(case: Case, way: str) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def sites() -> Iterator[dict[str, Site]]:
+def sites(programs: None) -> Iterator[dict[str, Site]]:
     """The sites that were opened, by their way."""
     opened: dict[str, Site] = {"asgi": Asgi(), "python": Native()}
     yield opened

@@ -57,6 +57,7 @@ def check(ids: list[str], count: int) -> None:
     assert all(len(set(column)) > 1 for column in zip(*ids, strict=True)), ids[:3]
 
 
+@pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("way", WAYS)
 async def test_session_ids_are_unique_and_cannot_be_guessed(way: str) -> None:
     """R-169."""
@@ -70,6 +71,7 @@ async def test_session_ids_are_unique_and_cannot_be_guessed(way: str) -> None:
     check(await ids_of(opened(way), {}, COUNT, ask, found), COUNT)
 
 
+@pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("way", WAYS)
 async def test_the_ids_of_the_transport_of_2024_11_05(way: str) -> None:
     """R-192."""
