@@ -94,7 +94,6 @@ fn ask(py: Python<'_>, peer: &Arc<dyn Peer>, request: &Request<'_>) -> PyResult<
 
 /// Cancels a task. A function on a worker thread sees it in its context; one that has not started never does.
 fn cancel(py: Python<'_>, peer: &Arc<dyn Peer>, token: RequestToken) -> PyResult<Events<'static>> {
-    peer.cancelled(token);
     if let Some(task) = peer.runtime().take_task(peer.connection(), token) {
         task.call_method0(py, intern!(py, "cancel"))?;
     }
@@ -146,7 +145,7 @@ impl Call<'_> {
     /// Takes the reply out of the connection; `None` if nobody waits for it any longer.
     fn detach(&self) -> Option<Arc<Slot>> {
         match self.peer.detach(self.token) {
-            Some(detached) => Some(Slot::new(detached.reply, detached.cancelled)),
+            Some(reply) => Some(Slot::new(reply)),
             None => {
                 self.peer.abandon(self.token);
                 None

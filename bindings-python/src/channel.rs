@@ -6,10 +6,12 @@ use crate::calls;
 use crate::peer::{self, Effects, Peer, Runtime};
 use crate::queue::Queue;
 use crate::server::Server;
-use mcp_resources_engine::connection::{Answer, AskError, AskId, Encoded, Event, Events, RequestToken};
+use mcp_resources_engine::connection::{
+    Answer, AskError, AskId, Cancelled, Encoded, Event, Events, Reply, RequestToken,
+};
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::jsonrpc::Lines;
-use mcp_resources_host::transport::{Cancelled, Detached, Flushed, Pipe, Received, Stdio};
+use mcp_resources_host::transport::{Flushed, Pipe, Received, Stdio};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -361,12 +363,12 @@ impl Peer for Link {
         self.pipe.respond(token, answer).into()
     }
 
-    fn detach(&self, token: RequestToken) -> Option<Detached> {
+    fn detach(&self, token: RequestToken) -> Option<Reply> {
         self.pipe.detach(token)
     }
 
-    fn finish(&self, token: RequestToken, encoded: Encoded) -> Effects {
-        self.pipe.finish(token, encoded).into()
+    fn finish(&self, encoded: Encoded) -> Effects {
+        self.pipe.finish(encoded).into()
     }
 
     fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {

@@ -2,11 +2,10 @@
 
 use crate::server::Host;
 use mcp_resources_engine::connection::{
-    Answer, AskError, AskId, Encoded, Event, Events, Outcome, RequestToken,
+    Answer, AskError, AskId, Cancelled, Encoded, Event, Events, Outcome, Reply, RequestToken,
 };
 use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_host::transport::{Cancelled, Detached};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyReferenceError;
 use pyo3::prelude::*;
@@ -23,17 +22,15 @@ pub(crate) trait Peer: Send + Sync {
     /// Answers at once.
     fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Effects;
     /// Takes a reply out, to be worded elsewhere; `None` if nobody waits for it.
-    fn detach(&self, token: RequestToken) -> Option<Detached>;
+    fn detach(&self, token: RequestToken) -> Option<Reply>;
     /// Takes an answer that was worded elsewhere.
-    fn finish(&self, token: RequestToken, encoded: Encoded) -> Effects;
+    fn finish(&self, encoded: Encoded) -> Effects;
     /// Sends a request to a legacy client.
     fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError>;
     /// There will be no answer.
     fn abandon(&self, token: RequestToken);
     /// Sends what a handler reports before its answer, unless nobody waits for it.
     fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]);
-    /// The loop hears that nobody waits for the answer: tells those on other threads who work on it.
-    fn cancelled(&self, _token: RequestToken) {}
     /// Whether its client is so far behind that no handler should start for it.
     fn is_full(&self) -> bool;
     /// An answer or a report was given: sees to it that it is written.

@@ -4,8 +4,7 @@ use crate::convert::{Gather, Given, Sort};
 use crate::error;
 use crate::function::Function;
 use crate::peer::Peer;
-use mcp_resources_engine::connection::{Encoded, Reply, RequestToken};
-use mcp_resources_host::transport::Cancelled;
+use mcp_resources_engine::connection::{Cancelled, Encoded, Reply, RequestToken};
 use pyo3::intern;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -92,7 +91,7 @@ impl Pending {
             if let Some(misuse) = encoded.misuse.take() {
                 error::log_misuse(py, &self.function.get().name, &misuse);
             }
-            let effects = self.peer.finish(self.token, encoded);
+            let effects = self.peer.finish(encoded);
             self.peer.clone().hand_over(py, effects.events)?;
         }
         self.peer.clone().appended(py, by_worker)
@@ -100,8 +99,8 @@ impl Pending {
 }
 
 impl Slot {
-    pub(crate) fn new(reply: Reply, cancelled: Cancelled) -> Arc<Self> {
-        Arc::new(Self { cancelled, reply: Mutex::new(Some(reply)) })
+    pub(crate) fn new(reply: Reply) -> Arc<Self> {
+        Arc::new(Self { cancelled: reply.cancelled(), reply: Mutex::new(Some(reply)) })
     }
 
     /// Lets `report` word something about the request, if it is still unanswered.

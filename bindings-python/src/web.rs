@@ -5,26 +5,25 @@ use crate::error;
 use crate::peer::{self, Effects, Peer, Runtime};
 use crate::queue::Queue;
 use crate::serve::Verification;
-use mcp_resources_engine::connection::{Answer, AskError, AskId, Encoded, Events, RequestToken};
+use mcp_resources_engine::connection::{
+    Answer, AskError, AskId, Cancelled, Encoded, Events, Reply, RequestToken,
+};
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_host::transport::Work;
 use mcp_resources_host::transport::http::{Bell, HttpServer, Inbox, Item};
-use mcp_resources_host::transport::{Cancelled, Detached, Work};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// See the module.
 pub(crate) struct Web {
     pub(crate) runtime: Runtime,
     way: OnceLock<Way>,
-    /// The requests whose reply was detached.
-    detached: Mutex<HashMap<(ConnectionId, RequestToken), Cancelled>>,
     /// What other threads have for the loop.
     pub(crate) inbox: Arc<Inbox<Infallible>>,
     alarm: AtomicU64,
@@ -57,7 +56,6 @@ impl Web {
         Arc::new(Self {
             runtime,
             way: OnceLock::new(),
-            detached: Mutex::default(),
             inbox: Inbox::new(Some(bell)),
             alarm: AtomicU64::new(u64::MAX),
         })
@@ -188,12 +186,6 @@ impl Web {
     }
 }
 
-impl WebPeer {
-    fn settled(&self, token: RequestToken) {
-        lock(&self.web.detached).remove(&(self.connection, token));
-    }
-}
-
 impl Peer for WebPeer {
     fn runtime(&self) -> &Runtime {
         &self.web.runtime
@@ -210,14 +202,11 @@ impl Peer for WebPeer {
         }
     }
 
-    fn detach(&self, token: RequestToken) -> Option<Detached> {
-        let reply = self.exchange.as_ref()?.detach(token)?;
-        let cancelled = lock(&self.web.detached).entry((self.connection, token)).or_default().clone();
-        Some(Detached { reply, cancelled })
+    fn detach(&self, token: RequestToken) -> Option<Reply> {
+        self.exchange.as_ref()?.detach(token)
     }
 
-    fn finish(&self, token: RequestToken, encoded: Encoded) -> Effects {
-        self.settled(token);
+    fn finish(&self, encoded: Encoded) -> Effects {
         match &self.exchange {
             Some(exchange) => exchange.finish(encoded, self.web.runtime.host.clock.now()).into(),
             None => Effects { events: Events::new(), misuse: None },
@@ -230,7 +219,6 @@ impl Peer for WebPeer {
     }
 
     fn abandon(&self, token: RequestToken) {
-        self.settled(token);
         if let Some(exchange) = &self.exchange {
             exchange.abandon(token, self.web.runtime.host.clock.now());
         }
@@ -239,12 +227,6 @@ impl Peer for WebPeer {
     fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]) {
         if let Some(exchange) = self.exchange.as_ref().filter(|_| !cancelled.get()) {
             exchange.report(token, message);
-        }
-    }
-
-    fn cancelled(&self, token: RequestToken) {
-        if let Some(cancelled) = lock(&self.web.detached).get(&(self.connection, token)) {
-            cancelled.set();
         }
     }
 
@@ -283,8 +265,4 @@ pub(crate) fn head_parts(head: core::ResponseHead) -> HeadParts {
 #[expect(clippy::cast_precision_loss, reason = "a delay is short")]
 pub(crate) fn seconds(milliseconds: u64) -> f64 {
     milliseconds as f64 / 1000.0
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

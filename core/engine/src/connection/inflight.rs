@@ -22,6 +22,7 @@ use crate::jsonrpc::{Envelope, Id, OwnedId};
 use crate::now::Millis;
 use crate::version::{self, Revision};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// See the module.
 pub(super) struct InFlight {
@@ -63,6 +64,8 @@ pub(super) struct Ticket {
     pub(super) flight: Option<Arc<Flight>>,
     /// What is recorded at its end, if anything is.
     pub(super) opening: Option<Opening>,
+    /// Whether nobody waits for the answer any longer.
+    pub(super) is_dropped: AtomicBool,
 }
 
 /// The requests that have run out of time at one moment, for the author's log.
@@ -228,6 +231,7 @@ impl InFlight {
             let Some(ticket) = slot.state.ticket() else { continue };
             if condition(ticket) {
                 let ticket = ticket.clone();
+                ticket.is_dropped.store(true, Ordering::Release);
                 slot.state = State::Dropped(ticket.clone());
                 dropped.push((RequestToken { index, generation: slot.generation }, ticket));
             } else {

@@ -44,7 +44,7 @@ pub use event::*;
 pub use gather::Gather;
 pub use mirror::{Field, Mirror, Standing};
 pub use outcome::{Outcome, Refusal, Status};
-pub use reply::{Encoded, Reply};
+pub use reply::{Cancelled, Encoded, Reply};
 
 pub(crate) use cached::Kept;
 pub(crate) use list::Listed;

@@ -19,6 +19,7 @@ use crate::version;
 use mcp_resources_template::uri;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Room for most answers, in bytes.
 const SMALL: usize = 512;
@@ -30,6 +31,18 @@ pub struct Reply {
     pub(super) context: Context,
     pub(super) task: Task,
     pub(super) reports: Reports,
+}
+
+/// Whether a request was cancelled or has run out of time: for those who work on it, on any thread.
+#[derive(Clone, Debug)]
+pub struct Cancelled(Arc<Ticket>);
+
+impl Cancelled {
+    /// Whether nobody waits for the answer any longer. Set before the host gets
+    /// [`Event::Cancelled`](super::Event::Cancelled).
+    pub fn get(&self) -> bool {
+        self.0.is_dropped.load(Ordering::Acquire)
+    }
 }
 
 /// What every answer is written with.
@@ -98,6 +111,11 @@ impl Reply {
     /// The request it answers.
     pub fn token(&self) -> RequestToken {
         self.token
+    }
+
+    /// Whether the answer is still wanted.
+    pub fn cancelled(&self) -> Cancelled {
+        Cancelled(self.context.ticket.clone())
     }
 
     /// Encodes the answer. Takes no lock and does not touch the connection.

@@ -17,6 +17,7 @@ use crate::now::{Millis, Now};
 use crate::principal::Principal;
 use crate::version::{self, INTERNAL_ERROR};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A request that is served under known terms.
 #[derive(Debug)]
@@ -163,6 +164,7 @@ impl Connection {
             _permit: room.0,
             flight,
             opening: self.opening.take(),
+            is_dropped: AtomicBool::new(false),
         });
         let reports = Reports {
             token: terms.progress_token.map(|token| token.raw().to_owned()),

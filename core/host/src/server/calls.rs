@@ -156,7 +156,7 @@ fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
         Way::Respond => peer.respond(link.token(), answer),
         Way::Finish(reply) => {
             let encoded = reply.encode(answer, peer.shared().clock.now());
-            let outcome = peer.finish(link.token(), encoded);
+            let outcome = peer.finish(encoded);
             peer.shared().tasks().remove(&(peer.connection(), link.token()));
             outcome
         }

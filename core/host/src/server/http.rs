@@ -5,8 +5,9 @@ use super::calls;
 use super::peer::{Peer, Task};
 use super::shared::{Diagnostic, Shared};
 use crate::transport::http::{Host, HttpOptions, HttpServer, Verifier};
-use crate::transport::{Cancelled, Detached};
-use mcp_resources_engine::connection::{Answer, AskError, AskId, Encoded, Events, Outcome, RequestToken};
+use mcp_resources_engine::connection::{
+    Answer, AskError, AskId, Cancelled, Encoded, Events, Outcome, Reply, RequestToken,
+};
 use mcp_resources_engine::http::{Answers, Auth, Exchange, Hosts, Origins, Rules, RulesError, Sse24, Turn};
 use mcp_resources_engine::hub::ConnectionId;
 use std::fmt;
@@ -281,12 +282,11 @@ impl Peer for HttpPeer {
         following(self.exchange.respond(token, answer, self.shared.clock.now()))
     }
 
-    fn detach(&self, token: RequestToken) -> Option<Detached> {
-        let reply = self.exchange.detach(token)?;
-        Some(Detached { reply, cancelled: Cancelled::default() })
+    fn detach(&self, token: RequestToken) -> Option<Reply> {
+        self.exchange.detach(token)
     }
 
-    fn finish(&self, _token: RequestToken, encoded: Encoded) -> Outcome<'static> {
+    fn finish(&self, encoded: Encoded) -> Outcome<'static> {
         following(self.exchange.finish(encoded, self.shared.clock.now()))
     }
 

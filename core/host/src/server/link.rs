@@ -11,8 +11,7 @@
 use super::ResourceServer;
 use super::peer::Peer;
 use super::span::Span;
-use crate::transport::{Cancelled, Detached};
-use mcp_resources_engine::connection::{Answer, Reply, RequestToken};
+use mcp_resources_engine::connection::{Answer, Cancelled, Reply, RequestToken};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::now::Now;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,7 +114,10 @@ impl Link {
     fn detached<'s>(&self, state: &'s mut State) -> Option<(&'s mut Reply, &'s Cancelled)> {
         if matches!(state, State::Attached) {
             *state = match self.peer.detach(self.token) {
-                Some(Detached { reply, cancelled }) => State::Detached(Box::new(reply), cancelled),
+                Some(reply) => {
+                    let cancelled = reply.cancelled();
+                    State::Detached(Box::new(reply), cancelled)
+                }
                 None => return None,
             };
         }
@@ -142,7 +144,7 @@ impl Drop for Link {
             Way::Finish(reply) if !self.is_cancelled() => {
                 let failed = reply.encode(Answer::Failed(ReadError::Failed), self.now());
                 // Nothing follows from a failure.
-                let _ = self.peer.finish(self.token, failed);
+                let _ = self.peer.finish(failed);
             }
             Way::Respond | Way::Finish(_) => self.peer.abandon(self.token),
         }

@@ -1,8 +1,9 @@
 //! One peer, as the functions that serve it see it: the other end of a pipe, or an exchange over HTTP.
 
 use super::shared::Shared;
-use crate::transport::{Cancelled, Detached};
-use mcp_resources_engine::connection::{Answer, AskError, AskId, Encoded, Outcome, RequestToken};
+use mcp_resources_engine::connection::{
+    Answer, AskError, AskId, Cancelled, Encoded, Outcome, Reply, RequestToken,
+};
 use mcp_resources_engine::hub::ConnectionId;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,10 +22,10 @@ pub(super) trait Peer: Send + Sync {
     fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Outcome<'static>;
 
     /// Takes a reply out, to be worded elsewhere; `None` if it was taken already.
-    fn detach(&self, token: RequestToken) -> Option<Detached>;
+    fn detach(&self, token: RequestToken) -> Option<Reply>;
 
     /// Gives an answer that was worded elsewhere.
-    fn finish(&self, token: RequestToken, encoded: Encoded) -> Outcome<'static>;
+    fn finish(&self, encoded: Encoded) -> Outcome<'static>;
 
     /// Sends what a handler reports before its answer, unless nobody waits for it.
     fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]);

@@ -5,8 +5,10 @@
 use super::calls;
 use super::peer::{Peer, Task};
 use super::shared::Shared;
-use crate::transport::{Cancelled, Detached, Flushed, Pipe, Stdio, Wake};
-use mcp_resources_engine::connection::{Answer, AskError, AskId, Encoded, Outcome, RequestToken};
+use crate::transport::{Flushed, Pipe, Stdio, Wake};
+use mcp_resources_engine::connection::{
+    Answer, AskError, AskId, Cancelled, Encoded, Outcome, Reply, RequestToken,
+};
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::jsonrpc::Line;
 use mcp_resources_engine::now::Now;
@@ -125,12 +127,12 @@ impl Peer for PipePeer {
         self.pipe.respond(token, answer)
     }
 
-    fn detach(&self, token: RequestToken) -> Option<Detached> {
+    fn detach(&self, token: RequestToken) -> Option<Reply> {
         self.pipe.detach(token)
     }
 
-    fn finish(&self, token: RequestToken, encoded: Encoded) -> Outcome<'static> {
-        self.pipe.finish(token, encoded)
+    fn finish(&self, encoded: Encoded) -> Outcome<'static> {
+        self.pipe.finish(encoded)
     }
 
     fn report(&self, _token: RequestToken, cancelled: &Cancelled, message: &[u8]) {

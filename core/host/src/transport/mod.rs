@@ -23,7 +23,7 @@ pub use audit::{AuditFile, AuditLog, AuditSink};
 pub use audit_events::AuditEvents;
 pub use clock::Clock;
 #[cfg(feature = "pipe")]
-pub use pipe::{Cancelled, Detached, Flushed, Pipe};
+pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
 #[cfg(feature = "pipe")]
 pub use registry::{Change, Foreign, Number, Registry};

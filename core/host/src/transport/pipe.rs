@@ -6,7 +6,7 @@
 
 use crate::transport::Clock;
 use mcp_resources_engine::connection::{
-    Answer, Arrival, AskError, AskId, Connection, Encoded, Event, Events, Gather, Outcome, Peer, Reply,
+    Answer, Arrival, AskError, AskId, Cancelled, Connection, Encoded, Events, Gather, Outcome, Peer, Reply,
     RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
@@ -14,9 +14,7 @@ use mcp_resources_engine::hub::{ConnectionId, Delivered};
 use mcp_resources_engine::jsonrpc::Line;
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::principal::Principal;
-use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How much of an empty output buffer is kept in any case. Twice what the last output took is kept too, so that big
@@ -36,25 +34,10 @@ struct State {
     out: Vec<u8>,
     /// How much of `out` was written.
     sent: usize,
-    /// The requests whose reply was detached.
-    detached: HashMap<RequestToken, Cancelled>,
     /// The hub has more to tell than there was room for.
     undelivered: bool,
     /// The other side is gone: nothing is kept for it.
     broken: bool,
-}
-
-/// Whether a request was cancelled or has run out of time: for whoever works on it, on any thread.
-#[derive(Clone, Debug, Default)]
-pub struct Cancelled(Arc<AtomicBool>);
-
-/// A reply that was taken out of its connection.
-#[derive(Debug)]
-pub struct Detached {
-    /// It.
-    pub reply: Reply,
-    /// Whether it is still wanted.
-    pub cancelled: Cancelled,
 }
 
 /// What became of the output.
@@ -68,18 +51,6 @@ pub enum Flushed {
     Broken,
 }
 
-impl Cancelled {
-    /// Whether it was.
-    pub fn get(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-
-    /// It is, from now on.
-    pub fn set(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-}
-
 impl Pipe {
     /// The state of a new peer: the local process.
     pub fn new(engine: &Arc<Engine>, clock: Arc<Clock>) -> Self {
@@ -87,7 +58,6 @@ impl Pipe {
             connection: engine.connect(Peer::Stdio),
             out: Vec::new(),
             sent: 0,
-            detached: HashMap::new(),
             undelivered: false,
             broken: false,
         };
@@ -114,7 +84,7 @@ impl Pipe {
                 Outcome { status, events: Events::new(), misuse, wakes: false, verdict, scopes: Vec::new() }
             }
         };
-        state.mark(&outcome.events);
+        state.discard();
         outcome
     }
 
@@ -124,26 +94,22 @@ impl Pipe {
         let mut state = self.lock();
         let State { connection, out, .. } = &mut *state;
         let outcome = connection.respond(token, answer, now, out);
-        state.mark(&outcome.events);
+        state.discard();
         outcome
     }
 
     /// Takes a reply out, to be worded without the lock. `None` if it was taken already.
-    pub fn detach(&self, token: RequestToken) -> Option<Detached> {
-        let mut state = self.lock();
-        let reply = state.connection.detach(token)?;
-        let cancelled = state.detached.entry(token).or_default().clone();
-        Some(Detached { reply, cancelled })
+    pub fn detach(&self, token: RequestToken) -> Option<Reply> {
+        self.lock().connection.detach(token)
     }
 
     /// Appends an answer that was worded without the lock.
-    pub fn finish(&self, token: RequestToken, encoded: Encoded) -> Outcome<'static> {
+    pub fn finish(&self, encoded: Encoded) -> Outcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
-        state.detached.remove(&token);
         let State { connection, out, .. } = &mut *state;
         let outcome = connection.finish(encoded, now, out);
-        state.mark(&outcome.events);
+        state.discard();
         outcome
     }
 
@@ -216,7 +182,7 @@ impl Pipe {
         let mut state = self.lock();
         let State { connection, out, .. } = &mut *state;
         let outcome = connection.tick(now, out);
-        state.mark(&outcome.events);
+        state.discard();
         outcome
     }
 
@@ -225,7 +191,7 @@ impl Pipe {
         let now = self.clock.now();
         let mut state = self.lock();
         let events = state.connection.cancel_all(now);
-        state.mark(&events);
+        state.discard();
         events
     }
 
@@ -234,7 +200,7 @@ impl Pipe {
         let now = self.clock.now();
         let mut state = self.lock();
         let events = state.connection.close(now);
-        state.mark(&events);
+        state.discard();
         events
     }
 
@@ -242,7 +208,6 @@ impl Pipe {
     pub fn abandon(&self, token: RequestToken) {
         let now = self.clock.now();
         let mut state = self.lock();
-        state.detached.remove(&token);
         let State { connection, out, .. } = &mut *state;
         connection.abandon(token, now, out);
     }
@@ -317,15 +282,8 @@ impl Pipe {
 }
 
 impl State {
-    /// Marks what was cancelled, while the lock is held: no report of it is written after this call.
-    fn mark(&mut self, events: &[Event<'_>]) {
-        for event in events {
-            if let Event::Cancelled(token) = event
-                && let Some(cancelled) = self.detached.get(token)
-            {
-                cancelled.set();
-            }
-        }
+    /// Keeps nothing for a peer that is gone.
+    fn discard(&mut self) {
         if self.broken {
             self.out.clear();
             self.sent = 0;
