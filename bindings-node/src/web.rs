@@ -160,7 +160,8 @@ impl Web {
 
     fn do_one(self: &Rc<Self>, item: Item<Ring>) -> Result<()> {
         match item {
-            Item::Work(connection, exchange, work) => {
+            Item::Work(asked, work) => {
+                let (connection, exchange) = (asked.connection(), asked.http().cloned());
                 let own: Rc<dyn Peer> = Rc::new(WebPeer { web: self.clone(), connection, exchange });
                 calls::do_all(&own, [*work])
             }

@@ -11,8 +11,8 @@ use mcp_resources_engine::connection::{
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_host::transport::Work;
 use mcp_resources_host::transport::http::{Bell, HttpServer, Inbox, Item};
+use mcp_resources_host::transport::{self, Work};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -110,7 +110,8 @@ impl Web {
 
     fn do_one(self: &Arc<Self>, py: Python<'_>, item: Item<Infallible>) -> PyResult<()> {
         match item {
-            Item::Work(connection, exchange, work) => {
+            Item::Work(asked, work) => {
+                let (connection, exchange) = (asked.connection(), asked.http().cloned());
                 let peer: Arc<dyn Peer> = Arc::new(WebPeer { web: self.clone(), connection, exchange });
                 calls::do_all(py, &peer, [*work])
             }
@@ -249,8 +250,11 @@ impl Peer for WebPeer {
     }
 
     fn hand_over(self: Arc<Self>, _py: Python<'_>, events: Events<'static>) -> PyResult<()> {
-        let own = |event| Item::Work(self.connection, self.exchange.clone(), Box::new(Work::of(event)));
         if !events.is_empty() {
+            let clock = self.web.runtime.host.clock.clone();
+            let (exchange, reach) = (self.exchange.clone(), self.web.inbox.reach());
+            let peer = transport::Peer::exchange(self.connection, exchange, clock, reach);
+            let own = |event| Item::Work(peer.clone(), Box::new(Work::of(event)));
             self.web.inbox.leave(events.into_iter().map(own));
         }
         Ok(())

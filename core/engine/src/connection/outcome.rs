@@ -68,6 +68,11 @@ impl<'m> Outcome<'m> {
         }
     }
 
+    /// Nothing was to be done, and nothing follows.
+    pub fn nothing() -> Self {
+        Self::new(Status::Accepted)
+    }
+
     pub(super) fn answered() -> Self {
         Self::new(Status::Answered)
     }

@@ -65,7 +65,7 @@ impl Asks {
 
 /// Asks, and waits for the answer.
 pub(super) async fn ask(link: &Link, method: &str, params: &str) -> Answered {
-    let (shared, peer) = (link.peer().shared(), link.peer());
+    let (shared, peer) = (&link.client().shared, &link.client().peer);
     let (sender, answer) = oneshot::channel();
     let asking = {
         // Held until the answer has somebody to go to: it may be here before `ask` returns.
@@ -73,6 +73,8 @@ pub(super) async fn ask(link: &Link, method: &str, params: &str) -> Answered {
         let ask = peer.ask(method, params).map_err(AskFailed::NotAsked)?;
         let key = (peer.connection(), ask);
         asks.insert(key, sender);
+        peer.pends();
+        peer.appended();
         Asking { shared: shared.clone(), key }
     };
     let answered = answer.await.unwrap_or(Err(AskFailed::Unanswered));

@@ -5,13 +5,13 @@
 
 use super::Diagnostic;
 use super::answer::Handled;
+use super::client::Client;
 use super::handlers::Work;
 use super::link::{Link, Way};
-use super::peer::Peer;
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use super::shared::Shared;
 use super::span::Span;
-use mcp_resources_engine::connection::{Answer, Event, Events, Outcome, Status};
+use mcp_resources_engine::connection::{Answer, Event, Outcome};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::hub::ConnectionId;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,23 +20,23 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// Does what a call of the engine's asks for, and what follows from that.
-pub(super) fn after(peer: &Arc<dyn Peer>, outcome: Outcome<'_>) {
-    let mut following = step(peer, outcome);
+pub(super) fn after(client: &Arc<Client>, outcome: Outcome<'_>) {
+    let mut following = step(client, outcome);
     while let Some(outcome) = following.pop() {
-        following.append(&mut step(peer, outcome));
+        following.append(&mut step(client, outcome));
     }
 }
 
-fn step(peer: &Arc<dyn Peer>, outcome: Outcome<'_>) -> Vec<Outcome<'static>> {
+fn step(client: &Arc<Client>, outcome: Outcome<'_>) -> Vec<Outcome<'static>> {
     if let Some(misuse) = &outcome.misuse {
-        peer.shared().diagnose(&Diagnostic::Misuse(misuse));
+        client.shared.diagnose(&Diagnostic::Misuse(misuse));
     }
     if outcome.wakes {
-        peer.deliver();
+        client.peer.deliver();
     }
     let mut following = Vec::new();
     for event in outcome.events {
-        let next = handle(peer, event);
+        let next = handle(client, event);
         if !next.events.is_empty() || next.misuse.is_some() {
             following.push(next);
         }
@@ -62,25 +62,25 @@ pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>)
     }
 }
 
-fn handle(peer: &Arc<dyn Peer>, event: Event<'_>) -> Outcome<'static> {
-    let functions = &peer.shared().handlers;
+fn handle(client: &Arc<Client>, event: Event<'_>) -> Outcome<'static> {
+    let functions = &client.shared.handlers;
     let span = Span::of(&event);
     match event {
         Event::Read(request) => {
-            let link = Link::new(peer.clone(), request.token, span);
+            let link = Link::new(client.clone(), request.token, span);
             let entry = functions.get(request.handler);
-            let uri = peer.shared().redacts().then(|| request.uri.clone().into_owned());
+            let uri = client.shared.redacts().then(|| request.uri.clone().into_owned());
             let request = ReadRequest::new(request, link.clone());
             start(&link, || {
                 let work = (entry?.read)(request);
                 Some(match uri {
-                    Some(uri) => redacted(peer.shared().clone(), uri, work),
+                    Some(uri) => redacted(client.shared.clone(), uri, work),
                     None => work,
                 })
             })
         }
         Event::Complete(request) => {
-            let link = Link::new(peer.clone(), request.token, span);
+            let link = Link::new(client.clone(), request.token, span);
             let entry = functions.get(request.handler);
             let request = CompletionRequest::new(request, link.clone());
             start(&link, || {
@@ -89,20 +89,20 @@ fn handle(peer: &Arc<dyn Peer>, event: Event<'_>) -> Outcome<'static> {
             })
         }
         Event::List(request) => {
-            let link = Link::new(peer.clone(), request.token, span);
+            let link = Link::new(client.clone(), request.token, span);
             let entry = functions.get(request.handler);
             let request = ListRequest::new(request, link.clone());
             start(&link, || entry?.list.as_ref().map(|list| list(request)))
         }
         Event::Call(request) => {
-            let link = Link::new(peer.clone(), request.token, span);
+            let link = Link::new(client.clone(), request.token, span);
             let call = functions.call(request.handler);
             let request = CallRequest::new(request, link.clone());
             start(&link, || call.map(|call| call(request)))
         }
         event => {
-            tell(peer.shared(), peer.connection(), &event);
-            nothing()
+            tell(&client.shared, client.peer.connection(), &event);
+            Outcome::nothing()
         }
     }
 }
@@ -126,7 +126,7 @@ fn start(link: &Arc<Link>, call: impl FnOnce() -> Option<Work>) -> Outcome<'stat
         Ok(Ok(handled)) => answer(link, handled),
         Ok(Err(work)) => {
             spawn(link, work);
-            nothing()
+            Outcome::nothing()
         }
         Err(_panic) => panicked(link),
     }
@@ -134,20 +134,20 @@ fn start(link: &Arc<Link>, call: impl FnOnce() -> Option<Work>) -> Outcome<'stat
 
 /// Lets a function go on as a task.
 fn spawn(link: &Arc<Link>, work: Work) {
-    let peer = link.peer();
+    let client = link.client();
     // First of all: a cancellation that comes right after the reply was taken out has to find it.
-    peer.shared().tasks().insert((peer.connection(), link.token()), Arc::downgrade(link));
+    client.shared.tasks().insert((client.peer.connection(), link.token()), Arc::downgrade(link));
     if link.detach() {
-        peer.pends();
-        peer.spawn(Box::pin(run(link.clone(), work)));
+        client.peer.pends();
+        client.spawn(Box::pin(run(link.clone(), work)));
     }
 }
 
 fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
-    let peer = link.peer();
+    let (shared, peer) = (&link.client().shared, &link.client().peer);
     let answer = handled.unwrap_or_else(|error| {
         if let Some(error) = error.cause() {
-            peer.shared().diagnose(&Diagnostic::Failed(error));
+            shared.diagnose(&Diagnostic::Failed(error));
         }
         link.span().failed(error.told());
         Answer::Failed(error.into_told())
@@ -155,17 +155,17 @@ fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
     match link.way() {
         Way::Respond => peer.respond(link.token(), answer),
         Way::Finish(reply) => {
-            let encoded = reply.encode(answer, peer.shared().clock.now());
+            let encoded = reply.encode(answer, peer.now());
             let outcome = peer.finish(encoded);
-            peer.shared().tasks().remove(&(peer.connection(), link.token()));
+            shared.tasks().remove(&(peer.connection(), link.token()));
             outcome
         }
-        Way::Nowhere => nothing(),
+        Way::Nowhere => Outcome::nothing(),
     }
 }
 
 fn panicked(link: &Link) -> Outcome<'static> {
-    link.peer().shared().diagnose(&Diagnostic::Panicked);
+    link.client().shared.diagnose(&Diagnostic::Panicked);
     answer(link, Err(ReadError::Failed.into()))
 }
 
@@ -191,17 +191,6 @@ async fn run(link: Arc<Link>, mut work: Work) {
         Some(Err(_panic)) => panicked(&link),
         None => return,
     };
-    after(link.peer(), outcome);
-    link.peer().settled();
-}
-
-/// Nothing follows.
-pub(super) fn nothing() -> Outcome<'static> {
-    follows(Events::new(), None)
-}
-
-/// What follows from an answer.
-pub(super) fn follows(events: Events<'static>, misuse: Option<String>) -> Outcome<'static> {
-    let (verdict, scopes) = Default::default();
-    Outcome { status: Status::Accepted, events, misuse, wakes: false, verdict, scopes }
+    after(link.client(), outcome);
+    link.client().peer.appended();
 }

@@ -2,18 +2,17 @@
 
 use super::ResourceServer;
 use super::calls;
-use super::peer::{Peer, Task};
+use super::client::Client;
 use super::shared::{Diagnostic, Shared};
-use crate::transport::http::{Host, HttpOptions, HttpServer, Verifier};
-use mcp_resources_engine::connection::{
-    Answer, AskError, AskId, Cancelled, Encoded, Events, Outcome, Reply, RequestToken,
-};
-use mcp_resources_engine::http::{Answers, Auth, Exchange, Hosts, Origins, Rules, RulesError, Sse24, Turn};
+use crate::transport::http::{HttpOptions, HttpServer, Verifier};
+use crate::transport::{Host, Peer};
+use mcp_resources_engine::connection::{Events, Outcome};
+use mcp_resources_engine::http::{Answers, Auth, Hosts, Origins, Rules, RulesError, Sse24};
 use mcp_resources_engine::hub::ConnectionId;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::runtime::Handle;
 
@@ -123,7 +122,7 @@ impl HttpBuilder {
     /// [`RulesError`] if what was set cannot be applied.
     pub fn build(self) -> Result<Arc<HttpServer>, RulesError> {
         let shared = &self.server.shared;
-        let host = Arc::new(HttpHost(shared.clone()));
+        let host = Arc::new(HttpHost { shared: shared.clone(), runtime: OnceLock::new() });
         let server = HttpServer::new(&shared.engine, shared.clock.clone(), self.options, host)?;
         shared.listens(&server);
         Ok(server)
@@ -234,80 +233,28 @@ impl Drop for Ends {
 }
 
 /// The author's functions, as the HTTP server reaches them.
-struct HttpHost(Arc<Shared>);
+struct HttpHost {
+    shared: Arc<Shared>,
+    /// The runtime that serves, known with the first request.
+    runtime: OnceLock<Handle>,
+}
 
 impl Host for HttpHost {
-    fn handle(&self, connection: ConnectionId, exchange: Option<&Exchange>, events: Events<'_>) {
-        let Some(exchange) = exchange else {
-            return events.iter().for_each(|event| calls::tell(&self.0, connection, event));
-        };
-        let peer: Arc<dyn Peer> = Arc::new(HttpPeer {
-            shared: self.0.clone(),
-            exchange: exchange.clone(),
-            runtime: Handle::current(),
-        });
-        calls::after(&peer, Outcome { events, ..calls::nothing() });
+    fn handle(&self, peer: &Peer, events: Events<'_>) {
+        let runtime = self.runtime.get_or_init(Handle::current).clone();
+        let client = Client::new(self.shared.clone(), peer.clone(), runtime);
+        calls::after(&client, Outcome { events, ..Outcome::nothing() });
     }
 
     fn woken(&self, connections: &[ConnectionId]) {
-        self.0.woken(connections);
+        self.shared.woken(connections);
     }
 
     fn warn(&self, what: &str) {
-        self.0.diagnose(&Diagnostic::Refused(what));
+        self.shared.diagnose(&Diagnostic::Refused(what));
     }
 
     fn misuse(&self, what: &str) {
-        self.0.diagnose(&Diagnostic::Misuse(what));
+        self.shared.diagnose(&Diagnostic::Misuse(what));
     }
-}
-
-/// One exchange. It outlives its HTTP request where the protocol says so, because its tasks hold it.
-struct HttpPeer {
-    shared: Arc<Shared>,
-    exchange: Exchange,
-    runtime: Handle,
-}
-
-impl Peer for HttpPeer {
-    fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
-    fn connection(&self) -> ConnectionId {
-        self.exchange.connection()
-    }
-
-    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Outcome<'static> {
-        following(self.exchange.respond(token, answer, self.shared.clock.now()))
-    }
-
-    fn detach(&self, token: RequestToken) -> Option<Reply> {
-        self.exchange.detach(token)
-    }
-
-    fn finish(&self, encoded: Encoded) -> Outcome<'static> {
-        following(self.exchange.finish(encoded, self.shared.clock.now()))
-    }
-
-    /// A report of a request that was cancelled goes nowhere: the exchange knows.
-    fn report(&self, token: RequestToken, _cancelled: &Cancelled, message: &[u8]) {
-        self.exchange.report(token, message);
-    }
-
-    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
-        self.exchange.ask(method, params, self.shared.clock.now())
-    }
-
-    fn abandon(&self, token: RequestToken) {
-        self.exchange.abandon(token, self.shared.clock.now());
-    }
-
-    fn spawn(&self, task: Task) {
-        self.runtime.spawn(task);
-    }
-}
-
-fn following(turn: Turn<'static>) -> Outcome<'static> {
-    calls::follows(turn.events, turn.misuse)
 }

@@ -9,7 +9,7 @@
 //! last who holds the link lets go, so a client that cancels in a loop cannot pile up work.
 
 use super::ResourceServer;
-use super::peer::Peer;
+use super::client::Client;
 use super::span::Span;
 use mcp_resources_engine::connection::{Answer, Cancelled, Reply, RequestToken};
 use mcp_resources_engine::error::ReadError;
@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 
 /// See the module.
 pub(super) struct Link {
-    peer: Arc<dyn Peer>,
+    client: Arc<Client>,
     token: RequestToken,
     state: Mutex<State>,
     cancelled: AtomicBool,
@@ -48,9 +48,9 @@ pub(super) enum Way {
 }
 
 impl Link {
-    pub(super) fn new(peer: Arc<dyn Peer>, token: RequestToken, span: Span) -> Arc<Self> {
+    pub(super) fn new(client: Arc<Client>, token: RequestToken, span: Span) -> Arc<Self> {
         let (state, notify) = (Mutex::new(State::Attached), Notify::new());
-        Arc::new(Self { peer, token, state, cancelled: AtomicBool::new(false), notify, span })
+        Arc::new(Self { client, token, state, cancelled: AtomicBool::new(false), notify, span })
     }
 
     pub(super) fn token(&self) -> RequestToken {
@@ -62,12 +62,12 @@ impl Link {
         &self.span
     }
 
-    pub(super) fn peer(&self) -> &Arc<dyn Peer> {
-        &self.peer
+    pub(super) fn client(&self) -> &Arc<Client> {
+        &self.client
     }
 
     pub(super) fn server(&self) -> ResourceServer {
-        ResourceServer::from(self.peer.shared().clone())
+        ResourceServer::from(self.client.shared.clone())
     }
 
     /// Takes the reply out of the connection, if it is there; whether it is out now.
@@ -80,7 +80,8 @@ impl Link {
         let mut state = self.lock();
         let Some((reply, cancelled)) = self.detached(&mut state) else { return };
         if let Some(bytes) = word(reply, self.now()) {
-            self.peer.report(self.token, cancelled, &bytes);
+            self.client.peer.report(self.token, cancelled, &bytes);
+            self.client.peer.appended();
         }
     }
 
@@ -113,7 +114,7 @@ impl Link {
 
     fn detached<'s>(&self, state: &'s mut State) -> Option<(&'s mut Reply, &'s Cancelled)> {
         if matches!(state, State::Attached) {
-            *state = match self.peer.detach(self.token) {
+            *state = match self.client.peer.detach(self.token) {
                 Some(reply) => {
                     let cancelled = reply.cancelled();
                     State::Detached(Box::new(reply), cancelled)
@@ -128,7 +129,7 @@ impl Link {
     }
 
     fn now(&self) -> Now {
-        self.peer.shared().clock.now()
+        self.client.peer.now()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -144,11 +145,11 @@ impl Drop for Link {
             Way::Finish(reply) if !self.is_cancelled() => {
                 let failed = reply.encode(Answer::Failed(ReadError::Failed), self.now());
                 // Nothing follows from a failure.
-                let _ = self.peer.finish(failed);
+                let _ = self.client.peer.finish(failed);
             }
-            Way::Respond | Way::Finish(_) => self.peer.abandon(self.token),
+            Way::Respond | Way::Finish(_) => self.client.peer.abandon(self.token),
         }
-        self.peer.shared().tasks().remove(&(self.peer.connection(), self.token));
-        self.peer.settled();
+        self.client.shared.tasks().remove(&(self.client.peer.connection(), self.token));
+        self.client.peer.appended();
     }
 }

@@ -34,12 +34,12 @@ mod blocking;
 mod builder;
 mod calls;
 mod changes;
+mod client;
 mod handlers;
 #[cfg(feature = "http")]
 mod http;
 mod link;
 mod params;
-mod peer;
 mod pipe;
 mod request;
 mod run;
@@ -64,7 +64,7 @@ use crate::transport::{Stdio, Waiter};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::RegistrationError;
-use pipe::PipePeer;
+use pipe::PipeHost;
 use run::{Keeper, Reader};
 use shared::Shared;
 use std::fmt;
@@ -169,10 +169,12 @@ impl ResourceServer {
         let waiter = Waiter::new()?;
         let terminate = Arc::new(AtomicBool::new(false));
         let _signals = if is_process { Some(Signals::handle(&waiter, &terminate)?) } else { None };
-        let host = PipePeer::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
+        let host = PipeHost::new(self.shared.clone(), stdio, Handle::current(), waiter.wake().clone());
         let _stop = StopOnDrop(host.clone());
-        let reader = Reader { host: host.clone(), waiter: Waiter::new()?, blocks: is_process };
-        let keeper = Keeper { host, waiter, terminate, reader: reader.waiter.wake().clone() };
+        let client = host.client();
+        let reader =
+            Reader { host: host.clone(), client: client.clone(), waiter: Waiter::new()?, blocks: is_process };
+        let keeper = Keeper { host, client, waiter, terminate, reader: reader.waiter.wake().clone() };
         let (tell, told) = oneshot::channel();
         thread("mcp-reader", move || reader.run())?;
         thread("mcp-keeper", move || {
@@ -238,7 +240,7 @@ impl Method {
 }
 
 /// A server that is no longer awaited stops by itself.
-struct StopOnDrop(Arc<PipePeer>);
+struct StopOnDrop(Arc<PipeHost>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {

@@ -3,14 +3,11 @@
 //! Law: whoever appends to the output writes it, as far as the other side takes it; what is left is the keeper's.
 
 use super::calls;
-use super::peer::{Peer, Task};
-use super::shared::Shared;
-use crate::transport::{Flushed, Pipe, Stdio, Wake};
-use mcp_resources_engine::connection::{
-    Answer, AskError, AskId, Cancelled, Encoded, Outcome, Reply, RequestToken,
-};
+use super::client::Client;
+use super::shared::{Diagnostic, Shared};
+use crate::transport::{Flushed, Host, Peer, Pipe, Stdio, Wake};
+use mcp_resources_engine::connection::{Events, Outcome};
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_engine::jsonrpc::Line;
 use mcp_resources_engine::now::Now;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,9 +26,9 @@ pub(super) mod word {
 }
 
 /// See the module.
-pub(super) struct PipePeer {
+pub(super) struct PipeHost {
     shared: Arc<Shared>,
-    pipe: Pipe,
+    pipe: Arc<Pipe>,
     stdio: Stdio,
     runtime: Handle,
     wake: Arc<Wake>,
@@ -40,9 +37,9 @@ pub(super) struct PipePeer {
     draining: AtomicBool,
 }
 
-impl PipePeer {
+impl PipeHost {
     pub(super) fn new(shared: Arc<Shared>, stdio: Stdio, runtime: Handle, wake: Arc<Wake>) -> Arc<Self> {
-        let pipe = Pipe::new(&shared.engine, shared.clock.clone());
+        let pipe = Arc::new(Pipe::new(&shared.engine, shared.clock.clone()));
         shared.joined(pipe.id(), wake.clone());
         let (over, draining) = Default::default();
         Arc::new(Self { shared, pipe, stdio, runtime, wake, over, draining })
@@ -72,18 +69,10 @@ impl PipePeer {
         self.shared.clock.now()
     }
 
-    /// Takes one line; the answers that are ready are in the output.
-    pub(super) fn line(self: &Arc<Self>, line: Line<'_>) {
-        let outcome = self.pipe.line(line);
-        self.after(outcome);
-    }
-
-    /// Does what a call of the engine's asks for.
-    pub(super) fn after(self: &Arc<Self>, outcome: Outcome<'_>) {
-        if !outcome.events.is_empty() || outcome.wakes || outcome.misuse.is_some() {
-            let peer: Arc<dyn Peer> = self.clone();
-            calls::after(&peer, outcome);
-        }
+    /// The other end, as functions meet it. It holds this.
+    pub(super) fn client(self: &Arc<Self>) -> Arc<Client> {
+        let peer = Peer::pipe(self.pipe.clone(), self.shared.clock.clone(), self.clone());
+        Client::new(self.shared.clone(), peer, self.runtime.clone())
     }
 
     /// Writes what waits, as far as the other side takes it.
@@ -114,61 +103,31 @@ impl PipePeer {
     }
 }
 
-impl Peer for PipePeer {
-    fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+impl Host for PipeHost {
+    /// On a thread that gave an answer: the functions that follow from it have this thread's turn too.
+    fn handle(&self, peer: &Peer, events: Events<'_>) {
+        let client = Client::new(self.shared.clone(), peer.clone(), self.runtime.clone());
+        calls::after(&client, Outcome { events, ..Outcome::nothing() });
     }
 
-    fn connection(&self) -> ConnectionId {
-        self.pipe.id()
-    }
-
-    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Outcome<'static> {
-        self.pipe.respond(token, answer)
-    }
-
-    fn detach(&self, token: RequestToken) -> Option<Reply> {
-        self.pipe.detach(token)
-    }
-
-    fn finish(&self, encoded: Encoded) -> Outcome<'static> {
-        self.pipe.finish(encoded)
-    }
-
-    fn report(&self, _token: RequestToken, cancelled: &Cancelled, message: &[u8]) {
-        self.pipe.report(cancelled, message);
-        self.flush();
-    }
-
-    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
-        let ask = self.pipe.ask(method, params)?;
-        self.pends();
-        self.flush();
-        Ok(ask)
-    }
-
-    fn abandon(&self, token: RequestToken) {
-        self.pipe.abandon(token);
-    }
-
-    fn deliver(&self) {
-        self.pipe.deliver();
-    }
-
-    fn pends(&self) {
-        if let Some(deadline) = self.pipe.deadline() {
-            self.wake.due(deadline, word::LOOK);
-        }
-    }
-
-    fn settled(&self) {
+    fn appended(&self, _peer: &Peer) {
         self.flush();
         if self.draining.load(Ordering::SeqCst) {
             self.wake.say(word::LOOK);
         }
     }
 
-    fn spawn(&self, task: Task) {
-        self.runtime.spawn(task);
+    fn pends(&self, _peer: &Peer) {
+        if let Some(deadline) = self.pipe.deadline() {
+            self.wake.due(deadline, word::LOOK);
+        }
+    }
+
+    fn woken(&self, connections: &[ConnectionId]) {
+        self.shared.woken(connections);
+    }
+
+    fn misuse(&self, what: &str) {
+        self.shared.diagnose(&Diagnostic::Misuse(what));
     }
 }

@@ -4,7 +4,9 @@
 //! Law: the reader waits for nothing but input and room, so a request costs one read and one write. Above
 //! `Limits::output` it stops reading (design 3.2); at the end of input what is in flight has `Limits::grace`.
 
-use super::pipe::{PipePeer, word};
+use super::calls;
+use super::client::Client;
+use super::pipe::{PipeHost, word};
 use crate::transport::{Flushed, Interest, Received, Waiter, Wake};
 use mcp_resources_engine::jsonrpc::Lines;
 use mcp_resources_engine::now::Millis;
@@ -18,7 +20,8 @@ const CHUNK: usize = 64 * 1024;
 
 /// The thread that reads.
 pub(super) struct Reader {
-    pub(super) host: Arc<PipePeer>,
+    pub(super) host: Arc<PipeHost>,
+    pub(super) client: Arc<Client>,
     pub(super) waiter: Waiter,
     /// Whether a read waits by itself: nothing can end it then but the peer.
     pub(super) blocks: bool,
@@ -60,7 +63,7 @@ impl Reader {
         loop {
             while !self.host.pipe().is_full() {
                 match lines.next() {
-                    Some(line) => self.host.line(line),
+                    Some(line) => calls::after(&self.client, self.host.pipe().line(line)),
                     None => return self.host.flush() != Flushed::Broken && !self.host.is_over(),
                 }
             }
@@ -90,7 +93,8 @@ impl Reader {
 
 /// The thread that keeps time.
 pub(super) struct Keeper {
-    pub(super) host: Arc<PipePeer>,
+    pub(super) host: Arc<PipeHost>,
+    pub(super) client: Arc<Client>,
     pub(super) waiter: Waiter,
     /// Set by a signal that asks the process to end.
     pub(super) terminate: Arc<AtomicBool>,
@@ -163,7 +167,7 @@ impl Keeper {
         let engine = shared.tick(now);
         let mut own = pipe.deadline();
         if own.is_some_and(|own| own <= now.tick) {
-            self.host.after(pipe.tick());
+            calls::after(&self.client, pipe.tick());
             own = pipe.deadline();
         }
         let flushed = pipe.flush(|bytes| self.host.stdio().write(bytes));

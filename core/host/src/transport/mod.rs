@@ -4,32 +4,30 @@ mod audit;
 #[cfg(feature = "tracing")]
 mod audit_events;
 mod clock;
+mod host;
 #[cfg(feature = "http")]
 pub mod http;
-#[cfg(feature = "pipe")]
+mod peer;
 mod pipe;
 mod policy;
-#[cfg(feature = "pipe")]
 mod registry;
 #[cfg(all(feature = "pipe", unix))]
 mod stdio;
 #[cfg(all(feature = "pipe", unix))]
 mod wait;
-#[cfg(feature = "pipe")]
 mod work;
 
 pub use audit::{AuditFile, AuditLog, AuditSink};
 #[cfg(feature = "tracing")]
 pub use audit_events::AuditEvents;
 pub use clock::Clock;
-#[cfg(feature = "pipe")]
+pub use host::Host;
+pub use peer::Peer;
 pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
-#[cfg(feature = "pipe")]
 pub use registry::{Change, Foreign, Number, Registry};
 #[cfg(all(feature = "pipe", unix))]
 pub use stdio::{Received, Stdio};
 #[cfg(all(feature = "pipe", unix))]
 pub use wait::{Interest, Ready, Waiter, Wake};
-#[cfg(feature = "pipe")]
 pub use work::{Asked, Functions, Request, Who, Work};

@@ -23,6 +23,7 @@ const KEPT: usize = 256 * 1024;
 
 /// See the module. `Send + Sync`; any thread may call.
 pub struct Pipe {
+    id: ConnectionId,
     clock: Arc<Clock>,
     principal: Arc<Principal>,
     high_water: usize,
@@ -54,20 +55,16 @@ pub enum Flushed {
 impl Pipe {
     /// The state of a new peer: the local process.
     pub fn new(engine: &Arc<Engine>, clock: Arc<Clock>) -> Self {
-        let state = State {
-            connection: engine.connect(Peer::Stdio),
-            out: Vec::new(),
-            sent: 0,
-            undelivered: false,
-            broken: false,
-        };
+        let connection = engine.connect(Peer::Stdio);
+        let id = connection.id();
+        let state = State { connection, out: Vec::new(), sent: 0, undelivered: false, broken: false };
         let high_water = engine.limits().output;
-        Self { clock, principal: Principal::local(), high_water, state: Mutex::new(state) }
+        Self { id, clock, principal: Principal::local(), high_water, state: Mutex::new(state) }
     }
 
     /// Its name in the engine's lists of who was woken.
     pub fn id(&self) -> ConnectionId {
-        self.lock().connection.id()
+        self.id
     }
 
     /// Takes one line.

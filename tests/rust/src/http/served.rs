@@ -10,11 +10,10 @@ use crate::wire::events::{is_quiet, seen};
 use crate::wire::{START, write};
 use mcp_resources_engine::connection::{Events, LogLevel, Reply, RequestToken};
 use mcp_resources_engine::engine::Engine;
-use mcp_resources_engine::http::{Exchange, Turn};
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Now;
-use mcp_resources_host::transport::Clock;
-use mcp_resources_host::transport::http::{Host, HttpOptions, HttpServer, Running, Verifier, Verifying};
+use mcp_resources_host::transport::http::{HttpOptions, HttpServer, Running, Verifier, Verifying};
+use mcp_resources_host::transport::{Clock, Host, Peer};
 use serde_json::{Value, json};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -62,7 +61,7 @@ struct Author {
 
 /// A request that the author has not answered yet, or has.
 struct Open {
-    exchange: Exchange,
+    peer: Peer,
     token: RequestToken,
     reply: Option<Reply>,
     is_cancelled: bool,
@@ -79,7 +78,7 @@ impl Verifier for Tokens {
 }
 
 impl Host for Author {
-    fn handle(&self, connection: ConnectionId, exchange: Option<&Exchange>, events: Events<'_>) {
+    fn handle(&self, peer: &Peer, events: Events<'_>) {
         if self.is_over.load(Ordering::Acquire) {
             return;
         }
@@ -87,12 +86,12 @@ impl Host for Author {
             let seen = seen(event, &lock(&self.handlers));
             let mut value = seen.value;
             let mut open = lock(&self.open);
-            if let (Some(token), Some(exchange)) = (seen.token, exchange) {
-                let (exchange, reply) = (exchange.clone(), exchange.detach(token));
-                open.push(Open { exchange, token, reply, is_cancelled: false, is_answered: false });
+            if let Some(token) = seen.token {
+                let (peer, reply) = (peer.clone(), peer.detach(token));
+                open.push(Open { peer, token, reply, is_cancelled: false, is_answered: false });
             }
             if let Some(token) = seen.cancelled {
-                let is_it = |open: &Open| open.exchange.connection() == connection && open.token == token;
+                let is_it = |open: &Open| open.peer.connection() == peer.connection() && open.token == token;
                 let index = open.iter().rposition(is_it);
                 if let Some(open) = index.and_then(|index| open.get_mut(index)) {
                     open.is_cancelled = true;
@@ -160,15 +159,15 @@ impl Served {
     }
 
     fn respond(&self, given: &Value, to: &Value) -> io::Result<()> {
-        let (exchange, reply) = self.with(to, |open| {
+        let (peer, reply) = self.with(to, |open| {
             open.is_answered = true;
-            (open.exchange.clone(), open.reply.take())
+            (open.peer.clone(), open.reply.take())
         })?;
         let Some(reply) = reply else { return Ok(()) };
         let now = self.clock.now();
         let answer = answer(given, || reply.gather());
-        let Turn { connection, events, .. } = exchange.finish(reply.encode(answer, now), now);
-        self.author.handle(connection, Some(&exchange), events);
+        let outcome = peer.finish(reply.encode(answer, now));
+        self.author.handle(&peer, outcome.events);
         Ok(())
     }
 
@@ -184,16 +183,17 @@ impl Served {
                 let log = |level| reply.log(level, given["logger"].as_str(), &write(&given["data"]));
                 level.and_then(log)
             };
+            let cancelled = reply.cancelled();
             if let Some(line) = line {
-                open.exchange.report(open.token, &line);
+                open.peer.report(open.token, &cancelled, &line);
             }
         })
     }
 
     fn ask(&self, given: &Value) -> io::Result<()> {
         let (method, params) = (given["method"].as_str().unwrap_or_default(), write(&given["params"]));
-        let exchange = self.with(&given["to"], |open| open.exchange.clone())?;
-        exchange.ask(method, &params, self.clock.now()).map(drop).map_err(io::Error::other)
+        let peer = self.with(&given["to"], |open| open.peer.clone())?;
+        peer.ask(method, &params).map(drop).map_err(io::Error::other)
     }
 
     fn with<R>(&self, to: &Value, work: impl FnOnce(&mut Open) -> R) -> io::Result<R> {

@@ -3,10 +3,10 @@
 //! Law: whoever leaves something never waits for that language, and the loop is woken once for a batch. No lock is held
 //! while it is woken. What waits is bounded by the connections and by the requests in flight on each (`Limits`).
 
-use super::{Host, Verified, Verifier, Verifying};
-use crate::transport::Work;
+use super::{Verified, Verifier, Verifying};
+use crate::transport::{Host, Peer, Work};
 use mcp_resources_engine::connection::Events;
-use mcp_resources_engine::http::{Denied, Exchange};
+use mcp_resources_engine::http::Denied;
 use mcp_resources_engine::hub::ConnectionId;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +27,8 @@ pub struct Inbox<X> {
 /// Something for the event loop.
 #[derive(Debug)]
 pub enum Item<X> {
-    /// An event of this connection, and where its answer goes.
-    Work(ConnectionId, Option<Exchange>, Box<Work<'static>>),
+    /// An event, and where its answer goes.
+    Work(Peer, Box<Work<'static>>),
     /// The hub has something for these.
     Woken(Vec<ConnectionId>),
     /// A token is to be verified.
@@ -124,10 +124,9 @@ impl<X> Reach<X> {
 }
 
 impl<X: Send + 'static> Host for Reach<X> {
-    fn handle(&self, connection: ConnectionId, exchange: Option<&Exchange>, events: Events<'_>) {
+    fn handle(&self, peer: &Peer, events: Events<'_>) {
         let work = events.into_iter().filter_map(|event| Work::of(event).into_owned());
-        let items: Vec<_> =
-            work.map(|work| Item::Work(connection, exchange.cloned(), Box::new(work))).collect();
+        let items: Vec<_> = work.map(|work| Item::Work(peer.clone(), Box::new(work))).collect();
         if !items.is_empty() {
             self.leave(items);
         }

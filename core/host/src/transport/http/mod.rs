@@ -13,8 +13,6 @@ mod body;
 mod collect;
 #[cfg(feature = "auth-fetch")]
 mod fetch;
-mod host;
-#[cfg(feature = "pipe")]
 mod inbox;
 #[cfg(feature = "auth")]
 mod jwks;
@@ -33,9 +31,8 @@ mod thread;
 mod tls;
 mod wire;
 
+pub use crate::transport::Host;
 pub use body::ResponseBody;
-pub use host::Host;
-#[cfg(feature = "pipe")]
 pub use inbox::{Bell, Inbox, Item, Reach, Verdict};
 #[cfg(feature = "auth")]
 pub use jwt::{JwksError, JwtVerifier};
@@ -46,10 +43,10 @@ pub use thread::Running;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 
-use crate::transport::Clock;
+use crate::transport::{Clock, Peer};
 use keeper::Keeper;
 use mcp_resources_engine::engine::Engine;
-use mcp_resources_engine::http::{Endpoint, RulesError, SESSION_ID_BYTES, SessionIds};
+use mcp_resources_engine::http::{Endpoint, Exchange, RulesError, SESSION_ID_BYTES, SessionIds};
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Now;
 use phase::Phases;
@@ -118,6 +115,10 @@ impl HttpServer {
         if self.phases.drain() {
             self.endpoint.shutdown();
         }
+    }
+
+    fn peer(&self, connection: ConnectionId, exchange: Option<&Exchange>) -> Peer {
+        Peer::exchange(connection, exchange.cloned(), self.clock.clone(), self.host.clone())
     }
 
     fn now(&self) -> Now {

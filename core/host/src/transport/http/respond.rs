@@ -104,7 +104,7 @@ impl HttpServer {
             self.host.misuse(misuse);
         }
         if !turn.events.is_empty() {
-            self.host.handle(turn.connection, exchange, turn.events);
+            self.host.handle(&self.peer(turn.connection, exchange), turn.events);
         }
         if turn.end || exchange.is_none() {
             self.look();

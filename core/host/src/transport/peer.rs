@@ -1,0 +1,173 @@
+//! One client, as those who answer it see it: the other end of a pipe, or one exchange over HTTP.
+
+use crate::transport::{Clock, Host, Pipe};
+use mcp_resources_engine::connection::{
+    Answer, AskError, AskId, Cancelled, Encoded, Events, Outcome, Reply, RequestToken,
+};
+use mcp_resources_engine::http::{Exchange, Turn};
+use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_engine::now::Now;
+use std::fmt;
+use std::sync::Arc;
+
+/// See the module. Cheap to clone; any thread may call. No method blocks.
+#[derive(Clone)]
+pub struct Peer {
+    way: Way,
+    clock: Arc<Clock>,
+    host: Arc<dyn Host>,
+}
+
+/// How its answers reach it.
+#[derive(Clone)]
+enum Way {
+    Pipe(Arc<Pipe>),
+    Exchange(Exchange),
+    /// The response is complete: no event of it waits for an answer.
+    Over(ConnectionId),
+}
+
+impl Peer {
+    /// The other end of a pipe.
+    pub fn pipe(pipe: Arc<Pipe>, clock: Arc<Clock>, host: Arc<dyn Host>) -> Self {
+        Self { way: Way::Pipe(pipe), clock, host }
+    }
+
+    /// One request over HTTP on `connection`. Without an exchange its response is complete.
+    pub fn exchange(
+        connection: ConnectionId,
+        exchange: Option<Exchange>,
+        clock: Arc<Clock>,
+        host: Arc<dyn Host>,
+    ) -> Self {
+        Self { way: exchange.map_or(Way::Over(connection), Way::Exchange), clock, host }
+    }
+
+    /// Whose tokens its requests have.
+    pub fn connection(&self) -> ConnectionId {
+        match &self.way {
+            Way::Pipe(pipe) => pipe.id(),
+            Way::Exchange(exchange) => exchange.connection(),
+            Way::Over(connection) => *connection,
+        }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    /// Answers an event at once, on the thread that read it.
+    pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Outcome<'static> {
+        match &self.way {
+            Way::Pipe(pipe) => pipe.respond(token, answer),
+            Way::Exchange(exchange) => following(exchange.respond(token, answer, self.now())),
+            Way::Over(_) => Outcome::nothing(),
+        }
+    }
+
+    /// Takes a reply out, to be worded elsewhere; `None` if it was taken already, or nobody waits for it.
+    pub fn detach(&self, token: RequestToken) -> Option<Reply> {
+        match &self.way {
+            Way::Pipe(pipe) => pipe.detach(token),
+            Way::Exchange(exchange) => exchange.detach(token),
+            Way::Over(_) => None,
+        }
+    }
+
+    /// Gives an answer that was worded elsewhere.
+    pub fn finish(&self, encoded: Encoded) -> Outcome<'static> {
+        match &self.way {
+            Way::Pipe(pipe) => pipe.finish(encoded),
+            Way::Exchange(exchange) => following(exchange.finish(encoded, self.now())),
+            Way::Over(_) => Outcome::nothing(),
+        }
+    }
+
+    /// Frees the place of a request that gets no answer.
+    pub fn abandon(&self, token: RequestToken) {
+        match &self.way {
+            Way::Pipe(pipe) => pipe.abandon(token),
+            Way::Exchange(exchange) => exchange.abandon(token, self.now()),
+            Way::Over(_) => {}
+        }
+    }
+
+    /// Sends what a handler reports before its answer, unless nobody waits for it.
+    pub fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]) {
+        match &self.way {
+            Way::Pipe(pipe) => pipe.report(cancelled, message),
+            Way::Exchange(exchange) if !cancelled.get() => exchange.report(token, message),
+            Way::Exchange(_) | Way::Over(_) => {}
+        }
+    }
+
+    /// Sends a request to a legacy client.
+    ///
+    /// # Errors
+    /// [`AskError`]; nothing is sent then.
+    pub fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
+        match &self.way {
+            Way::Pipe(pipe) => pipe.ask(method, params),
+            Way::Exchange(exchange) => exchange.ask(method, params, self.now()),
+            Way::Over(_) => Err(AskError::NotSupported),
+        }
+    }
+
+    /// The hub has something for the other end of a pipe. Over HTTP the writer knows.
+    pub fn deliver(&self) {
+        if let Way::Pipe(pipe) = &self.way {
+            pipe.deliver();
+        }
+    }
+
+    /// The exchange, while its response is not complete.
+    pub fn http(&self) -> Option<&Exchange> {
+        match &self.way {
+            Way::Exchange(exchange) => Some(exchange),
+            Way::Pipe(_) | Way::Over(_) => None,
+        }
+    }
+
+    /// Has the host see to it that what was appended is written.
+    pub fn appended(&self) {
+        self.host.appended(self);
+    }
+
+    /// Has the host look at deadlines: a request is answered later.
+    pub fn pends(&self) {
+        self.host.pends(self);
+    }
+
+    /// Has the host do what follows from an answer that another thread gave.
+    pub fn follow(&self, outcome: Outcome<'static>) {
+        let Outcome { events, misuse, .. } = outcome;
+        if let Some(misuse) = misuse {
+            self.host.misuse(&misuse);
+        }
+        if !events.is_empty() {
+            self.host.handle(self, events);
+        }
+        self.appended();
+    }
+
+    /// Has the host do what `events` ask.
+    pub fn handle(&self, events: Events<'_>) {
+        self.host.handle(self, events);
+    }
+
+    /// For the author's log: an answer that its event cannot have.
+    pub fn misuse(&self, what: &str) {
+        self.host.misuse(what);
+    }
+}
+
+fn following(turn: Turn<'static>) -> Outcome<'static> {
+    Outcome { events: turn.events, misuse: turn.misuse, ..Outcome::nothing() }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").field("connection", &self.connection()).finish_non_exhaustive()
+    }
+}
