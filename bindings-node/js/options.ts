@@ -67,6 +67,8 @@ export interface Limits {
   readonly listScan?: number;
   /** Items that a lister without paging may return. Default 100,000. */
   readonly listSource?: number;
+  /** Bytes of one resource or template that another server describes and a list passes on. Default 64 KiB. */
+  readonly listItem?: number;
   /** How long its answer is kept, so that a walk over its pages asks it once. Default 0 ms: it is asked for each page. */
   readonly listTtl?: number;
   /** How many such answers are kept. Default 256. */

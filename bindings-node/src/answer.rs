@@ -125,8 +125,8 @@ impl Answers {
     /// Answers a list.
     #[napi(catch_unwind)]
     pub fn page(&self, request: f64, items: Vec<Resource>, next: Option<String>) -> Result<()> {
-        let items = items.into_iter().map(Resource::read).collect::<Result<_>>()?;
-        self.answer(request, Answer::Listed(core::ListPage { items, next }))
+        let items: Vec<_> = items.into_iter().map(Resource::read).collect::<Result<_>>()?;
+        self.answer(request, Answer::Listed(core::ListPage { next, ..core::ListPage::new(items) }))
     }
 
     /// Answers a foreign method; all are JSON text except the type.

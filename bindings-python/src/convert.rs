@@ -278,8 +278,8 @@ fn completion(value: &Bound<'_, PyAny>) -> PyResult<Given> {
 fn page(value: &Bound<'_, PyAny>, template: &Py<PyAny>) -> PyResult<Given> {
     let (items, next): (Vec<PyRef<'_, Resource>>, _) =
         PAGE.get(value.py())?.call1((value, template))?.extract()?;
-    let items = items.iter().map(|item| item.resource.clone()).collect();
-    Ok(Given::Page(core::ListPage { items, next }))
+    let items = items.iter().map(|item| item.resource.clone());
+    Ok(Given::Page(core::ListPage { next, ..core::ListPage::new(items) }))
 }
 
 fn method(value: &Bound<'_, PyAny>, encoder: &Py<PyAny>) -> PyResult<Given> {

@@ -117,7 +117,7 @@ fn limits(limits: &mut Limits, given: &Bound<'_, PyDict>) -> PyResult<()> {
     for (name, value) in given {
         let name = name.cast::<PyString>()?.to_str()?;
         set!(name, &value,
-            message nesting id client_info batch batch_bytes uri resources templates in_flight page list_scan list_source list_ttl list_cache list_cache_bytes cache_entries cache_bytes principals
+            message nesting id client_info batch batch_bytes uri resources templates in_flight page list_scan list_source list_item list_ttl list_cache list_cache_bytes cache_entries cache_bytes principals
             subscriptions filter_uris watched_uris watched_bytes watched_total contents contents_total output read_timeout completion_timeout arguments completion_values
             coalesce progress_interval log_messages state state_ttl asks grace head headers sessions session_idle streams replay keep_alive sse_after
             connections head_timeout body_timeout write_timeout token_cache token_ttl audit_queue

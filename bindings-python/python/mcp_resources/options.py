@@ -43,6 +43,8 @@ class Limits(TypedDict, total=False):
     """Items that one list call may examine. Default 10,000."""
     list_source: int
     """Items that a `.list` callback without paging may return. Default 100,000."""
+    list_item: int
+    """Bytes of one resource or template that another server describes and a list passes on. Default 64 KiB."""
     list_ttl: int
     """How long its answer is kept, so that a walk over its pages asks it once. Default 0 ms: each page asks it."""
     list_cache: int

@@ -24,7 +24,7 @@ fn connection(items: usize) -> Connection {
             resource: Resource::new("bench://const"),
             source: Source::Text("x".repeat(96).into()),
         },
-        Edit::AddTemplate { template: Template::new("bench://item/{id}"), handler },
+        Edit::AddTemplate { template: Template::new("bench://item/{id}"), handler, mount: None },
     ];
     edits.extend((0..items).map(|n| Edit::AddResource {
         resource: Resource::new(format!("bench://r/{n}")).mime_type("text/plain"),

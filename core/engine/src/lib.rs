@@ -24,7 +24,7 @@
 //! let info = ServerInfo { name: "notes".into(), version: "1".into(), ..ServerInfo::default() };
 //! let engine = Engine::new(info, Options::default())?;
 //! let template = Template::new("notes://{day}");
-//! let edit = Edit::AddTemplate { template, handler: engine.new_handler() };
+//! let edit = Edit::AddTemplate { template, handler: engine.new_handler(), mount: None };
 //! engine.publish(vec![edit], Now::default(), &mut Vec::new())?;
 //!
 //! let (mut connection, principal, mut out) = (engine.connect(Peer::Stdio), Principal::local(), Vec::new());

@@ -27,7 +27,7 @@ pub struct Limits {
     pub uri: usize,
     /// Resources in the catalogue. Default 1,000,000.
     pub resources: usize,
-    /// Templates in the catalogue. Default 10,000.
+    /// Templates in the catalogue, with templates of other servers and list sources without a template. Default 10,000.
     pub templates: usize,
     /// Most requests of one connection that wait for an answer, cancelled ones included until their handler
     /// returns. Default 1,024.
@@ -38,6 +38,8 @@ pub struct Limits {
     pub list_scan: usize,
     /// Items that a `.list` callback without paging may return. Default 100,000.
     pub list_source: usize,
+    /// Bytes of one resource or template that another server describes and a list passes on, as JSON. Default 64 KiB.
+    pub list_item: usize,
     /// How long the answer of a `.list` callback without paging is kept, so that a walk over its pages asks it once.
     /// Default 0: it is asked for each page. What is kept is dropped when the catalogue or the list is told to have changed;
     /// a change that is not told is seen this much later.
@@ -158,6 +160,7 @@ impl Limits {
         page: 100,
         list_scan: 10_000,
         list_source: 100_000,
+        list_item: 64 << 10,
         list_ttl: 0,
         list_cache: 256,
         list_cache_bytes: 16 << 20,

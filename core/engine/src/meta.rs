@@ -24,6 +24,10 @@ pub const PARAMETERS: &str = "io.github.mcp-resources/parameters";
 /// The annotations that the protocol's own have no place for.
 pub const ANNOTATIONS: &str = "io.github.mcp-resources/annotations";
 
+/// In the result of a list, an array of names: the parts that could not be listed now, such as servers that did not
+/// answer. Absent if the list is complete.
+pub const MISSING: &str = "io.github.mcp-resources/missing";
+
 /// What is wrong with a `_meta` object of the author's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidMeta {
@@ -87,7 +91,7 @@ pub fn check_key(key: &str) -> Result<(), InvalidMeta> {
         Some(prefix) => is_reserved_prefix(prefix),
         None => matches!(name, PROGRESS_TOKEN | "traceparent" | "tracestate" | "baggage"),
     };
-    if is_reserved || matches!(key, PARAMETERS | ANNOTATIONS) {
+    if is_reserved || matches!(key, PARAMETERS | ANNOTATIONS | MISSING) {
         return Err(InvalidMeta::Reserved(key.to_owned()));
     }
     Ok(())
@@ -177,6 +181,7 @@ mod tests {
             "progressToken",
             PARAMETERS,
             ANNOTATIONS,
+            MISSING,
         ] {
             assert_eq!(check_key(reserved), Err(InvalidMeta::Reserved(reserved.into())), "{reserved}");
         }

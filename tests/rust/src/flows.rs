@@ -186,7 +186,11 @@ fn walks_meet_every_item_once() {
         let mut options = Options::default();
         options.limits.page = page;
         let engine = Engine::new(info(), options).unwrap();
-        let template = |n| Edit::AddTemplate { template: Template::new(format!("t{n}://{{x}}")), handler: 0 };
+        let template = |n| Edit::AddTemplate {
+            template: Template::new(format!("t{n}://{{x}}")),
+            handler: 0,
+            mount: None,
+        };
         let resource = |n| Edit::AddResource {
             resource: Resource::new(format!("r://{n:03}")),
             source: Source::Text("".into()),
@@ -258,7 +262,11 @@ fn no_item_of_a_callback_is_listed_twice() {
     let engine = Engine::new(info(), options).unwrap();
     let template = Template::new("n://{id}").list(ListSource { pages: false });
     engine
-        .publish(vec![Edit::AddTemplate { template, handler: 0 }], Now::default(), &mut Vec::new())
+        .publish(
+            vec![Edit::AddTemplate { template, handler: 0, mount: None }],
+            Now::default(),
+            &mut Vec::new(),
+        )
         .unwrap();
     let mut talk = Talk::new(&engine, Peer::Stdio);
     let mut walk = |register: Option<&str>| {
@@ -268,8 +276,8 @@ fn no_item_of_a_callback_is_listed_twice() {
             let mut answer = match heard.tokens.first() {
                 None => heard.sent.into_iter().next().unwrap(),
                 Some(token) => {
-                    let items = ["n://1", "n://2", "n://2", "n://3", "n://4"].map(Resource::new).into();
-                    talk.respond(*token, Answer::Listed(ListPage { items, next: None }))
+                    let items = ["n://1", "n://2", "n://2", "n://3", "n://4"].map(Resource::new);
+                    talk.respond(*token, Answer::Listed(ListPage::new(items)))
                 }
             };
             let items = answer["result"]["resources"].as_array().unwrap();
@@ -387,7 +395,8 @@ fn an_answer_of_the_wrong_sort_is_named() {
 fn a_completion_has_at_most_a_hundred_values() {
     let engine = engine("a secret of ours", 0);
     let handler = engine.new_handler();
-    let add = Edit::AddTemplate { template: Template::new("many://{x}").completes("x"), handler };
+    let add =
+        Edit::AddTemplate { template: Template::new("many://{x}").completes("x"), handler, mount: None };
     engine.publish(vec![add], Now::default(), &mut Vec::new()).unwrap();
     let mut talk = Talk::new(&engine, Peer::Stdio);
     let params = json!({ "ref": { "type": "ref/resource", "uri": "many://{x}" }, "argument": { "name": "x", "value": "" } });

@@ -45,7 +45,7 @@ fn edits(engine: &Engine, has_hidden: bool) -> Vec<Edit> {
     let live = Resource::new("x://live/1").cache(kept);
     edits.push(Edit::AddResource { resource: live, source: Source::Handler(handler()) });
     let open = Template::new("x://c/{n}/{part}").completes("part").list(ListSource::default());
-    edits.push(Edit::AddTemplate { template: open, handler: handler() });
+    edits.push(Edit::AddTemplate { template: open, handler: handler(), mount: None });
     if has_hidden {
         edits.extend(SECRETS.map(constant));
         edits.push(constant("x://q/scoped/1"));
@@ -56,9 +56,9 @@ fn edits(engine: &Engine, has_hidden: bool) -> Vec<Edit> {
         let typed = Parameter::new("n").kind(ParameterKind::Integer);
         let hidden =
             Template::new("hidden://{n}").parameter(typed).completes("n").list(ListSource::default());
-        edits.push(Edit::AddTemplate { template: hidden, handler: handler() });
+        edits.push(Edit::AddTemplate { template: hidden, handler: handler(), mount: None });
         let scoped = Template::new("w://{n}").scopes(["never"]).completes("n").list(ListSource::default());
-        edits.push(Edit::AddTemplate { template: scoped, handler: handler() });
+        edits.push(Edit::AddTemplate { template: scoped, handler: handler(), mount: None });
     }
     edits
 }
@@ -131,7 +131,7 @@ impl Side {
     fn listed(&self) -> ListPage {
         let hidden = if self.has_hidden { vec!["x://c/1/secret", "x://c/2/secret"] } else { Vec::new() };
         let uris = hidden.into_iter().chain(["x://c/1/1", "x://c/2/1", "x://c/3/1"]);
-        ListPage { items: uris.map(Resource::new).collect(), next: None }
+        ListPage::new(uris.map(Resource::new))
     }
 }
 

@@ -14,6 +14,8 @@ mod flows;
 mod hidden;
 mod http;
 #[cfg(test)]
+mod providers;
+#[cfg(test)]
 mod schema;
 #[cfg(test)]
 mod sockets;

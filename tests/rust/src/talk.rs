@@ -100,7 +100,7 @@ pub(crate) fn engine(key: &str, resources: usize) -> Arc<Engine> {
         resource: Resource::new("live://status"),
         source: Source::Handler(handler),
     });
-    edits.push(Edit::AddTemplate { template: Template::new("note://{id}"), handler });
+    edits.push(Edit::AddTemplate { template: Template::new("note://{id}"), handler, mount: None });
     engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
     engine
 }

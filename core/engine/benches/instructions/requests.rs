@@ -86,7 +86,7 @@ fn options(globs: usize) -> Options {
 fn catalog(size: Size, handler: HandlerId) -> Vec<Edit> {
     let text = Source::Text("x".repeat(96).into());
     let listed = |n| Resource::new(format!("bench://r/{n}")).mime_type("text/plain");
-    let template = |text: String| Edit::AddTemplate { template: Template::new(text), handler };
+    let template = |text: String| Edit::AddTemplate { template: Template::new(text), handler, mount: None };
     let mut edits = vec![Edit::AddResource { resource: Resource::new("bench://const"), source: text }];
     edits.push(template("bench://item/{id}".to_owned()));
     edits.extend((0..size.templates).map(|n| template(format!("bench://t{n}/{{a}}/{{b}}"))));

@@ -26,13 +26,7 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 /// # Errors
 /// [`RegistrationError`].
 pub fn check_resource(resource: &mut Resource, limits: &Limits) -> Result<Arc<str>, RegistrationError> {
-    let canonical: Arc<str> = match uri::normalize(&resource.uri, limits.uri) {
-        Ok(normal) => normal.into(),
-        Err(error) => return Err(invalid_uri(&resource.uri, &error)),
-    };
-    if canonical.len() > Cursor::MAX_KEY {
-        return Err(RegistrationError::LimitReached { what: "uri", limit: Cursor::MAX_KEY });
-    }
+    let canonical = check_uri(&resource.uri, limits)?;
     let of = if is_rfc_3986(&resource.uri) { &resource.uri } else { &*canonical };
     let field = Field { of };
     if resource.size.is_some_and(|size| size > MAX_INTEGER) {
@@ -46,6 +40,18 @@ pub fn check_resource(resource: &mut Resource, limits: &Limits) -> Result<Arc<st
         resource.uri = canonical.to_string();
     }
     Ok(canonical)
+}
+
+/// Checks a URI that another server lists, and gives it in canonical form.
+///
+/// # Errors
+/// [`RegistrationError`].
+pub(crate) fn check_uri(uri: &str, limits: &Limits) -> Result<Arc<str>, RegistrationError> {
+    let canonical = uri::normalize(uri, limits.uri).map_err(|error| invalid_uri(uri, &error))?;
+    if canonical.len() > Cursor::MAX_KEY {
+        return Err(RegistrationError::LimitReached { what: "uri", limit: Cursor::MAX_KEY });
+    }
+    Ok(canonical.into())
 }
 
 /// A template that passed, with what is made from it.

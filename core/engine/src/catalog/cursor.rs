@@ -3,6 +3,7 @@
 //! Law: a cursor holds a key and never a count, and nothing of it is kept: it opens in every process with the same key,
 //! after a restart too, and for nothing but the list, the server and the principal that it was made for.
 
+use crate::catalog::sources::SourceKey;
 use crate::seal::{Seal, SealError, SealKey};
 
 /// Where a page begins.
@@ -33,10 +34,10 @@ pub enum ListKind {
 pub enum Position {
     /// What is registered.
     Catalog,
-    /// What the author's function behind a template lists.
+    /// What a function lists.
     Source {
-        /// The text of the template.
-        template: String,
+        /// Its name.
+        source: SourceKey,
         /// Where the function continues, in its own words. `None` at its beginning, or if it has no pages.
         cursor: Option<String>,
     },
@@ -60,6 +61,8 @@ impl Cursor {
 
     /// In the byte that says which part of the list follows: the walk is shared.
     const SHARED: u8 = 0x10;
+    /// In the same byte: the source has no template.
+    const WITHOUT_TEMPLATE: u8 = 0x20;
 
     /// A key for cursors where the host has neither a key nor randomness: it keeps them whole, and hides and proves nothing.
     pub fn derived_key(server: &str) -> SealKey {
@@ -85,14 +88,14 @@ impl Cursor {
         let shared = if self.shared { Self::SHARED } else { 0 };
         match &self.position {
             Position::Catalog => plain.push(shared),
-            Position::Source { template, cursor: None } => {
-                plain.push(1 | shared);
-                put(template, &mut plain);
-            }
-            Position::Source { template, cursor: Some(cursor) } => {
-                plain.push(2 | shared);
-                put(template, &mut plain);
-                put(cursor, &mut plain);
+            Position::Source { source, cursor } => {
+                let (kind, name) = match source {
+                    SourceKey::Template(text) => (0, text),
+                    SourceKey::Key(key) => (Self::WITHOUT_TEMPLATE, key),
+                };
+                plain.push(kind | if cursor.is_some() { 2 } else { 1 } | shared);
+                put(name, &mut plain);
+                cursor.iter().for_each(|cursor| put(cursor, &mut plain));
             }
         }
         plain.extend_from_slice(self.after.as_bytes());
@@ -103,11 +106,21 @@ impl Cursor {
         let [Self::VERSION, position, rest @ ..] = plain else { return None };
         let mut rest = rest;
         let shared = position & Self::SHARED != 0;
-        let position = match position & !Self::SHARED {
-            0 => Position::Catalog,
-            1 => Position::Source { template: take(&mut rest)?, cursor: None },
-            2 => Position::Source { template: take(&mut rest)?, cursor: Some(take(&mut rest)?) },
+        let has_cursor = match position & !(Self::SHARED | Self::WITHOUT_TEMPLATE) {
+            0 => None,
+            1 => Some(false),
+            2 => Some(true),
             _ => return None,
+        };
+        let position = match has_cursor {
+            None => Position::Catalog,
+            Some(has_cursor) => {
+                let is_key = position & Self::WITHOUT_TEMPLATE != 0;
+                let name = take(&mut rest)?;
+                let source = if is_key { SourceKey::Key(name) } else { SourceKey::Template(name) };
+                let cursor = if has_cursor { Some(take(&mut rest)?) } else { None };
+                Position::Source { source, cursor }
+            }
         };
         Some(Self { list, position, after: text(rest)?, shared })
     }
@@ -166,7 +179,10 @@ mod tests {
         let source = ("\\PC*", proptest::option::of("\\PC*"));
         let position = prop_oneof![
             Just(Position::Catalog),
-            source.prop_map(|(template, cursor)| Position::Source { template, cursor }),
+            (any::<bool>(), source).prop_map(|(is_key, (name, cursor))| {
+                let source = if is_key { SourceKey::Key(name) } else { SourceKey::Template(name) };
+                Position::Source { source, cursor }
+            }),
         ];
         (list, position, "\\PC*", any::<bool>()).prop_map(|(list, position, after, shared)| Cursor {
             list,
@@ -225,8 +241,8 @@ mod tests {
 
     #[test]
     fn the_longest_key_can_be_sealed() {
-        let template = "x".repeat(8 << 10);
-        let position = Position::Source { template, cursor: None };
+        let source = SourceKey::Template("x".repeat(8 << 10));
+        let position = Position::Source { source, cursor: None };
         let cursor = Cursor { position, ..beginning("y".repeat(Cursor::MAX_KEY)) };
         assert_eq!(Cursor::open(&sealed(&cursor), ListKind::Resources, &seal(), SCOPE), Some(cursor));
     }

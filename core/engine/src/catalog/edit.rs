@@ -4,8 +4,10 @@
 
 use crate::catalog::Catalog;
 use crate::catalog::check::{CheckedTemplate, check_resource, check_template, invalid_uri};
-use crate::catalog::items::{HandlerId, ResourceEntry, Source, TemplateEntry};
-use crate::catalog::routes::{Templates, position, warning};
+use crate::catalog::foreign::ForeignTemplate;
+use crate::catalog::items::{HandlerId, MountId, ResourceEntry, Source, TemplateEntry};
+use crate::catalog::routes::{Shapes, Templates, position, warning};
+use crate::catalog::sources::SourceEntry;
 use crate::resource::{RegistrationError, Resource, Template};
 use crate::suggest;
 use mcp_resources_template::uri;
@@ -26,27 +28,89 @@ pub enum Edit {
         /// Its URI.
         uri: String,
     },
+    /// Changes what is said of a registered resource. What is `None` stays as it is. Contents that the read cache keeps stay
+    /// too.
+    UpdateResource {
+        /// Its URI, in any spelling.
+        uri: String,
+        /// Its size in bytes, before any base64.
+        size: Option<u64>,
+        /// When it was last changed: an ISO 8601 time with its zone.
+        last_modified: Option<String>,
+        /// What it is, for people and models.
+        description: Option<String>,
+    },
     /// Adds a template.
     AddTemplate {
         /// The template.
         template: Template,
         /// The author's functions behind it.
         handler: HandlerId,
+        /// What it belongs to: its `.list` callback may also list what other templates of the mount serve.
+        mount: Option<MountId>,
     },
     /// Removes the template with exactly this text; nothing if there is none.
     RemoveTemplate {
         /// Its text.
         uri_template: String,
     },
+    /// Adds a template of another server that the engine cannot route, because it cannot be parsed or conflicts with one that
+    /// is registered. It stands in `resources/templates/list` as it is given; nothing is read or completed by it. Where a
+    /// policy hides URIs, it is listed only to principals for whom it is known to lead to something.
+    AddForeignTemplate {
+        /// What it belongs to.
+        mount: MountId,
+        /// Its text.
+        uri_template: String,
+        /// What the other server says of it: a JSON object whose member `uriTemplate` is its text.
+        json: String,
+    },
+    /// Removes the template that [`Edit::AddForeignTemplate`] added; nothing if there is none.
+    RemoveForeignTemplate {
+        /// What it belongs to.
+        mount: MountId,
+        /// Its text.
+        uri_template: String,
+    },
+    /// Adds a source of `resources/list` that has no template. Sources come after the templates, in the order of their keys.
+    AddSource {
+        /// Its name, of at most 1,024 bytes. Cursors carry it, so it should be the same after a restart. No two sources have
+        /// the same.
+        key: String,
+        /// The function that lists.
+        handler: HandlerId,
+        /// What it belongs to: it lists what the templates of the mount serve, and what only the fallback serves.
+        mount: MountId,
+        /// Whether the function takes a cursor and returns a page. If not, it returns everything.
+        pages: bool,
+    },
+    /// Removes the source with this key; nothing if the mount has none.
+    RemoveSource {
+        /// What it belongs to.
+        mount: MountId,
+        /// Its name.
+        key: String,
+    },
+    /// Sets what answers a URI that no resource and no template serves, or that nothing does. The handler reads such a URI,
+    /// and completes a reference to it. Clients can subscribe to every such URI that the policy does not hide. Nothing of it
+    /// is listed, but by sources of a mount.
+    SetFallback {
+        /// The function.
+        handler: Option<HandlerId>,
+    },
 }
 
 /// What a list of edits did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Whether a resource was added or removed.
+    /// Whether a resource was added, removed or changed.
     pub resources_changed: bool,
     /// Whether a template was added or removed.
     pub templates_changed: bool,
+    /// Whether a list source was added or removed.
+    pub sources_changed: bool,
+    /// Whether there is another fallback.
+    pub fallback_changed: bool,
     /// The canonical URIs of the resources that were removed, replaced ones included: they count as updated.
     pub removed: Vec<Arc<str>>,
     /// The functions of what was removed, once for each removal: of a resource or template that the same edits added too.
@@ -63,10 +127,20 @@ impl Catalog {
     /// # Errors
     /// [`RegistrationError`] for the first edit that is refused.
     pub fn apply(&self, edits: Vec<Edit>) -> Result<(Self, Applied), RegistrationError> {
-        let mut draft =
-            Draft { catalog: self.clone(), templates: None, edited: 0, applied: Applied::default() };
+        let mut draft = Draft::new(self, None);
         edits.into_iter().try_for_each(|edit| draft.apply(edit))?;
-        draft.finish(&self.templates)
+        let entries = draft.templates.as_deref();
+        draft.shapes = entries.map(|entries| self.templates.next_shapes(entries)).transpose()?;
+        Ok(draft.finish(&self.templates))
+    }
+
+    /// Applies each of the `edits` that can be, in order, and reports on every one. An edit that is refused changes nothing. Two
+    /// templates conflict if the first is there when the second is added, also if a later edit removes it.
+    pub fn apply_each(&self, edits: Vec<Edit>) -> (Self, Applied, Vec<Result<(), RegistrationError>>) {
+        let mut draft = Draft::new(self, Some(self.templates.shapes().clone()));
+        let reports = edits.into_iter().map(|edit| draft.apply(edit)).collect();
+        let (catalog, applied) = draft.finish(&self.templates);
+        (catalog, applied, reports)
     }
 }
 
@@ -75,22 +149,47 @@ struct Draft {
     catalog: Catalog,
     /// The next templates, by their text, once one was added or removed.
     templates: Option<Vec<Arc<TemplateEntry>>>,
+    /// Their shapes, if each edit is to be judged by itself.
+    shapes: Option<Shapes>,
     /// How many templates were added or removed.
     edited: usize,
     applied: Applied,
 }
 
+/// Each edit that is refused leaves the draft as it was.
 impl Draft {
+    fn new(catalog: &Catalog, shapes: Option<Shapes>) -> Self {
+        Self { catalog: catalog.clone(), templates: None, shapes, edited: 0, applied: Applied::default() }
+    }
+
     fn apply(&mut self, edit: Edit) -> Result<(), RegistrationError> {
         match edit {
-            Edit::AddResource { resource, source } => self.add_resource(resource, source),
-            Edit::RemoveResource { uri } => self.remove_resource(&uri),
-            Edit::AddTemplate { template, handler } => self.add_template(template, handler),
-            Edit::RemoveTemplate { uri_template } => {
-                self.remove_template(&uri_template);
-                Ok(())
+            Edit::AddResource { resource, source } => return self.add_resource(resource, source),
+            Edit::RemoveResource { uri } => return self.remove_resource(&uri),
+            Edit::UpdateResource { uri, size, last_modified, description } => {
+                return self.update_resource(&uri, |resource| {
+                    resource.size = size.or(resource.size);
+                    let details = &mut resource.details;
+                    details.description = description.or(details.description.take());
+                    let time = &mut details.annotations.last_modified;
+                    *time = last_modified.or(time.take());
+                });
             }
+            Edit::AddTemplate { template, handler, mount } => {
+                return self.add_template(template, handler, mount);
+            }
+            Edit::AddForeignTemplate { mount, uri_template, json } => {
+                return self.add_foreign(mount, uri_template, json);
+            }
+            Edit::AddSource { key, handler, mount, pages } => {
+                return self.add_source(SourceEntry { key: key.into(), handler, mount, pages });
+            }
+            Edit::RemoveTemplate { uri_template } => self.remove_template(&uri_template),
+            Edit::RemoveForeignTemplate { mount, uri_template } => self.remove_foreign(mount, &uri_template),
+            Edit::RemoveSource { mount, key } => self.remove_source(mount, &key),
+            Edit::SetFallback { handler } => self.set_fallback(handler),
         }
+        Ok(())
     }
 
     fn add_resource(&mut self, mut resource: Resource, source: Source) -> Result<(), RegistrationError> {
@@ -130,11 +229,45 @@ impl Draft {
         Ok(())
     }
 
-    fn add_template(&mut self, template: Template, handler: HandlerId) -> Result<(), RegistrationError> {
+    fn update_resource(
+        &mut self,
+        uri: &str,
+        change: impl FnOnce(&mut Resource),
+    ) -> Result<(), RegistrationError> {
+        let catalog = &mut self.catalog;
+        let normal = uri::normalize(uri, catalog.limits.uri).map_err(|error| invalid_uri(uri, &error))?;
+        let Some(entry) = catalog.by_uri.get(&*normal) else {
+            let (of, expected) = (uri.to_owned(), "the URI of a registered resource".to_owned());
+            return Err(RegistrationError::InvalidField {
+                value: of.clone(),
+                of,
+                field: "uri".into(),
+                expected,
+            });
+        };
+        let mut resource = entry.resource.clone();
+        change(&mut resource);
+        if resource == entry.resource {
+            return Ok(());
+        }
+        check_resource(&mut resource, &catalog.limits)?;
+        let canonical = entry.canonical.clone();
+        let entry = Arc::new(ResourceEntry::new(resource, canonical.clone(), entry.source.clone()));
+        catalog.by_uri.insert(canonical.clone(), entry.clone());
+        catalog.in_order.insert(canonical, entry);
+        self.applied.resources_changed = true;
+        Ok(())
+    }
+
+    fn add_template(
+        &mut self,
+        template: Template,
+        handler: HandlerId,
+        mount: Option<MountId>,
+    ) -> Result<(), RegistrationError> {
         let CheckedTemplate { template, parsed, checks } = check_template(template, &self.catalog.limits)?;
-        let limit = self.catalog.limits.templates;
-        let templates = self.templates();
-        ensure_room("templates", templates.len(), limit)?;
+        self.ensure_room_for_template()?;
+        let templates = self.templates.get_or_insert_with(|| self.catalog.templates.entries.clone());
         let Err(at) = position(templates, &template.uri_template) else {
             let text = template.uri_template;
             return Err(RegistrationError::TemplateConflict { template: text.clone(), with: text });
@@ -143,7 +276,11 @@ impl Draft {
         if parsed.variables().is_empty() {
             warnings.push(format!("{}: a template without variables, register a resource", parsed.as_str()));
         }
-        templates.insert(at, Arc::new(TemplateEntry::new(template, parsed, checks, handler)));
+        let entry = Arc::new(TemplateEntry::new(template, parsed, checks, handler, mount));
+        if let Some(shapes) = &mut self.shapes {
+            shapes.insert(&entry)?;
+        }
+        templates.insert(at, entry);
         self.applied.warnings.extend(warnings);
         self.edited += 1;
         self.applied.templates_changed = true;
@@ -151,17 +288,71 @@ impl Draft {
     }
 
     fn remove_template(&mut self, text: &str) {
-        let templates = self.templates();
+        let templates = self.templates.get_or_insert_with(|| self.catalog.templates.entries.clone());
         if let Ok(at) = position(templates, text) {
             let removed = templates.remove(at);
+            self.shapes.iter_mut().for_each(|shapes| shapes.remove(&removed));
             self.applied.freed.push(removed.handler);
             self.edited += 1;
             self.applied.templates_changed = true;
         }
     }
 
-    fn templates(&mut self) -> &mut Vec<Arc<TemplateEntry>> {
-        self.templates.get_or_insert_with(|| self.catalog.templates.entries.clone())
+    fn add_foreign(
+        &mut self,
+        mount: MountId,
+        uri_template: String,
+        json: String,
+    ) -> Result<(), RegistrationError> {
+        let foreign = ForeignTemplate::new(mount, uri_template, json, &self.catalog.limits)?;
+        self.ensure_room_for_template()?;
+        if self.catalog.foreign.contains_key(&foreign.key) {
+            let text = foreign.uri_template;
+            return Err(RegistrationError::TemplateConflict { template: text.clone(), with: text });
+        }
+        self.catalog.foreign.insert(foreign.key.clone(), Arc::new(foreign));
+        self.applied.templates_changed = true;
+        Ok(())
+    }
+
+    fn remove_foreign(&mut self, mount: MountId, uri_template: &str) {
+        let removed = self.catalog.foreign.remove(&ForeignTemplate::key(mount, uri_template));
+        self.applied.templates_changed |= removed.is_some();
+    }
+
+    fn add_source(&mut self, source: SourceEntry) -> Result<(), RegistrationError> {
+        SourceEntry::check(&source.key)?;
+        self.ensure_room_for_template()?;
+        if self.catalog.sources.contains_key(&source.key) {
+            return Err(SourceEntry::invalid(&source.key, "a key that no other list source has"));
+        }
+        self.catalog.sources.insert(source.key.clone(), Arc::new(source));
+        self.applied.sources_changed = true;
+        Ok(())
+    }
+
+    fn remove_source(&mut self, mount: MountId, key: &str) {
+        if self.catalog.sources.get(key).is_some_and(|source| source.mount == mount)
+            && let Some(removed) = self.catalog.sources.remove(key)
+        {
+            self.applied.freed.push(removed.handler);
+            self.applied.sources_changed = true;
+        }
+    }
+
+    fn set_fallback(&mut self, handler: Option<HandlerId>) {
+        let before = std::mem::replace(&mut self.catalog.fallback, handler);
+        if before != handler {
+            self.applied.freed.extend(before);
+            self.applied.fallback_changed = true;
+        }
+    }
+
+    /// Templates, those of other servers and list sources are counted together.
+    fn ensure_room_for_template(&self) -> Result<(), RegistrationError> {
+        let own = self.templates.as_ref().unwrap_or(&self.catalog.templates.entries).len();
+        let held = own + self.catalog.foreign.len() + self.catalog.sources.len();
+        ensure_room("templates", held, self.catalog.limits.templates)
     }
 
     /// a client that can fetch a web address itself will, and without this server.
@@ -173,9 +364,11 @@ impl Draft {
         }
     }
 
-    fn finish(mut self, before: &Templates) -> Result<(Catalog, Applied), RegistrationError> {
-        if let Some(entries) = self.templates.filter(|_| self.applied.templates_changed) {
-            let next = before.next(entries, self.edited)?;
+    /// The snapshot. `shapes` must be those of its templates.
+    fn finish(mut self, before: &Templates) -> (Catalog, Applied) {
+        let templates = self.templates.filter(|_| self.edited > 0);
+        if let (Some(entries), Some(shapes)) = (templates, self.shapes) {
+            let next = Templates::new(entries, shapes, self.edited);
             for warning in next.news(before) {
                 if !self.applied.warnings.contains(&warning) {
                     self.applied.warnings.push(warning);
@@ -183,7 +376,7 @@ impl Draft {
             }
             self.catalog.templates = Arc::new(next);
         }
-        Ok((self.catalog, self.applied))
+        (self.catalog, self.applied)
     }
 }
 

@@ -4,6 +4,7 @@
 //! fields that revisions share, so that a page is a concatenation.
 
 use crate::catalog::encode::{encode_item, encode_template};
+use crate::catalog::foreign::ForeignTemplate;
 use crate::error::ReadError;
 use crate::resource::{Parameter, ParameterCheck, ParameterKind, Resource, Template};
 use crate::version::FieldSet;
@@ -12,6 +13,11 @@ use std::sync::{Arc, OnceLock};
 
 /// The author's function behind a resource or template, by number. Never reused.
 pub type HandlerId = u32;
+
+/// What templates and list sources of one provider have in common, by number:
+/// [`Engine::new_mount`](crate::engine::Engine::new_mount). Never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MountId(pub u32);
 
 /// Where the contents of a resource come from.
 #[derive(Clone, Debug)]
@@ -62,6 +68,8 @@ pub struct TemplateEntry {
     pub parsed: UriTemplate,
     /// The function that reads, completes and lists its resources.
     pub handler: HandlerId,
+    /// What it belongs to.
+    pub mount: Option<MountId>,
     checks: Vec<ParameterCheck>,
     encoded: Encoded,
 }
@@ -72,8 +80,9 @@ impl TemplateEntry {
         parsed: UriTemplate,
         checks: Vec<ParameterCheck>,
         handler: HandlerId,
+        mount: Option<MountId>,
     ) -> Self {
-        Self { template, parsed, handler, checks, encoded: Encoded::default() }
+        Self { template, parsed, handler, mount, checks, encoded: Encoded::default() }
     }
 
     /// Checks the values of a match against what the author said of the variables (S-16). Linear in the values.
@@ -127,31 +136,46 @@ pub enum Completer<'a> {
     Nothing,
 }
 
-/// What a list is made of.
-pub(super) trait Item {
-    /// What the list is sorted by.
-    fn key(&self) -> &str;
-    /// The encoded item.
-    fn encoded(&self, fields: FieldSet) -> &[u8];
+/// A template of a list: one that is registered, or one of another server that is listed as it came.
+#[derive(Clone, Copy, Debug)]
+pub enum ListedTemplate<'c> {
+    /// A registered template.
+    Own(&'c TemplateEntry),
+    /// A template that is only listed.
+    Foreign(&'c ForeignTemplate),
 }
 
-impl Item for ResourceEntry {
-    fn key(&self) -> &str {
+/// What a list is made of.
+pub(super) trait Item<'c>: Copy {
+    /// What the list is sorted by.
+    fn key(self) -> &'c str;
+    /// The encoded item.
+    fn encoded(self, fields: FieldSet) -> &'c [u8];
+}
+
+impl<'c> Item<'c> for &'c ResourceEntry {
+    fn key(self) -> &'c str {
         &self.canonical
     }
 
-    fn encoded(&self, fields: FieldSet) -> &[u8] {
+    fn encoded(self, fields: FieldSet) -> &'c [u8] {
         self.encoded.get(fields, |out| encode_item(&self.resource, fields, out))
     }
 }
 
-impl Item for TemplateEntry {
-    fn key(&self) -> &str {
-        &self.template.uri_template
+impl<'c> Item<'c> for ListedTemplate<'c> {
+    fn key(self) -> &'c str {
+        match self {
+            Self::Own(entry) => &entry.template.uri_template,
+            Self::Foreign(foreign) => &foreign.key,
+        }
     }
 
-    fn encoded(&self, fields: FieldSet) -> &[u8] {
-        self.encoded.get(fields, |out| encode_template(self, fields, out))
+    fn encoded(self, fields: FieldSet) -> &'c [u8] {
+        match self {
+            Self::Own(entry) => entry.encoded.get(fields, |out| encode_template(entry, fields, out)),
+            Self::Foreign(foreign) => foreign.json.as_bytes(),
+        }
     }
 }
 

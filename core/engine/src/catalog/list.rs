@@ -42,10 +42,10 @@ pub struct ListedPage {
 ///
 /// A full page looks on for the next visible item: what is hidden behind its last one leaves no trace in the cursor, and
 /// no empty page after it, unless more than `page.scan` items are examined.
-pub(super) fn append<'a, I: Item + 'a>(
-    entries: impl Iterator<Item = &'a Arc<I>>,
+pub(super) fn append<'c, I: Item<'c>>(
+    entries: impl Iterator<Item = I>,
     page: Page,
-    visible: &mut dyn FnMut(&I) -> bool,
+    mut visible: impl FnMut(I) -> bool,
     out: &mut Vec<u8>,
 ) -> ListedPage {
     let mut entries = entries.peekable();
@@ -66,6 +66,19 @@ pub(super) fn append<'a, I: Item + 'a>(
         examined = Some(entry.key());
     }
     ListedPage::new(count, examined, entries.peek().is_some())
+}
+
+/// The items of two lists in one order.
+pub(super) fn merged<'c, I: Item<'c>>(
+    one: impl Iterator<Item = I>,
+    other: impl Iterator<Item = I>,
+) -> impl Iterator<Item = I> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    std::iter::from_fn(move || match (one.peek(), other.peek()) {
+        (Some(first), Some(second)) if first.key() > second.key() => other.next(),
+        (None, _) => other.next(),
+        _ => one.next(),
+    })
 }
 
 impl ListedPage {

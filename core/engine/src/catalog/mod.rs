@@ -7,18 +7,23 @@ mod check;
 mod cursor;
 mod edit;
 mod encode;
+mod foreign;
 mod items;
 mod list;
 mod routes;
+mod sources;
 
 pub use check::check_resource;
-pub(crate) use check::invalid_uri;
+pub(crate) use check::{check_uri, invalid_uri};
 pub use cursor::{Cursor, CursorScope, ListKind, Position};
 pub use edit::{Applied, Edit};
 pub use encode::{encode_item, write_icons};
-pub use items::{Completer, HandlerId, ResourceEntry, Source, TemplateEntry};
+pub use foreign::ForeignTemplate;
+pub(crate) use foreign::checked as check_foreign;
+pub use items::{Completer, HandlerId, ListedTemplate, MountId, ResourceEntry, Source, TemplateEntry};
 pub use list::{ListedPage, Page};
 pub use routes::{HashKey, Route};
+pub use sources::{Lister, SourceEntry, SourceKey};
 
 use crate::limits::Limits;
 use imbl::OrdMap;
@@ -37,6 +42,11 @@ pub struct Catalog {
     /// How many resources need scopes.
     scoped: usize,
     templates: Arc<Templates>,
+    /// Templates of other servers, by text and mount.
+    foreign: OrdMap<Arc<str>, Arc<ForeignTemplate>>,
+    /// List sources without a template, by key.
+    sources: OrdMap<Arc<str>, Arc<SourceEntry>>,
+    fallback: Option<HandlerId>,
 }
 
 impl Catalog {
@@ -54,6 +64,9 @@ impl Catalog {
             parents: 0,
             scoped: 0,
             templates: Arc::default(),
+            foreign: OrdMap::new(),
+            sources: OrdMap::new(),
+            fallback: None,
         }
     }
 
@@ -63,12 +76,15 @@ impl Catalog {
     }
 
     /// What answers `normal`, a URI in normal form. A resource that is registered at this very URI goes before every
-    /// template (DEC-14). O(length of the URI) without templates; see [`TemplateIndex`](mcp_resources_template::TemplateIndex)
-    /// for the cost of those.
+    /// template (DEC-14), and the fallback after all templates. O(length of the URI) without templates; see
+    /// [`TemplateIndex`](mcp_resources_template::TemplateIndex) for the cost of those.
     pub fn route<'u>(&self, normal: &'u str) -> Route<'_, 'u> {
-        match self.resource(normal) {
-            Some(entry) => Route::Resource(entry),
-            None => self.templates.route(normal),
+        if let Some(entry) = self.resource(normal) {
+            return Route::Resource(entry);
+        }
+        match (self.templates.route(normal), self.fallback) {
+            (Route::None { exhausted: false }, Some(handler)) => Route::Fallback(handler),
+            (route, _) => route,
         }
     }
 
@@ -87,10 +103,29 @@ impl Catalog {
         self.templates.by_text(text)
     }
 
-    /// The templates after the one with this text whose resources a function of the author's lists, in the order of
-    /// their text: the sources that follow the catalogue in `resources/list`. `None` begins with the first.
-    pub fn list_sources_after(&self, text: Option<&str>) -> impl Iterator<Item = &Arc<TemplateEntry>> {
-        self.templates.after(text).iter().filter(|entry| entry.template.list.is_some())
+    /// The sources after this one, which follow the catalogue in `resources/list`: the templates with a `.list` callback in
+    /// the order of their text, then the sources without a template in the order of their keys. `None` begins with the first.
+    pub fn listers_after(&self, source: Option<&SourceKey>) -> impl Iterator<Item = Lister<'_>> {
+        let (templates, keys) = match source {
+            None => (self.templates.after(None), Bound::Unbounded),
+            Some(SourceKey::Template(text)) => (self.templates.after(Some(text)), Bound::Unbounded),
+            Some(SourceKey::Key(key)) => (&[][..], Bound::Excluded(key.as_str())),
+        };
+        let sources = self.sources.range::<_, str>((keys, Bound::Unbounded));
+        templates.iter().filter_map(Lister::of).chain(sources.map(|(_, entry)| Lister::Source(entry)))
+    }
+
+    /// The source with this name.
+    pub fn lister(&self, source: &SourceKey) -> Option<Lister<'_>> {
+        match source {
+            SourceKey::Template(text) => self.template_by_text(text).and_then(Lister::of),
+            SourceKey::Key(key) => self.sources.get(key.as_str()).map(Lister::Source),
+        }
+    }
+
+    /// What answers a URI that no resource and no template serves.
+    pub fn fallback(&self) -> Option<HandlerId> {
+        self.fallback
     }
 
     /// How many resources are registered.
@@ -100,12 +135,16 @@ impl Catalog {
 
     /// Whether nothing is registered.
     pub fn is_empty(&self) -> bool {
-        self.in_order.is_empty() && self.templates.entries.is_empty()
+        self.in_order.is_empty()
+            && self.templates.entries.is_empty()
+            && self.foreign.is_empty()
+            && self.sources.is_empty()
+            && self.fallback.is_none()
     }
 
-    /// Whether anything completes a variable of a template.
+    /// Whether anything completes a variable of a template, or of what only the fallback serves.
     pub fn has_completers(&self) -> bool {
-        self.templates.has_completers
+        self.templates.has_completers || self.fallback.is_some()
     }
 
     /// Whether anything that is registered needs scopes.
@@ -113,9 +152,9 @@ impl Catalog {
         self.scoped > 0 || self.templates.has_scopes
     }
 
-    /// Whether a function of the author's lists the resources of a template.
+    /// Whether a function lists resources.
     pub fn has_list_sources(&self) -> bool {
-        self.templates.has_list_sources
+        self.templates.has_list_sources || !self.sources.is_empty()
     }
 
     /// Appends a page of `resources/list` to `out`: items separated by commas, without brackets, in the order of
@@ -129,7 +168,7 @@ impl Catalog {
     ) -> ListedPage {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let entries = self.in_order.range::<_, str>((start, Bound::Unbounded));
-        list::append(entries.map(|(_, entry)| entry), page, visible, out)
+        list::append(entries.map(|(_, entry)| &**entry), page, visible, out)
     }
 
     /// Appends a page of `resources/templates/list` to `out`, in the order of template texts; else as
@@ -138,10 +177,14 @@ impl Catalog {
         &self,
         after: Option<&str>,
         page: Page,
-        visible: &mut dyn FnMut(&TemplateEntry) -> bool,
+        visible: &mut dyn FnMut(ListedTemplate<'_>) -> bool,
         out: &mut Vec<u8>,
     ) -> ListedPage {
-        list::append(self.templates.after(after).iter(), page, visible, out)
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let foreign = self.foreign.range::<_, str>((start, Bound::Unbounded));
+        let foreign = foreign.map(|(_, entry)| ListedTemplate::Foreign(entry));
+        let own = self.templates.after(after).iter().map(|entry| ListedTemplate::Own(entry));
+        list::append(list::merged(own, foreign), page, visible, out)
     }
 
     /// The resources with [`children`](crate::resource::Resource::children) that `normal` lies beneath, by the

@@ -2,7 +2,7 @@
 //!
 //! Law: the answer depends on what is registered and on the URI, never on the order of registration.
 
-use crate::catalog::items::{ResourceEntry, TemplateEntry};
+use crate::catalog::items::{HandlerId, ResourceEntry, TemplateEntry};
 use crate::resource::RegistrationError;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
@@ -44,6 +44,8 @@ pub enum Route<'c, 'u> {
     Resource(&'c Arc<ResourceEntry>),
     /// A template, with the values of its variables.
     Template(&'c Arc<TemplateEntry>, Params<'u>),
+    /// No resource and no template: this handler is asked.
+    Fallback(HandlerId),
     /// A template whose policy refuses a value; to a peer the same as [`Route::None`].
     Rejected {
         /// The template.
@@ -61,12 +63,17 @@ pub enum Route<'c, 'u> {
 }
 
 impl Route<'_, '_> {
+    /// Whether something answers the URI.
+    pub fn exists(&self) -> bool {
+        matches!(self, Self::Resource(_) | Self::Template(..) | Self::Fallback(_))
+    }
+
     /// The scopes that what answers the URI needs.
     pub fn scopes(&self) -> &[String] {
         match self {
             Self::Resource(entry) => &entry.resource.details.scopes,
             Self::Template(entry, _) => &entry.template.details.scopes,
-            Self::Rejected { .. } | Self::None { .. } => &[],
+            Self::Fallback(_) | Self::Rejected { .. } | Self::None { .. } => &[],
         }
     }
 }
@@ -75,8 +82,7 @@ impl Route<'_, '_> {
 #[derive(Debug, Default)]
 pub(super) struct Templates {
     pub(super) entries: Vec<Arc<TemplateEntry>>,
-    /// By [`UriTemplate::shape`]: two of one shape conflict.
-    shapes: OrdMap<Arc<[u8]>, Arc<TemplateEntry>>,
+    shapes: Shapes,
     /// Made when the first URI is looked up: templates that are added one by one share one index.
     index: OnceLock<Option<TemplateIndex>>,
     /// Of all, or nothing if they were not looked for.
@@ -93,17 +99,10 @@ impl Templates {
     const LINTED: usize = 128;
     const PART: usize = 16;
 
-    /// The next templates: `entries`, which are sorted by their text, after `edits` changes of these.
-    ///
-    /// # Errors
-    /// [`RegistrationError::TemplateConflict`] names the new one first.
-    pub(super) fn next(
-        &self,
-        entries: Vec<Arc<TemplateEntry>>,
-        edits: usize,
-    ) -> Result<Self, RegistrationError> {
+    /// Templates of these `entries`, which are sorted by their text, and their `shapes`, after `edits` changes.
+    pub(super) fn new(entries: Vec<Arc<TemplateEntry>>, shapes: Shapes, edits: usize) -> Self {
         let next = Self {
-            shapes: self.next_shapes(&entries)?,
+            shapes,
             index: OnceLock::new(),
             lints: Vec::new(),
             has_completers: entries.iter().any(|entry| entry.has_completers()),
@@ -116,26 +115,23 @@ impl Templates {
         // Without lints nothing here builds the index.
         let index = if is_linted { next.index() } else { None };
         let lints = index.map(TemplateIndex::lints);
-        Ok(Self { lints: lints.unwrap_or_default(), ..next })
+        Self { lints: lints.unwrap_or_default(), ..next }
     }
 
-    /// The shapes of `entries`, made from those of before: both are in the order of their text.
-    fn next_shapes(
-        &self,
-        entries: &[Arc<TemplateEntry>],
-    ) -> Result<OrdMap<Arc<[u8]>, Arc<TemplateEntry>>, RegistrationError> {
+    /// The shapes of these templates.
+    pub(super) fn shapes(&self) -> &Shapes {
+        &self.shapes
+    }
+
+    /// The shapes of `entries`, made from those of these templates: both are in the order of their text.
+    ///
+    /// # Errors
+    /// As [`Shapes::insert`].
+    pub(super) fn next_shapes(&self, entries: &[Arc<TemplateEntry>]) -> Result<Shapes, RegistrationError> {
         let mut shapes = self.shapes.clone();
         let (gone, new) = changes(&self.entries, entries);
-        for entry in gone {
-            shapes.remove(entry.parsed.shape());
-        }
-        for entry in new {
-            if let Some(with) = shapes.insert(entry.parsed.shape().into(), entry.clone()) {
-                let template = entry.template.uri_template.clone();
-                let with = with.template.uri_template.clone();
-                return Err(RegistrationError::TemplateConflict { template, with });
-            }
-        }
+        gone.into_iter().for_each(|entry| shapes.remove(entry));
+        new.into_iter().try_for_each(|entry| shapes.insert(entry))?;
         Ok(shapes)
     }
 
@@ -188,6 +184,31 @@ impl Templates {
         let known: HashSet<_> = before.lints.iter().map(|lint| (&lint.template, &lint.message)).collect();
         let is_new = move |lint: &&Lint| !known.contains(&(&lint.template, &lint.message));
         self.lints.iter().filter(is_new).map(warning)
+    }
+}
+
+/// Templates by [`UriTemplate::shape`]: two of one shape conflict. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shapes(OrdMap<Arc<[u8]>, Arc<TemplateEntry>>);
+
+impl Shapes {
+    /// Adds a template.
+    ///
+    /// # Errors
+    /// [`RegistrationError::TemplateConflict`] names the new one first; nothing has changed.
+    pub(super) fn insert(&mut self, entry: &Arc<TemplateEntry>) -> Result<(), RegistrationError> {
+        if let Some(with) = self.0.get(entry.parsed.shape()) {
+            let template = entry.template.uri_template.clone();
+            let with = with.template.uri_template.clone();
+            return Err(RegistrationError::TemplateConflict { template, with });
+        }
+        self.0.insert(entry.parsed.shape().into(), entry.clone());
+        Ok(())
+    }
+
+    /// Removes a template.
+    pub(super) fn remove(&mut self, entry: &TemplateEntry) {
+        self.0.remove(entry.parsed.shape());
     }
 }
 

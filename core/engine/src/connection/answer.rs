@@ -1,7 +1,9 @@
 //! What a host gives back for an event.
 
+use crate::catalog::encode_item;
 use crate::error::ReadError;
 use crate::resource::{CacheHint, Resource};
+use crate::version::FieldSet;
 use std::borrow::Cow;
 
 /// The answer to a `Read`, `Complete`, `List` or `Call`. An answer of the wrong sort for its event is an internal
@@ -113,13 +115,81 @@ pub struct Completion<'a> {
     pub has_more: Option<bool>,
 }
 
-/// What a `.list` callback returned.
+/// What a `.list` callback or another list source returned.
 #[derive(Debug, Default)]
 pub struct ListPage {
-    /// The resources. One that another resource or template would serve is left out.
-    pub items: Vec<Resource>,
+    /// The resources. One that something else would serve is left out: see [`Lister::owns`](crate::catalog::Lister::owns).
+    pub items: Vec<Item>,
     /// Where its next page begins, for a callback that pages.
     pub next: Option<String>,
+    /// The names of parts that could not be listed now. The rest is sent, and the result names them in `_meta` under
+    /// [`meta::MISSING`](crate::meta::MISSING). Up to 100 names, each of up to 256 bytes.
+    pub missing: Vec<String>,
+}
+
+impl ListPage {
+    /// All of a list, or a page of it.
+    pub fn new(items: impl IntoIterator<Item = impl Into<Item>>) -> Self {
+        Self { items: items.into_iter().map(Into::into).collect(), next: None, missing: Vec::new() }
+    }
+
+    /// The same where another page follows, which begins at `next`.
+    #[must_use]
+    pub fn with_next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+
+    /// The same without the part with this name, which could not be listed now.
+    #[must_use]
+    pub fn without(mut self, name: impl Into<String>) -> Self {
+        self.missing.push(name.into());
+        self
+    }
+}
+
+/// One resource of a list.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most lists hold resources only, which need no allocation each"
+)]
+pub enum Item {
+    /// A resource. Each revision gets the fields that it defines.
+    Resource(Resource),
+    /// A resource that another server describes. It is passed on as it is, whatever the revision, unless it is unsound:
+    /// then it is left out, and the log names it.
+    Foreign {
+        /// Its URI.
+        uri: String,
+        /// What the other server says of it: a JSON object with `name` and with `uri`, which must be this URI. At most
+        /// [`Limits::list_item`](crate::limits::Limits::list_item) bytes. Line breaks are removed.
+        json: String,
+    },
+}
+
+impl Item {
+    /// Its URI as given.
+    pub fn uri(&self) -> &str {
+        match self {
+            Self::Resource(resource) => &resource.uri,
+            Self::Foreign { uri, .. } => uri,
+        }
+    }
+
+    /// Appends it as a list item. It must have been checked.
+    pub(crate) fn encode(&self, fields: FieldSet, out: &mut Vec<u8>) {
+        match self {
+            Self::Resource(resource) => encode_item(resource, fields, out),
+            Self::Foreign { json, .. } => out.extend_from_slice(json.as_bytes()),
+        }
+    }
+}
+
+impl From<Resource> for Item {
+    fn from(resource: Resource) -> Self {
+        Self::Resource(resource)
+    }
 }
 
 /// What the client must give before the read can be answered (R-133 … R-144).

@@ -6,7 +6,7 @@ use super::reply::{Context, Task, Written};
 use super::request::{Pending, Request};
 use super::words::Wording;
 use super::{Connection, Outcome};
-use crate::catalog::{Catalog, Completer, Route, TemplateEntry};
+use crate::catalog::{Catalog, Completer, HandlerId, Route, TemplateEntry};
 use crate::engine::{Engine, Suggested};
 use crate::guard::{Effort, RateClass, Verdict};
 use crate::jsonrpc::{Json, Members};
@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::rank;
 use crate::version::{COMPLETE, INVALID_PARAMS};
-use mcp_resources_template::uri;
+use mcp_resources_template::{UriTemplate, uri};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -41,15 +41,15 @@ impl Connection {
             return refused;
         }
         let catalog = self.engine.catalog();
-        let (found, exhausted) = asked.template(&catalog, self, request.principal);
-        let Some(entry) = found.filter(|entry| self.engine.sees_template(request.principal, entry)) else {
+        let (found, exhausted) = asked.target(&catalog, self, request.principal);
+        let Some(target) = found.filter(|target| target.is_seen(&self.engine, request.principal)) else {
             let outcome = self.refuse(request, INVALID_PARAMS, "Invalid params: unknown ref", out);
             return if exhausted { Outcome { verdict: Verdict::Exhausted, ..outcome } } else { outcome };
         };
-        let Some(completer) = entry.completer(&asked.variable) else {
+        let Some((handler, completer)) = target.completer(&asked.variable) else {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: unknown argument", out);
         };
-        let suggested = asked.suggested(self, entry, request.principal);
+        let suggested = asked.suggested(self, target.template(), request.principal);
         match completer {
             Completer::Handler => {}
             Completer::Values(values) => {
@@ -62,13 +62,14 @@ impl Connection {
                 return self.suggest(request, &[""; 0], &asked.value, None, out);
             }
         }
-        let (handler, timeout) = (entry.handler, self.engine.limits().completion_timeout);
+        let timeout = self.engine.limits().completion_timeout;
         let task = Task::Complete(CompletionTask { suggested });
         let pending = Pending { task, timeout, uri: None, flight: None };
         self.wait(request, pending, out, |token, caller| {
             Event::Complete(CompletionRequest {
                 token,
                 handler,
+                reference: asked.reference,
                 variable: asked.variable,
                 value: asked.value,
                 arguments: asked.arguments,
@@ -151,25 +152,67 @@ impl<'m> Asked<'m> {
         Ok(Self { reference, variable, value, arguments })
     }
 
-    /// The template that `ref.uri` names, by its text or by a URI that it matches, and whether the search for it ended at its
-    /// budget.
-    fn template<'c>(
+    /// What `ref.uri` names: a template by its text or by a URI that it matches, else the fallback; and whether the search
+    /// for a template ended at its budget.
+    fn target<'c>(
         &self,
         catalog: &'c Catalog,
         connection: &Connection,
         principal: &Principal,
-    ) -> (Option<&'c Arc<TemplateEntry>>, bool) {
+    ) -> (Option<Target<'c>>, bool) {
         if let Some(entry) = catalog.template_by_text(&self.reference) {
-            return (Some(entry), false);
+            return (Some(Target::Template(entry)), false);
         }
         let engine = &connection.engine;
+        let fallback = || {
+            let handler = catalog.fallback()?;
+            Some(Target::Fallback(handler, UriTemplate::parse(&self.reference).ok()))
+        };
         match uri::normalize(&self.reference, engine.limits().uri) {
             Ok(normal) if engine.guard().permits(principal, &normal) => match catalog.route(&normal) {
-                Route::Template(entry, _) => (Some(entry), false),
+                Route::Template(entry, _) => (Some(Target::Template(entry)), false),
+                Route::Fallback(_) => (fallback(), false),
                 Route::None { exhausted } => (None, exhausted),
                 _ => (None, false),
             },
+            // The text of a template need not be a URI.
+            _ if self.reference.contains('{') => (fallback(), false),
             _ => (None, false),
+        }
+    }
+}
+
+/// What completes a reference.
+enum Target<'c> {
+    Template(&'c Arc<TemplateEntry>),
+    /// The fallback, for a text that may be a template of another server.
+    Fallback(HandlerId, Option<UriTemplate>),
+}
+
+impl<'c> Target<'c> {
+    /// Whether `principal` may know of it.
+    fn is_seen(&self, engine: &Engine, principal: &Principal) -> bool {
+        let guard = engine.guard();
+        match self {
+            Self::Template(entry) => engine.sees_template(principal, entry),
+            Self::Fallback(_, parsed) => {
+                guard.is_open() || parsed.as_ref().is_some_and(|own| guard.knows_template(principal, own))
+            }
+        }
+    }
+
+    /// What completes the variable `name`, and its handler; `None` if there is no such variable.
+    fn completer(&self, name: &str) -> Option<(HandlerId, Completer<'c>)> {
+        match self {
+            Self::Template(entry) => Some((entry.handler, entry.completer(name)?)),
+            Self::Fallback(handler, _) => Some((*handler, Completer::Handler)),
+        }
+    }
+
+    fn template(&self) -> Option<&UriTemplate> {
+        match self {
+            Self::Template(entry) => Some(&entry.parsed),
+            Self::Fallback(_, parsed) => parsed.as_ref(),
         }
     }
 }
@@ -179,18 +222,18 @@ impl Asked<'_> {
     fn suggested(
         &self,
         connection: &Connection,
-        entry: &Arc<TemplateEntry>,
+        template: Option<&UriTemplate>,
         principal: &Arc<Principal>,
     ) -> Option<Box<Suggested>> {
         let own = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| (name.to_string(), value.to_string());
-        (!connection.engine.guard().is_open()).then(|| {
-            Box::new(Suggested {
-                entry: entry.clone(),
-                principal: principal.clone(),
-                variable: self.variable.to_string(),
-                arguments: self.arguments.iter().map(own).collect(),
-            })
-        })
+        // Where not everybody may see everything, a target without a template is seen by nobody.
+        let template = template.filter(|_| !connection.engine.guard().is_open())?;
+        Some(Box::new(Suggested {
+            template: template.clone(),
+            principal: principal.clone(),
+            variable: self.variable.to_string(),
+            arguments: self.arguments.iter().map(own).collect(),
+        }))
     }
 }
 

@@ -167,6 +167,8 @@ pub struct CompletionRequest<'m> {
     pub token: RequestToken,
     /// The handler of the template.
     pub handler: HandlerId,
+    /// What the client wants completed, as it wrote it: the text of a template, or a URI. A fallback needs it.
+    pub reference: Cow<'m, str>,
     /// The variable to complete.
     pub variable: Cow<'m, str>,
     /// What has been typed.

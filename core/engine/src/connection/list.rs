@@ -1,25 +1,28 @@
 //! `resources/list` and `resources/templates/list` (R-058 … R-060, R-101 … R-105).
 //!
 //! A page holds the items of the catalogue first, then what the `.list` callbacks of the templates give, in the order of
-//! the templates' texts, until it is full.
+//! the templates' texts, then what sources without a template give, in the order of their keys, until it is full.
 
-use super::answer::{Answer, ListPage};
+use super::answer::{Answer, Item, ListPage};
 use super::contents;
 use super::event::{Caller, Event, ListRequest, RequestToken};
 use super::reply::{Context, Task, Written};
 use super::request::{Pending, Request};
-use super::words::Wording;
+use super::words::{self, Wording};
 use super::{Connection, Outcome, Status};
 use crate::catalog::{
-    Catalog, Cursor, HandlerId, ListKind, Page, Position, ResourceEntry, Route, TemplateEntry,
+    Catalog, Cursor, HandlerId, ListKind, ListedTemplate, Lister, Page, Position, ResourceEntry, Route,
+    SourceKey, check_foreign, check_resource, check_uri,
 };
-use crate::catalog::{check_resource, encode_item};
 use crate::engine::{Engine, Given};
 use crate::error::{ReadError, Shown};
 use crate::guard::RateClass;
+use crate::jsonrpc::object;
+use crate::limits::Limits;
+use crate::meta;
 use crate::now::Now;
 use crate::principal::Principal;
-use crate::resource::{CacheHint, CacheScope, Resource};
+use crate::resource::{CacheHint, CacheScope};
 use crate::version::{FieldSet, INVALID_PARAMS};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -85,6 +88,8 @@ pub(super) struct ListWalk {
     /// The items so far, encoded, with commas between them.
     items: Vec<u8>,
     count: usize,
+    /// The names of parts that could not be listed.
+    missing: Vec<String>,
 }
 
 /// What to ask a callback.
@@ -106,12 +111,13 @@ enum Step {
 }
 
 /// What a callback without paging gave, in the order of canonical URIs.
-pub(crate) type Listed = Vec<(Arc<str>, Resource)>;
+pub(crate) type Listed = Vec<(Arc<str>, Item)>;
 
 impl ListWalk {
     fn new(rest: Cursor, fields: FieldSet, principal: Arc<Principal>) -> Self {
         let viewer = if rest.shared { Principal::local() } else { principal.clone() };
-        Self { fields, principal, viewer, asked: 0, rest, items: Vec::new(), count: 0 }
+        let (items, missing) = (Vec::new(), Vec::new());
+        Self { fields, principal, viewer, asked: 0, rest, items, count: 0, missing }
     }
 
     /// Goes on until the page is complete or a callback must be asked.
@@ -127,24 +133,23 @@ impl ListWalk {
             }
         }
         loop {
-            let Some((entry, cursor)) = self.source(&catalog, engine) else {
+            let Some((source, cursor)) = self.source(&catalog, engine) else {
                 return self.done(engine, false);
             };
             let room = engine.limits().page.saturating_sub(self.count);
             if room == 0 {
                 return self.done(engine, true);
             }
-            let pages = entry.template.list.is_some_and(|list| list.pages);
-            let kept = if pages { None } else { engine.kept_list(entry.handler, &self.principal, now) };
+            let key = source.key();
+            let kept = if source.pages() { None } else { engine.kept_list(&key, &self.principal, now) };
             let Some(listed) = kept else {
                 self.asked = engine.lists_generation();
-                return Step::Ask(ListQuestion { handler: entry.handler, cursor, limit: room });
+                return Step::Ask(ListQuestion { handler: source.handler(), cursor, limit: room });
             };
             if self.take_kept(&catalog, &listed, room) {
                 return self.done(engine, true);
             }
-            let text = entry.parsed.as_str();
-            if !self.enter(self.next_source(&catalog, engine, Some(text))) {
+            if !self.enter(self.next_source(&catalog, engine, Some(&key))) {
                 return self.done(engine, false);
             }
         }
@@ -162,32 +167,37 @@ impl ListWalk {
             return Err(ReadError::SizeExceeded { limit: limit as u64, size: Some(page.items.len() as u64) });
         }
         let catalog = engine.catalog();
-        let Some((entry, _)) = self.source(&catalog, engine) else {
+        let Some((source, _)) = self.source(&catalog, engine) else {
             return Ok((self.done(engine, false), None));
         };
-        let (listed, misuse) = served_by(&catalog, entry, page.items, engine, &self.viewer);
-        let text = entry.parsed.as_str();
-        if !entry.template.list.is_some_and(|list| list.pages) {
+        let (listed, misuse) = served_by(&catalog, source, page.items, engine, &self.viewer);
+        let is_whole = page.missing.is_empty();
+        self.miss(page.missing);
+        let key = source.key();
+        if !source.pages() {
             let given = Given { listed: Arc::new(sorted(listed)), generation: self.asked };
-            engine.keep_list(entry.handler, &self.principal, &given, now);
+            // What is missing may be back at the next page.
+            if is_whole {
+                engine.keep_list(&key, &self.principal, &given, now);
+            }
             // Use the answer itself: it may not have been stored (`list_ttl` 0, or too large).
             if self.take_kept(&catalog, &given.listed, engine.limits().page.saturating_sub(self.count)) {
                 return Ok((self.done(engine, true), misuse));
             }
         } else {
             let mut seen = HashSet::with_capacity(listed.len());
-            for (_, resource) in listed.iter().filter(|(uri, _)| seen.insert(uri)) {
-                self.push(resource);
+            for (_, item) in listed.iter().filter(|(uri, _)| seen.insert(uri)) {
+                self.push(item);
             }
             if let Some(next) = page.next {
                 let length = next.len();
-                self.rest.position = Position::Source { template: text.to_owned(), cursor: Some(next) };
+                self.rest.position = Position::Source { source: key, cursor: Some(next) };
                 let step = self.done(engine, true);
                 let cut = matches!(step, Step::Done { next: None });
-                return Ok((step, misuse.or_else(|| cut.then(|| too_long(text, length, engine)))));
+                return Ok((step, misuse.or_else(|| cut.then(|| too_long(source.name(), length, engine)))));
             }
         }
-        let more = self.enter(self.next_source(&catalog, engine, Some(text)));
+        let more = self.enter(self.next_source(&catalog, engine, Some(&key)));
         Ok((if more { self.advance(engine, now) } else { self.done(engine, false) }, misuse))
     }
 
@@ -224,7 +234,8 @@ impl ListWalk {
             ListKind::Resources => "resources",
             ListKind::Templates => "resourceTemplates",
         };
-        wording.complete(out, |result| {
+        let meta = self.missing_member();
+        wording.result(out, words::COMPLETE, &meta, |result| {
             let array = result.value(name);
             array.push(b'[');
             array.extend_from_slice(&self.items);
@@ -232,10 +243,34 @@ impl ListWalk {
             if let Some(next) = next {
                 result.str("nextCursor", next);
             }
-            let hint = engine.options().list_cache;
+            // A client should soon ask again for what is missing.
+            let hint = if meta.is_empty() { engine.options().list_cache } else { CacheHint::default() };
             let scope = if self.rest.shared { hint.scope } else { CacheScope::Private };
             contents::hint(result, wording, CacheHint { scope, ..hint });
         });
+    }
+
+    /// The member of `_meta` that names the missing parts; empty if there are none.
+    fn missing_member(&self) -> String {
+        if self.missing.is_empty() {
+            return String::new();
+        }
+        let mut member = Vec::new();
+        object(&mut member, |meta| {
+            meta.array(meta::MISSING, |names| self.missing.iter().for_each(|name| names.str(name)));
+        });
+        words::members_of(&String::from_utf8_lossy(&member)).unwrap_or_default()
+    }
+
+    /// Notes the names of missing parts, each once.
+    fn miss(&mut self, names: Vec<String>) {
+        for mut name in names {
+            let end = (0..=LONGEST_MISSING).rev().find(|at| name.is_char_boundary(*at));
+            name.truncate(end.unwrap_or_default());
+            if self.missing.len() < MOST_MISSING && !self.missing.contains(&name) {
+                self.missing.push(name);
+            }
+        }
     }
 
     /// Takes from the catalogue; `true` if more of it is left.
@@ -249,7 +284,7 @@ impl ListWalk {
                 catalog.list_resources(after, page, &mut visible, &mut self.items)
             }
             ListKind::Templates => {
-                let mut visible = |entry: &TemplateEntry| all || engine.sees_template(viewer, entry);
+                let mut visible = |listed: ListedTemplate<'_>| all || engine.sees_listed(viewer, listed);
                 catalog.list_templates(after, page, &mut visible, &mut self.items)
             }
         };
@@ -260,39 +295,32 @@ impl ListWalk {
         listed.more
     }
 
-    /// The callback where the rest begins, or the next one if it is gone; with its own cursor.
-    fn source<'c>(
-        &mut self,
-        catalog: &'c Catalog,
-        engine: &Engine,
-    ) -> Option<(&'c Arc<TemplateEntry>, Option<String>)> {
-        let Position::Source { template, cursor } = &self.rest.position else { return None };
-        let lists = |entry: &&Arc<TemplateEntry>| {
-            entry.template.list.is_some() && engine.sees_template(&self.viewer, entry)
-        };
-        if let Some(entry) = catalog.template_by_text(template).filter(lists) {
-            return Some((entry, cursor.clone()));
+    /// The source where the rest begins, or the next one if it is gone; with its own cursor.
+    fn source<'c>(&mut self, catalog: &'c Catalog, engine: &Engine) -> Option<(Lister<'c>, Option<String>)> {
+        let Position::Source { source, cursor } = &self.rest.position else { return None };
+        let own = catalog.lister(source).filter(|lister| engine.sees_lister(&self.viewer, *lister));
+        if let Some(lister) = own {
+            return Some((lister, cursor.clone()));
         }
-        let next = self.next_source(catalog, engine, Some(template))?;
+        let next = self.next_source(catalog, engine, Some(source))?;
         self.enter(Some(next));
         Some((next, None))
     }
 
-    /// The callback after the template with this text; those of templates that the principal may not know of are never
-    /// asked.
+    /// The source after the one with this name; those of templates that the principal may not know of are never asked.
     fn next_source<'c>(
         &self,
         catalog: &'c Catalog,
         engine: &Engine,
-        after: Option<&str>,
-    ) -> Option<&'c Arc<TemplateEntry>> {
-        catalog.list_sources_after(after).find(|entry| engine.sees_template(&self.viewer, entry))
+        after: Option<&SourceKey>,
+    ) -> Option<Lister<'c>> {
+        catalog.listers_after(after).find(|lister| engine.sees_lister(&self.viewer, *lister))
     }
 
-    /// The rest begins with this callback; `false` if there is none.
-    fn enter(&mut self, source: Option<&Arc<TemplateEntry>>) -> bool {
-        let Some(entry) = source else { return false };
-        self.rest.position = Position::Source { template: entry.parsed.as_str().to_owned(), cursor: None };
+    /// The rest begins with this source; `false` if there is none.
+    fn enter(&mut self, source: Option<Lister<'_>>) -> bool {
+        let Some(source) = source else { return false };
+        self.rest.position = Position::Source { source: source.key(), cursor: None };
         self.rest.after.clear();
         true
     }
@@ -303,24 +331,22 @@ impl ListWalk {
         let from = listed.partition_point(|(uri, _)| **uri <= *self.rest.after);
         let rest = listed.get(from..).unwrap_or_default();
         let mut last: Option<&Arc<str>> = None;
-        for (at, (uri, resource)) in
-            rest.iter().filter(|(uri, _)| catalog.resource(uri).is_none()).enumerate()
-        {
+        for (at, (uri, item)) in rest.iter().filter(|(uri, _)| catalog.resource(uri).is_none()).enumerate() {
             if at == room {
                 self.rest.after = last.map_or_else(String::new, |last| last.to_string());
                 return true;
             }
-            self.push(resource);
+            self.push(item);
             last = Some(uri);
         }
         false
     }
 
-    fn push(&mut self, resource: &Resource) {
+    fn push(&mut self, item: &Item) {
         if self.count > 0 {
             self.items.push(b',');
         }
-        encode_item(resource, self.fields, &mut self.items);
+        item.encode(self.fields, &mut self.items);
         self.count += 1;
     }
 
@@ -337,48 +363,61 @@ impl ListQuestion {
 }
 
 /// The error that is logged for a cursor that cannot be sent.
-fn too_long(template: &str, length: usize, engine: &Engine) -> String {
+fn too_long(source: &str, length: usize, engine: &Engine) -> String {
     let most = engine.limits().state;
     format!(
         "the list of {} ends early: its cursor of {length} bytes, sealed, is longer than the limit `state` of {most} bytes; \
          return a shorter cursor or raise the limit",
-        Shown(template)
+        Shown(source)
     )
 }
 
 /// How many of the items that are left out are named in the log.
 const NAMED: usize = 3;
+/// How many missing parts one page names, and how long a name may be, in bytes.
+const MOST_MISSING: usize = 100;
+const LONGEST_MISSING: usize = 256;
 
-/// Keeps the items that a read would take to this very template, and that `viewer` may see. An item that is not
-/// well-formed, or that no read would find, is left out and named in the log: one bad row must not hide all others.
+/// Keeps the items that belong to this very source and that `viewer` may see. An item that is not well-formed, or that no
+/// read would find, is left out and named in the log: one bad row must not hide all others.
 fn served_by(
     catalog: &Catalog,
-    entry: &TemplateEntry,
-    items: Vec<Resource>,
+    source: Lister<'_>,
+    items: Vec<Item>,
     engine: &Engine,
     viewer: &Principal,
 ) -> (Listed, Option<String>) {
     let total = items.len();
     let mut listed = Vec::with_capacity(total);
     let mut bad = BadItems::default();
-    for (index, mut resource) in items.into_iter().enumerate() {
-        match check_resource(&mut resource, engine.limits()) {
+    for (index, mut item) in items.into_iter().enumerate() {
+        match check_item(&mut item, engine.limits()) {
             Ok(canonical) => {
                 let route = catalog.route(&canonical);
                 if matches!(route, Route::None { .. }) {
-                    bad.add(index, || {
-                        format!("{}: no resource or template has this URI", Shown(&resource.uri))
-                    });
+                    bad.add(index, || format!("{}: no resource or template has this URI", Shown(item.uri())));
                 }
-                let is_own = matches!(route, Route::Template(served, _) if served.handler == entry.handler);
-                if is_own && engine.guard().permits(viewer, &canonical) {
-                    listed.push((canonical.clone(), resource));
+                if source.owns(&route) && engine.guard().permits(viewer, &canonical) {
+                    listed.push((canonical.clone(), item));
                 }
             }
-            Err(error) => bad.add(index, || error.to_string()),
+            Err(reason) => bad.add(index, || reason),
         }
     }
-    (listed, bad.message(entry.parsed.as_str(), total))
+    (listed, bad.message(source.name(), total))
+}
+
+/// Puts an item into the form in which it is listed, and gives its canonical URI, or says what is wrong with it.
+fn check_item(item: &mut Item, limits: &Limits) -> Result<Arc<str>, String> {
+    match item {
+        Item::Resource(resource) => check_resource(resource, limits).map_err(|error| error.to_string()),
+        Item::Foreign { uri, json } => {
+            let canonical = check_uri(uri, limits).map_err(|error| error.to_string())?;
+            *json = check_foreign(std::mem::take(json), "uri", uri, limits)
+                .map_err(|reason| format!("{}: {reason}", Shown(uri)))?;
+            Ok(canonical)
+        }
+    }
 }
 
 /// The items of a callback that were left out.
@@ -396,12 +435,12 @@ impl BadItems {
         }
     }
 
-    fn message(self, template: &str, total: usize) -> Option<String> {
+    fn message(self, source: &str, total: usize) -> Option<String> {
         let more = if self.count > self.named.len() { "; …" } else { "" };
         let named = self.named.join("; ");
         let count = self.count;
         let text =
-            || format!("the list of {} leaves out {count} of {total} items: {named}{more}", Shown(template));
+            || format!("the list of {} leaves out {count} of {total} items: {named}{more}", Shown(source));
         (count > 0).then(text)
     }
 }

@@ -64,6 +64,8 @@ pub(super) struct ReadTask {
 pub(super) enum Served {
     Resource(Arc<ResourceEntry>),
     Template(Arc<TemplateEntry>),
+    /// The handler of last resort: its contents say themselves what they are.
+    Fallback,
 }
 
 impl Connection {
@@ -214,6 +216,9 @@ impl<'u> Found<'u> {
                 }),
                 Err(error) => Self::Failed(error),
             },
+            Route::Fallback(handler) => {
+                Self::Handler(Handled { served: Served::Fallback, handler, params: None })
+            }
             Route::None { exhausted: true } => Self::Exhausted,
             // A value that the policy refuses gives the same error as no match.
             _ => Self::Failed(ReadError::NotFound),
@@ -313,6 +318,9 @@ impl ReadTask {
         if self.retried {
             return CacheHint::default();
         }
+        if matches!(self.served, Served::Fallback) {
+            return own.unwrap_or_default();
+        }
         let resource = self.served.cache();
         let own = own.unwrap_or(resource);
         let scope = if resource.scope == CacheScope::Private { CacheScope::Private } else { own.scope };
@@ -325,7 +333,7 @@ impl Served {
     pub(super) fn size(&self) -> Option<u64> {
         match self {
             Self::Resource(entry) => entry.resource.size,
-            Self::Template(_) => None,
+            Self::Template(_) | Self::Fallback => None,
         }
     }
 
@@ -333,6 +341,7 @@ impl Served {
         match self {
             Self::Resource(entry) => entry.resource.details.mime_type.as_deref(),
             Self::Template(entry) => entry.template.details.mime_type.as_deref(),
+            Self::Fallback => None,
         }
     }
 
@@ -340,6 +349,7 @@ impl Served {
         match self {
             Self::Resource(entry) => entry.resource.details.cache,
             Self::Template(entry) => entry.template.details.cache,
+            Self::Fallback => CacheHint::default(),
         }
     }
 }

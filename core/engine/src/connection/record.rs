@@ -209,8 +209,10 @@ mod tests {
         let engine = host.connection.engine().clone();
         let template = |number| Template::new(format!("x://{{a}}-k{number}-{{b}}"));
         let handler = engine.new_handler();
-        let edits = (0..4_000).map(|number| Edit::AddTemplate { template: template(number), handler });
-        let completed = Edit::AddTemplate { template: Template::new("y://{a}").completes("a"), handler };
+        let edits =
+            (0..4_000).map(|number| Edit::AddTemplate { template: template(number), handler, mount: None });
+        let completed =
+            Edit::AddTemplate { template: Template::new("y://{a}").completes("a"), handler, mount: None };
         engine.publish(edits.chain([completed]).collect(), host.now, &mut Vec::new()).unwrap();
         let uri = format!("x:///{}", (0..4_000).map(|number| format!("-k{number}-")).collect::<String>());
         host.read(1, &uri);

@@ -38,8 +38,7 @@ impl Connection {
             let route = catalog.route(&normal);
             let lacking = self.engine.guard().missing(request.principal, route.scopes());
             let lacking: Vec<String> = lacking.into_iter().map(str::to_owned).collect();
-            let exists = matches!(route, Route::Resource(_) | Route::Template(..));
-            (exists, matches!(route, Route::None { exhausted: true }), lacking)
+            (route.exists(), matches!(route, Route::None { exhausted: true }), lacking)
         };
         if let Err(refused) = self.admit(request, &normal, lacking) {
             return self.turn_away(request, refused, &uri, out);
@@ -128,8 +127,7 @@ impl Connection {
             let Ok(normal) = uri::normalize(&uri, limit).map(Cow::into_owned) else { continue };
             let route = catalog.route(&normal);
             honoured.exhausted |= matches!(route, Route::None { exhausted: true });
-            let exists = matches!(route, Route::Resource(_) | Route::Template(..))
-                && self.engine.sees(principal, &normal);
+            let exists = route.exists() && self.engine.sees(principal, &normal);
             // Of two spellings of one URI the first is told (DEC-15).
             if exists && seen.insert(normal.clone()) {
                 honoured.uris.push((normal, uri));

@@ -31,7 +31,7 @@ impl Host {
                 source: Source::Text("one".into()),
             },
             Edit::AddResource { resource: Resource::new("test://handled"), source: Source::Handler(handler) },
-            Edit::AddTemplate { template: Template::new("test://item/{id}"), handler },
+            Edit::AddTemplate { template: Template::new("test://item/{id}"), handler, mount: None },
         ];
         engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
         Self { connection: engine.connect(Peer::Stdio), out: Vec::new(), now: Now::default() }

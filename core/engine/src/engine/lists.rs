@@ -2,8 +2,8 @@
 //!
 //! Law: nothing is kept that was asked for before the latest change. Bounded in lists and in bytes.
 
-use crate::catalog::{HandlerId, encode_item};
-use crate::connection::Listed;
+use crate::catalog::SourceKey;
+use crate::connection::{Item, Listed};
 use crate::limits::Limits;
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
@@ -11,7 +11,7 @@ use crate::version::Revision;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// See the module. By callback and principal.
+/// See the module. By source and principal.
 pub(super) struct KeptLists {
     table: Mutex<Table>,
     ttl: Millis,
@@ -21,7 +21,7 @@ pub(super) struct KeptLists {
 
 #[derive(Default)]
 struct Table {
-    kept: HashMap<(HandlerId, Box<str>), Kept>,
+    kept: HashMap<(SourceKey, Box<str>), Kept>,
     bytes: usize,
     /// How often all was dropped.
     generation: u64,
@@ -51,16 +51,16 @@ impl KeptLists {
         self.lock().generation
     }
 
-    pub(super) fn get(&self, handler: HandlerId, principal: &Principal, now: Now) -> Option<Arc<Listed>> {
+    pub(super) fn get(&self, source: &SourceKey, principal: &Principal, now: Now) -> Option<Arc<Listed>> {
         if self.ttl == 0 {
             return None;
         }
         let table = self.lock();
-        let found = table.kept.get(&(handler, principal.authority().into()))?;
+        let found = table.kept.get(&(source.clone(), principal.authority().into()))?;
         (now.tick < found.until).then(|| found.listed.clone())
     }
 
-    pub(super) fn put(&self, handler: HandlerId, principal: &Principal, given: &Given, now: Now) {
+    pub(super) fn put(&self, source: &SourceKey, principal: &Principal, given: &Given, now: Now) {
         if self.ttl == 0 || self.most == 0 {
             return;
         }
@@ -69,7 +69,7 @@ impl KeptLists {
         if size > self.most_bytes || table.generation != given.generation {
             return;
         }
-        let key = (handler, principal.authority().into());
+        let key = (source.clone(), principal.authority().into());
         table.remove(&key);
         if !self.has_room(&table, size) {
             table.expire(now);
@@ -99,7 +99,7 @@ impl KeptLists {
 }
 
 impl Table {
-    fn remove(&mut self, key: &(HandlerId, Box<str>)) {
+    fn remove(&mut self, key: &(SourceKey, Box<str>)) {
         if let Some(before) = self.kept.remove(key) {
             self.bytes -= before.size;
         }
@@ -120,9 +120,9 @@ impl Table {
 fn size(listed: &Listed) -> usize {
     const RECORD: usize = 512;
     let mut encoded = Vec::new();
-    let item = |(uri, resource): &(Arc<str>, crate::resource::Resource)| {
+    let item = |(uri, item): &(Arc<str>, Item)| {
         encoded.clear();
-        encode_item(resource, Revision::V2026_07_28.field_set(), &mut encoded);
+        item.encode(Revision::V2026_07_28.field_set(), &mut encoded);
         RECORD + uri.len() + encoded.len()
     };
     listed.iter().map(item).sum()
@@ -134,7 +134,7 @@ mod tests {
     use crate::resource::Resource;
 
     fn listed(uris: &[&str]) -> Arc<Listed> {
-        Arc::new(uris.iter().map(|uri| (Arc::from(*uri), Resource::new(*uri))).collect())
+        Arc::new(uris.iter().map(|uri| (Arc::from(*uri), Resource::new(*uri).into())).collect())
     }
 
     fn lists(limits: Limits) -> KeptLists {
@@ -150,9 +150,13 @@ mod tests {
         Now { tick, unix: 0 }
     }
 
-    fn put(lists: &KeptLists, handler: HandlerId, who: &Principal) {
+    fn source(number: u32) -> SourceKey {
+        SourceKey::Key(number.to_string())
+    }
+
+    fn put(lists: &KeptLists, number: u32, who: &Principal) {
         let given = Given { listed: listed(&["a://b"]), generation: lists.generation() };
-        lists.put(handler, who, &given, at(0));
+        lists.put(&source(number), who, &given, at(0));
     }
 
     #[test]
@@ -161,13 +165,15 @@ mod tests {
         let who = Principal::local();
         let late = Given { listed: listed(&["a://old"]), generation: lists.generation() };
         lists.clear();
-        lists.put(1, &who, &late, at(0));
-        assert!(lists.get(1, &who, at(0)).is_none());
+        lists.put(&source(1), &who, &late, at(0));
+        assert!(lists.get(&source(1), &who, at(0)).is_none());
         put(&lists, 1, &who);
-        assert!(lists.get(1, &who, at(9)).is_some() && lists.get(1, &who, at(10)).is_none());
-        assert!(lists.get(1, &Principal::new("bob"), at(0)).is_none());
         assert!(
-            lists.get(1, &who.with_expiry(Some(7)), at(0)).is_some(),
+            lists.get(&source(1), &who, at(9)).is_some() && lists.get(&source(1), &who, at(10)).is_none()
+        );
+        assert!(lists.get(&source(1), &Principal::new("bob"), at(0)).is_none());
+        assert!(
+            lists.get(&source(1), &who.with_expiry(Some(7)), at(0)).is_some(),
             "a new token of the same principal"
         );
     }
@@ -177,7 +183,7 @@ mod tests {
     fn nothing_is_kept_by_default() {
         let lists = lists(Limits::default());
         put(&lists, 1, &Principal::local());
-        assert!(lists.get(1, &Principal::local(), at(0)).is_none());
+        assert!(lists.get(&source(1), &Principal::local(), at(0)).is_none());
     }
 
     /// The bounds `list_cache` and `list_cache_bytes`.
@@ -188,12 +194,12 @@ mod tests {
             let limits =
                 Limits { list_ttl: 10, list_cache: most, list_cache_bytes: most_bytes, ..Limits::default() };
             let lists = lists(limits);
-            for handler in 0..9 {
-                put(&lists, handler, &Principal::local());
+            for number in 0..9 {
+                put(&lists, number, &Principal::local());
                 let (count, bytes) = held(&lists);
                 assert!(count <= 2 && bytes <= 2 * one, "{count} {bytes}");
             }
-            assert!(lists.get(8, &Principal::local(), at(0)).is_some());
+            assert!(lists.get(&source(8), &Principal::local(), at(0)).is_some());
         }
         let lists = lists(Limits { list_ttl: 10, list_cache_bytes: one - 1, ..Limits::default() });
         put(&lists, 1, &Principal::local());

@@ -21,7 +21,8 @@ pub(crate) use sight::Suggested;
 pub(crate) use cache::{Flight, Landed, Landing, Lead};
 
 use crate::catalog::{
-    Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, Position, Source, invalid_uri,
+    Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, MountId, Position, Source,
+    SourceKey, invalid_uri,
 };
 use crate::connection::{Connection, Event, Events, Listed, Peer};
 use crate::guard::{Amounts, Guard};
@@ -60,6 +61,7 @@ pub struct Engine {
     cursor_seal: Seal,
     reached: Reached,
     handlers: AtomicU32,
+    mounts: AtomicU32,
     lists: KeptLists,
     cache: Option<Arc<ReadCache>>,
     amounts: Amounts,
@@ -89,6 +91,7 @@ impl Engine {
             cursor_seal: state_seal(&options).unwrap_or_else(|| guessable_seal(&words)),
             reached: Reached::default(),
             handlers: AtomicU32::new(0),
+            mounts: AtomicU32::new(0),
             lists: KeptLists::new(limits),
             cache: options.cache.then(|| ReadCache::new(limits)),
             amounts,
@@ -130,6 +133,11 @@ impl Engine {
         self.handlers.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// A number for what templates and list sources of one provider have in common; never given twice.
+    pub fn new_mount(&self) -> MountId {
+        MountId(self.mounts.fetch_add(1, Ordering::Relaxed))
+    }
+
     /// Changes the catalogue, all or nothing, and announces it: `list_changed`, and `updated` for what was removed
     /// . `woken` gets the connections that now have something to deliver. Returns warnings for the author.
     ///
@@ -154,37 +162,35 @@ impl Engine {
         now: Now,
         woken: &mut Vec<ConnectionId>,
     ) -> Result<Applied, RegistrationError> {
-        if let Some(redactor) = self.amounts.redactor() {
-            edits.iter_mut().for_each(|edit| redact_constant(edit, redactor));
-        }
-        let narrows = edits.iter().any(needs_scopes);
-        let added = if self.cache.is_some() { self.added(&edits) } else { Vec::new() };
+        let concerned = self.prepare(&mut edits);
         let applied = {
             let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
             let (catalog, applied) = self.catalog.load().apply(edits)?;
             self.catalog.store(Arc::new(catalog));
             applied
         };
-        if applied.templates_changed || !applied.removed.is_empty() {
-            self.lists.clear();
-        }
-        if applied.templates_changed {
-            self.reached.clear();
-        }
-        if let Some(cache) = &self.cache {
-            // What was served by one template may be served by another now, or by a resource.
-            match applied.templates_changed || narrows {
-                true => cache.purge_all(),
-                false => added.iter().for_each(|uri| cache.purge(uri)),
-            }
-        }
-        for uri in &applied.removed {
-            self.mark(uri, now, woken);
-        }
-        if applied.resources_changed || applied.templates_changed {
-            self.hub.list_changed(ListKinds::RESOURCES, now.tick, woken);
-        }
+        self.announce(&concerned, &applied, now, woken);
         Ok(applied)
+    }
+
+    /// Applies each edit that can be, as one change, and reports on every one in order: a bad edit among many does not
+    /// refuse the rest. Otherwise like [`Engine::apply`].
+    pub fn apply_each(
+        &self,
+        mut edits: Vec<Edit>,
+        now: Now,
+        woken: &mut Vec<ConnectionId>,
+    ) -> (Vec<Result<(), RegistrationError>>, Applied) {
+        let mut concerned = self.prepare(&mut edits);
+        let (applied, reports) = {
+            let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
+            let (catalog, applied, reports) = self.catalog.load().apply_each(edits);
+            self.catalog.store(Arc::new(catalog));
+            (applied, reports)
+        };
+        concerned.added.retain(|(at, _)| reports.get(*at).is_some_and(Result::is_ok));
+        self.announce(&concerned, &applied, now, woken);
+        (reports, applied)
     }
 
     /// The catalogue as it stands.
@@ -257,13 +263,49 @@ impl Engine {
         self.hub.counts()
     }
 
-    /// The canonical URIs of the resources that are to be added.
-    fn added(&self, edits: &[Edit]) -> Vec<String> {
-        let added = edits.iter().filter_map(|edit| match edit {
-            Edit::AddResource { resource, .. } => uri::normalize(&resource.uri, self.limits().uri).ok(),
+    /// Redacts the constants of `edits`, and says what they concern in the read cache.
+    fn prepare(&self, edits: &mut [Edit]) -> Concerned {
+        if let Some(redactor) = self.amounts.redactor() {
+            edits.iter_mut().for_each(|edit| redact_constant(edit, redactor));
+        }
+        let added = if self.cache.is_some() { self.added(edits) } else { Vec::new() };
+        Concerned { narrows: edits.iter().any(needs_scopes), added }
+    }
+
+    /// Drops what is no longer so, and announces what has changed.
+    fn announce(&self, concerned: &Concerned, applied: &Applied, now: Now, woken: &mut Vec<ConnectionId>) {
+        let rerouted = applied.templates_changed || applied.fallback_changed;
+        if rerouted || applied.sources_changed || !applied.removed.is_empty() {
+            self.lists.clear();
+        }
+        if applied.templates_changed {
+            self.reached.clear();
+        }
+        if let Some(cache) = &self.cache {
+            // What was served by one template may be served by another now, or by a resource.
+            match rerouted || concerned.narrows {
+                true => cache.purge_all(),
+                false => concerned.added.iter().for_each(|(_, uri)| cache.purge(uri)),
+            }
+        }
+        for uri in &applied.removed {
+            self.mark(uri, now, woken);
+        }
+        if applied.resources_changed || applied.templates_changed || applied.sources_changed {
+            self.hub.list_changed(ListKinds::RESOURCES, now.tick, woken);
+        }
+    }
+
+    /// The canonical URIs of the resources that are to be added, each with the index of its edit.
+    fn added(&self, edits: &[Edit]) -> Vec<(usize, String)> {
+        let added = edits.iter().enumerate().filter_map(|(at, edit)| match edit {
+            Edit::AddResource { resource, .. } => {
+                let normal = uri::normalize(&resource.uri, self.limits().uri).ok()?;
+                Some((at, normal.into_owned()))
+            }
             _ => None,
         });
-        added.map(Cow::into_owned).collect()
+        added.collect()
     }
 
     fn mark(&self, normal: &str, now: Now, woken: &mut Vec<ConnectionId>) {
@@ -415,11 +457,11 @@ impl Engine {
 
     pub(crate) fn kept_list(
         &self,
-        handler: HandlerId,
+        source: &SourceKey,
         principal: &Principal,
         now: Now,
     ) -> Option<Arc<Listed>> {
-        self.lists.get(handler, principal, now)
+        self.lists.get(source, principal, now)
     }
 
     /// To be asked for before a callback is.
@@ -427,8 +469,8 @@ impl Engine {
         self.lists.generation()
     }
 
-    pub(crate) fn keep_list(&self, handler: HandlerId, principal: &Principal, given: &Given, now: Now) {
-        self.lists.put(handler, principal, given, now);
+    pub(crate) fn keep_list(&self, source: &SourceKey, principal: &Principal, given: &Given, now: Now) {
+        self.lists.put(source, principal, given, now);
     }
 
     /// Takes `bytes` of what all replies together may gather; `false` if there is not so much left.
@@ -452,6 +494,14 @@ impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine").field("name", &self.words.name()).finish_non_exhaustive()
     }
+}
+
+/// What edits concern in the read cache.
+struct Concerned {
+    /// They may hide an entry of contents that are kept for all.
+    narrows: bool,
+    /// The canonical URIs of the resources that they add, each with the index of its edit.
+    added: Vec<(usize, String)>,
 }
 
 /// Whether an edit may hide an entry of contents that are kept for all.

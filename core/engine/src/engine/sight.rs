@@ -3,7 +3,7 @@
 //! Law: lists, capabilities and notifications ask here, so that all of them agree with what a read would say.
 
 use super::Engine;
-use crate::catalog::TemplateEntry;
+use crate::catalog::{ForeignTemplate, ListedTemplate, Lister, TemplateEntry};
 use crate::guard::{Effort, Guard, View};
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope};
@@ -64,6 +64,32 @@ impl Engine {
                 || self.reached.ask(&self.guard, &self.guard.view(principal), &entry.parsed))
     }
 
+    /// Whether `principal` may know of a template in a list.
+    pub(crate) fn sees_listed(&self, principal: &Principal, template: ListedTemplate<'_>) -> bool {
+        match template {
+            ListedTemplate::Own(entry) => self.sees_template(principal, entry),
+            ListedTemplate::Foreign(ForeignTemplate { parsed, .. }) => {
+                self.sees_foreign(principal, parsed.as_ref())
+            }
+        }
+    }
+
+    /// Whether `principal` may know of a template that is not registered: one that cannot be parsed could lead anywhere, so
+    /// only those who may see everything know of it.
+    pub(crate) fn sees_foreign(&self, principal: &Principal, parsed: Option<&UriTemplate>) -> bool {
+        let reaches = |parsed| self.reached.ask(&self.guard, &self.guard.view(principal), parsed);
+        self.guard.is_open() || parsed.is_some_and(reaches)
+    }
+
+    /// Whether a list source is asked for `principal`: its template may be known. What any source gives is judged item by
+    /// item.
+    pub(crate) fn sees_lister(&self, principal: &Principal, lister: Lister<'_>) -> bool {
+        match lister {
+            Lister::Template(entry) => self.sees_template(principal, entry),
+            Lister::Source(_) => true,
+        }
+    }
+
     /// Whether anybody may keep lists, as far as the configuration says.
     pub(super) fn may_share_lists(&self) -> bool {
         self.options.list_cache.scope == CacheScope::Public && !self.guard.differs()
@@ -85,6 +111,7 @@ impl Engine {
         let catalog = self.catalog();
         catalog.has_completers()
             && (!self.restricts()
+                || catalog.fallback().is_some()
                 || catalog
                     .templates()
                     .iter()
@@ -95,7 +122,7 @@ impl Engine {
 /// What a completion of the author's is filtered by.
 #[derive(Debug)]
 pub(crate) struct Suggested {
-    pub(crate) entry: Arc<TemplateEntry>,
+    pub(crate) template: UriTemplate,
     pub(crate) principal: Arc<Principal>,
     pub(crate) variable: String,
     /// The values chosen so far.
@@ -106,7 +133,7 @@ impl Suggested {
     /// Whether `value` leads to a URI that the principal may see: the one that it makes, or one of those that are still
     /// open. `effort` is what all values of one completion may cost together: when it is spent, the answer is no.
     pub(crate) fn leads_on(&self, guard: &Guard, view: &View, effort: &mut Effort, value: &str) -> bool {
-        let outline = self.entry.parsed.outline(&|name| {
+        let outline = self.template.outline(&|name| {
             if name == self.variable {
                 return Some(value);
             }

@@ -146,7 +146,7 @@ answers! { Complete:
 }
 
 answers! { List:
-    Vec<Resource> => |items| Answer::Listed(ListPage { items, next: None });
+    Vec<Resource> => |items| Answer::Listed(ListPage::new(items));
     ListPage => |page| Answer::Listed(page);
 }
 

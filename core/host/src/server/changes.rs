@@ -173,7 +173,7 @@ impl Changes {
                 }
                 Change::Constant(resource, source) => Edit::AddResource { resource, source },
                 Change::Template(template, entry) => {
-                    Edit::AddTemplate { template, handler: prepared.number(entry, &mut next) }
+                    Edit::AddTemplate { template, handler: prepared.number(entry, &mut next), mount: None }
                 }
                 Change::RemoveResource(uri) => Edit::RemoveResource { uri },
                 Change::RemoveTemplate(uri_template) => Edit::RemoveTemplate { uri_template },

@@ -252,7 +252,7 @@ impl<H> Registry<H> {
             Change::AddTemplate(template, handler) => {
                 let number = engine.new_handler();
                 self.insert(number, handler.clone());
-                (Edit::AddTemplate { template: template.clone(), handler: number }, Some(number))
+                (Edit::AddTemplate { template: template.clone(), handler: number, mount: None }, Some(number))
             }
             Change::RemoveTemplate(text) => (Edit::RemoveTemplate { uri_template: text.clone() }, None),
         }

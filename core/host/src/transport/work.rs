@@ -297,7 +297,7 @@ mod tests {
     fn what_is_owned_says_what_was_borrowed() {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
         let engine = Engine::new(info, Options::default()).unwrap();
-        let edit = Edit::AddTemplate { template: Template::new("note://{id}"), handler: 7 };
+        let edit = Edit::AddTemplate { template: Template::new("note://{id}"), handler: 7, mount: None };
         engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
         let message = br#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"note://caf%C3%A9","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
         let principal = Principal::new("ada");

@@ -28,8 +28,8 @@ pub(crate) fn answer(given: &Value, gather: impl FnOnce() -> Gather) -> Answer<'
             "chunks" => chunks(given, gather()),
             "completion" => Answer::Completion(completion(value)),
             "listed" => {
-                let items = list(value).map(resource).collect();
-                Answer::Listed(ListPage { items, next: text(&given["next"]) })
+                let items = list(value).map(resource);
+                Answer::Listed(ListPage { next: text(&given["next"]), ..ListPage::new(items) })
             }
             "raw" => Answer::Raw(raw(given)),
             "input_required" => Answer::InputRequired(input_required(value)),

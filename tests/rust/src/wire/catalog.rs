@@ -117,7 +117,7 @@ fn added(entry: &Value, engine: &Engine, handlers: &mut Handlers) -> Edit {
     let mut handler = || handlers.number(entry["handler"].as_str().expect("a handler"), engine);
     if let Some(uri_template) = text(&entry["uriTemplate"]) {
         let handler = handler();
-        return Edit::AddTemplate { template: template(uri_template, entry), handler };
+        return Edit::AddTemplate { template: template(uri_template, entry), handler, mount: None };
     }
     let source = match (&entry["text"], &entry["blob"]) {
         (Value::String(constant), _) => Source::Text(constant.as_str().into()),

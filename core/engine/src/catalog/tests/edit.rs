@@ -130,7 +130,7 @@ fn templates_that_are_added_one_by_one_share_one_index() {
     let mut catalog = Catalog::new(&Limits::default());
     for number in 0..300 {
         let template = Template::new(format!("t{number}://{{x}}"));
-        catalog = catalog.apply(vec![Edit::AddTemplate { template, handler: 0 }]).unwrap().0;
+        catalog = catalog.apply(vec![Edit::AddTemplate { template, handler: 0, mount: None }]).unwrap().0;
         assert_eq!(catalog.templates.is_indexed(), number < 128, "{number}");
     }
     assert!(matches!(catalog.route("t7://a"), Route::Template(..)));

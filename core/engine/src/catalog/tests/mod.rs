@@ -4,6 +4,7 @@ mod check;
 mod edit;
 mod items;
 mod list;
+mod providers;
 mod routes;
 
 use super::*;
@@ -32,7 +33,7 @@ fn remove(uri: &str) -> Edit {
 }
 
 fn template(template: Template) -> Edit {
-    Edit::AddTemplate { template, handler: 0 }
+    Edit::AddTemplate { template, handler: 0, mount: None }
 }
 
 fn matching(uri_template: &str) -> Edit {

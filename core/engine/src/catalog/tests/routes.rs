@@ -14,6 +14,7 @@ fn route(catalog: &Catalog, normal: &str) -> String {
         Route::Rejected { template, variable, .. } => {
             format!("rejected {} {variable}", template.parsed.as_str())
         }
+        Route::Fallback(handler) => format!("fallback {handler}"),
         Route::None { .. } => "none".into(),
     }
 }
@@ -90,8 +91,9 @@ fn completers() {
 fn list_sources_stand_in_the_order_of_their_text() {
     let source = |text: &str| template(Template::new(text).list(ListSource { pages: true }));
     let catalog = catalog([source("c://{x}"), matching("b://{x}"), source("a://{x}")]);
-    let after = |text| {
-        catalog.list_sources_after(text).map(|entry| entry.template.uri_template.clone()).collect::<Vec<_>>()
+    let after = |text: Option<&str>| {
+        let text = text.map(|text| SourceKey::Template(text.to_owned()));
+        catalog.listers_after(text.as_ref()).map(|lister| lister.name().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(after(None), ["a://{x}", "c://{x}"]);
     assert_eq!(after(Some("a://{x}")), ["c://{x}"]);

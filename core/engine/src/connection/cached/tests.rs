@@ -229,7 +229,7 @@ fn removals_and_changed_lists_purge() {
     let publish = |host: &Host, edit| host.engine.publish(vec![edit], host.now, &mut Vec::new()).unwrap();
     publish(&host, Edit::RemoveResource { uri: "test://shared".into() });
     assert!(!kept(&mut host, 4), "it is another one that was removed");
-    publish(&host, Edit::AddTemplate { template: Template::new("test://{x}"), handler: 0 });
+    publish(&host, Edit::AddTemplate { template: Template::new("test://{x}"), handler: 0, mount: None });
     assert!(kept(&mut host, 5));
     publish(&host, Edit::RemoveResource { uri: "test://kept".into() });
     assert!(kept(&mut host, 6), "now the template serves it");
