@@ -60,6 +60,8 @@ pub use mcp_resources_engine::trace::TraceContext;
 pub use mcp_resources_engine::version::Revision;
 
 // The server.
+#[cfg(any(feature = "http", feature = "pipe"))]
+pub use mcp_resources_host::provider::{self, Provider};
 #[cfg(all(feature = "server", feature = "http", unix))]
 pub use mcp_resources_host::server::HttpBuilder;
 #[cfg(all(feature = "server", unix))]

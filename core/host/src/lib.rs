@@ -30,6 +30,8 @@
 //! # Ok(()) }
 //! ```
 
+#[cfg(any(feature = "http", feature = "pipe"))]
+pub mod provider;
 #[cfg(all(feature = "server", unix))]
 pub mod server;
 #[cfg(all(feature = "server", unix))]

@@ -128,6 +128,19 @@ impl Catalog {
         self.fallback
     }
 
+    /// The edits that remove all that these handlers serve.
+    pub fn served_by(&self, handlers: &[HandlerId]) -> Vec<Edit> {
+        let is_theirs = |entry: &&Arc<ResourceEntry>| matches!(&entry.source, Source::Handler(own) if handlers.contains(own));
+        let resources = self.in_order.values().filter(is_theirs);
+        let templates = self.templates().iter().filter(|entry| handlers.contains(&entry.handler));
+        let templates =
+            templates.map(|entry| Edit::RemoveTemplate { uri_template: entry.template.uri_template.clone() });
+        resources
+            .map(|entry| Edit::RemoveResource { uri: entry.canonical.to_string() })
+            .chain(templates)
+            .collect()
+    }
+
     /// How many resources are registered.
     pub fn len(&self) -> usize {
         self.in_order.len()

@@ -66,6 +66,17 @@ pub enum Event<'m> {
 }
 
 impl Event<'_> {
+    /// Who is to answer; `None` for an event that has no answer of the host's.
+    pub fn handler(&self) -> Option<HandlerId> {
+        match self {
+            Self::Read(request) => Some(request.handler),
+            Self::Complete(request) => Some(request.handler),
+            Self::List(request) => Some(request.handler),
+            Self::Call(request) => Some(request.handler),
+            _ => None,
+        }
+    }
+
     /// The request that will be answered later; `None` for an event that has no answer.
     pub fn asks(&self) -> Option<RequestToken> {
         match self {
@@ -190,6 +201,8 @@ pub struct ListRequest<'m> {
     pub cursor: Option<String>,
     /// How many items fit on the page.
     pub limit: usize,
+    /// Whose list it is.
+    pub principal: Arc<Principal>,
     /// Who asks; `None` when one request goes on from one source to the next.
     pub caller: Option<Caller<'m>>,
 }

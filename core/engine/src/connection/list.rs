@@ -99,6 +99,7 @@ pub(super) struct ListQuestion {
     cursor: Option<String>,
     /// The most items that it may give.
     limit: usize,
+    principal: Arc<Principal>,
 }
 
 /// What to do next.
@@ -144,7 +145,12 @@ impl ListWalk {
             let kept = if source.pages() { None } else { engine.kept_list(&key, &self.principal, now) };
             let Some(listed) = kept else {
                 self.asked = engine.lists_generation();
-                return Step::Ask(ListQuestion { handler: source.handler(), cursor, limit: room });
+                return Step::Ask(ListQuestion {
+                    handler: source.handler(),
+                    cursor,
+                    limit: room,
+                    principal: self.principal.clone(),
+                });
             };
             if self.take_kept(&catalog, &listed, room) {
                 return self.done(engine, true);
@@ -357,8 +363,8 @@ impl ListWalk {
 
 impl ListQuestion {
     pub(super) fn event<'m>(self, token: RequestToken, caller: Option<Caller<'m>>) -> Event<'m> {
-        let Self { handler, cursor, limit } = self;
-        Event::List(ListRequest { token, handler, cursor, limit, caller })
+        let Self { handler, cursor, limit, principal } = self;
+        Event::List(ListRequest { token, handler, cursor, limit, principal, caller })
     }
 }
 

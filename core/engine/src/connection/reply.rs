@@ -113,6 +113,19 @@ impl Reply {
         self.token
     }
 
+    /// The URI of a read, as the client spelled it.
+    pub fn uri(&self) -> Option<&str> {
+        self.context.ticket.uri.as_deref()
+    }
+
+    /// The most bytes of contents that its answer may have.
+    pub fn most_bytes(&self) -> usize {
+        match &self.task {
+            Task::Read(task) => task.most,
+            _ => self.context.engine.limits().contents,
+        }
+    }
+
     /// Whether the answer is still wanted.
     pub fn cancelled(&self) -> Cancelled {
         Cancelled(self.context.ticket.clone())
@@ -174,11 +187,7 @@ impl Reply {
 
     /// Starts to gather contents that come in chunks.
     pub fn gather(&self) -> Gather {
-        let most = match &self.task {
-            Task::Read(task) => task.most,
-            _ => self.context.engine.limits().contents,
-        };
-        Gather::new(self.context.engine.clone(), most)
+        Gather::new(self.context.engine.clone(), self.most_bytes())
     }
 
     pub(super) fn write(

@@ -123,6 +123,22 @@ impl Engine {
         &self.options.limits
     }
 
+    /// Who has what a refused registration collides with; `None` if nothing has, or a constant.
+    pub fn holder(&self, error: &RegistrationError) -> Option<HandlerId> {
+        let catalog = self.catalog();
+        match error {
+            RegistrationError::DuplicateResource { uri } => {
+                let normal = uri::normalize(uri, self.limits().uri).ok()?;
+                match catalog.resource(&normal)?.source {
+                    Source::Handler(handler) => Some(handler),
+                    Source::Text(_) | Source::Bytes(_) => None,
+                }
+            }
+            RegistrationError::TemplateConflict { with, .. } => Some(catalog.template_by_text(with)?.handler),
+            _ => None,
+        }
+    }
+
     /// What the engine was built with.
     pub fn options(&self) -> &Options {
         &self.options

@@ -7,7 +7,7 @@ use crate::catalog::{ForeignTemplate, ListedTemplate, Lister, TemplateEntry};
 use crate::guard::{Effort, Guard, View};
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope};
-use mcp_resources_template::UriTemplate;
+use mcp_resources_template::{UriTemplate, uri};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,6 +45,11 @@ impl Engine {
     /// Whether not everybody may see everything.
     pub(crate) fn restricts(&self) -> bool {
         !self.guard.is_open() || self.catalog().has_scopes()
+    }
+
+    /// Whether `principal` may see `uri`, in any spelling: what a read of it would say.
+    pub fn permits(&self, principal: &Principal, uri: &str) -> bool {
+        uri::normalize(uri, self.limits().uri).is_ok_and(|normal| self.sees(principal, &normal))
     }
 
     /// Whether `principal` may use the URI `normal`, which is in normal form.

@@ -59,6 +59,13 @@ pub enum RegistrationError {
         /// The key.
         key: String,
     },
+    /// A provider cannot be mounted.
+    Mount {
+        /// The name of the mount; empty if it has none yet.
+        mount: String,
+        /// Why, as one short sentence: where it collides with another mount, that is named.
+        reason: String,
+    },
     /// A bound of [`Limits`](crate::limits::Limits) is reached.
     LimitReached {
         /// What there is too much of, by the name of the bound.
@@ -93,6 +100,8 @@ impl fmt::Display for RegistrationError {
                 Quoted(key),
                 key.rsplit('/').next().unwrap_or("name"),
             ),
+            Self::Mount { mount, reason } if mount.is_empty() => write!(f, "provider: {reason}"),
+            Self::Mount { mount, reason } => write!(f, "{mount}: {reason}"),
             Self::LimitReached { what, limit } => write!(f, "the limit `{what}` of {limit} is reached"),
         }
     }

@@ -6,6 +6,7 @@ use super::handlers::{Handler, Handlers, erase_call};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use super::shared::{Diagnose, Diagnostic, Redact, Shared, Watch};
 use super::{Method, ResourceServer};
+use crate::provider::Provider;
 use crate::transport::{AuditLog, AuditSink};
 use mcp_resources_engine::connection::Contents;
 use mcp_resources_engine::engine::{Engine, Extension, Options, ServerInfo};
@@ -27,6 +28,7 @@ pub struct Builder {
     watch: Option<Watch>,
     redact: Option<Redact>,
     audit: Option<Box<dyn AuditSink>>,
+    providers: Vec<Arc<dyn Provider>>,
 }
 
 /// What it has.
@@ -37,10 +39,11 @@ impl Builder {
             options: Options::default(),
             changes: Changes::new(),
             calls: Vec::new(),
-            diagnose: Box::new(to_stderr),
+            diagnose: Arc::new(to_stderr),
             watch: None,
             redact: None,
             audit: None,
+            providers: Vec::new(),
         }
     }
 
@@ -261,14 +264,14 @@ impl Builder {
         F: Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync + 'static,
     {
         self.options.transforms = true;
-        self.redact = Some(Box::new(redact));
+        self.redact = Some(Arc::new(redact));
         self
     }
 
     /// Who hears of what the author should know: failures of handlers, warnings. Default: one line each on standard
     /// error.
     pub fn diagnostics(mut self, hear: impl Fn(&Diagnostic<'_>) + Send + Sync + 'static) -> Self {
-        self.diagnose = Box::new(hear);
+        self.diagnose = Arc::new(hear);
         self
     }
 
@@ -305,10 +308,16 @@ impl Builder {
         self
     }
 
+    /// Mounts a provider after all that is registered here: see [`ResourceServer::mount`].
+    pub fn mount(mut self, provider: impl Provider) -> Self {
+        self.providers.push(Arc::new(provider));
+        self
+    }
+
     /// The server.
     ///
     /// # Errors
-    /// [`RegistrationError`] for the first thing that is not well-formed, duplicate or ambiguous.
+    /// [`RegistrationError`] for the first thing that is not well-formed, duplicate or ambiguous, or provider that cannot be mounted.
     pub fn build(mut self) -> Result<ResourceServer, RegistrationError> {
         self.options.process_key = random_key();
         let engine = Engine::new(self.info, self.options)?;
@@ -316,6 +325,9 @@ impl Builder {
         let shared =
             Shared::new(engine, Handlers::new(self.calls), self.diagnose, self.watch, self.redact, audit);
         shared.apply(self.changes)?;
+        for provider in self.providers {
+            shared.mounts.mount(provider)?;
+        }
         Ok(ResourceServer::from(shared))
     }
 }

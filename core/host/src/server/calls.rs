@@ -11,7 +11,7 @@ use super::link::{Link, Way};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use super::shared::Shared;
 use super::span::Span;
-use mcp_resources_engine::connection::{Answer, Event, Outcome};
+use mcp_resources_engine::connection::{Event, Outcome};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::hub::ConnectionId;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -63,7 +63,10 @@ pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>)
 }
 
 fn handle(client: &Arc<Client>, event: Event<'_>) -> Outcome<'static> {
-    let functions = &client.shared.handlers;
+    let (functions, mounts) = (&client.shared.handlers, &client.shared.mounts);
+    if let Some(part) = mounts.part(&event) {
+        return mounts.answer(&part, &client.peer, event);
+    }
     let span = Span::of(&event);
     match event {
         Event::Read(request) => {
@@ -146,11 +149,8 @@ fn spawn(link: &Arc<Link>, work: Work) {
 fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
     let (shared, peer) = (&link.client().shared, &link.client().peer);
     let answer = handled.unwrap_or_else(|error| {
-        if let Some(error) = error.cause() {
-            shared.diagnose(&Diagnostic::Failed(error));
-        }
         link.span().failed(error.told());
-        Answer::Failed(error.into_told())
+        shared.failed(error)
     });
     match link.way() {
         Way::Respond => peer.respond(link.token(), answer),

@@ -60,6 +60,7 @@ pub use http::{HttpBuilder, HttpListener};
 pub use request::{CallRequest, CompletionRequest, Context, ListRequest, ReadRequest};
 pub use shared::Diagnostic;
 
+use crate::provider::{MountKey, Provider};
 use crate::transport::{Stdio, Waiter};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::ListKinds;
@@ -94,6 +95,21 @@ impl ResourceServer {
     /// [`RegistrationError`] for the first change that is refused; nothing has changed then.
     pub fn apply(&self, changes: Changes) -> Result<(), RegistrationError> {
         self.shared.apply(changes)
+    }
+
+    /// Serves what a provider has, besides all else: all that it says, or nothing. Clients are told as by
+    /// [`ResourceServer::apply`]. What is registered at the very URI goes before a provider's template.
+    ///
+    /// # Errors
+    /// [`RegistrationError`]: the provider's own, or what it would serve collides with what is there.
+    pub fn mount(&self, provider: impl Provider) -> Result<MountKey, RegistrationError> {
+        self.shared.mounts.mount(Arc::new(provider))
+    }
+
+    /// Ends a mount: its resources and templates are gone, which clients are told, and the provider is dropped once what it
+    /// does now is done. `false` if it was ended before.
+    pub fn unmount(&self, mount: MountKey) -> bool {
+        self.shared.mounts.unmount(mount)
     }
 
     /// Tells those who watch `uri`, in any spelling, that it has changed. Inside or outside a request, from any thread;

@@ -6,6 +6,7 @@ use super::changes::Changes;
 use super::handlers::Handlers;
 use super::link::Link;
 use super::pipe::word;
+use crate::provider::Mounts;
 #[cfg(feature = "http")]
 use crate::transport::http::HttpServer;
 use crate::transport::{AuditLog, Clock, Wake};
@@ -55,9 +56,9 @@ impl fmt::Display for Diagnostic<'_> {
     }
 }
 
-pub(super) type Diagnose = Box<dyn Fn(&Diagnostic<'_>) + Send + Sync>;
+pub(super) type Diagnose = Arc<dyn Fn(&Diagnostic<'_>) + Send + Sync>;
 pub(super) type Redact =
-    Box<dyn Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync>;
+    Arc<dyn Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync>;
 pub(super) type Watch = Box<dyn Fn(&str, bool) + Send + Sync>;
 
 /// See the module.
@@ -65,6 +66,7 @@ pub(super) struct Shared {
     pub(super) engine: Arc<Engine>,
     pub(super) clock: Arc<Clock>,
     pub(super) handlers: Handlers,
+    pub(super) mounts: Arc<Mounts>,
     diagnose: Diagnose,
     watch: Option<Watch>,
     redact: Option<Redact>,
@@ -89,10 +91,20 @@ impl Shared {
         redact: Option<Redact>,
         audit: Option<AuditLog>,
     ) -> Arc<Self> {
+        let clock = Arc::new(Clock::new());
+        let mounts = Mounts::new(clock.clone());
+        mounts.serve(&engine);
+        if let Some(redact) = &redact {
+            let (redact, diagnose) = (redact.clone(), diagnose.clone());
+            mounts.redact_with(Arc::new(move |uri, answer| {
+                redacted(&redact, uri, answer).unwrap_or_else(|error| failed(&diagnose, error))
+            }));
+        }
         Arc::new(Self {
             engine,
-            clock: Arc::new(Clock::new()),
+            clock,
             handlers,
+            mounts,
             diagnose,
             watch,
             redact,
@@ -117,17 +129,15 @@ impl Shared {
 
     /// The contents of a read of `uri` as the author lets them go out.
     pub(super) fn redacted(&self, uri: &str, answer: Answer<'static>) -> Handled {
-        let Some(redact) = &self.redact else { return Ok(answer) };
-        let answer = match answer {
-            Answer::Gathered(gather) => gather.into_answer(),
-            other => other,
-        };
-        let Answer::Contents(ReadResult { contents, cache }) = answer else { return Ok(answer) };
-        let each = contents.into_iter().map(|entry| {
-            let own = entry.uri.clone();
-            redact(own.as_deref().unwrap_or(uri), entry)
-        });
-        Ok(Answer::Contents(ReadResult { contents: each.collect::<Result<_, _>>()?, cache }))
+        match &self.redact {
+            Some(redact) => redacted(redact, uri, answer),
+            None => Ok(answer),
+        }
+    }
+
+    /// The answer to a request whose function failed, after its author has heard why.
+    pub(super) fn failed(&self, error: HandlerError) -> Answer<'static> {
+        failed(&self.diagnose, error)
     }
 
     /// Waits until all that is recorded is where it is to be; not for long.
@@ -290,4 +300,24 @@ impl Shared {
     fn peers(&self) -> MutexGuard<'_, HashMap<ConnectionId, Arc<Wake>>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn redacted(redact: &Redact, uri: &str, answer: Answer<'static>) -> Handled {
+    let answer = match answer {
+        Answer::Gathered(gather) => gather.into_answer(),
+        other => other,
+    };
+    let Answer::Contents(ReadResult { contents, cache }) = answer else { return Ok(answer) };
+    let each = contents.into_iter().map(|entry| {
+        let own = entry.uri.clone();
+        redact(own.as_deref().unwrap_or(uri), entry)
+    });
+    Ok(Answer::Contents(ReadResult { contents: each.collect::<Result<_, _>>()?, cache }))
+}
+
+fn failed(diagnose: &Diagnose, error: HandlerError) -> Answer<'static> {
+    if let Some(cause) = error.cause() {
+        diagnose(&Diagnostic::Failed(cause));
+    }
+    Answer::Failed(error.into_told())
 }

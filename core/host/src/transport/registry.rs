@@ -10,7 +10,6 @@ use mcp_resources_engine::guard::AuditEntry;
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::resource::{RegistrationError, Resource, Template};
-use mcp_resources_template::uri;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
@@ -204,20 +203,7 @@ impl<H> Registry<H> {
 
     /// What a refused registration collides with: the handler of the resource or template that is registered already.
     pub fn collides_with(&self, error: &RegistrationError) -> Option<Arc<H>> {
-        let engine = self.made()?;
-        let catalog = engine.catalog();
-        let number = match error {
-            RegistrationError::DuplicateResource { uri } => {
-                let normal = uri::normalize(uri, engine.limits().uri).ok()?;
-                match catalog.resource(&normal)?.source {
-                    Source::Handler(number) => number,
-                    _ => return None,
-                }
-            }
-            RegistrationError::TemplateConflict { with, .. } => catalog.template_by_text(with)?.handler,
-            _ => return None,
-        };
-        self.get(number)
+        self.get(self.made()?.holder(error)?)
     }
 
     /// The functions behind a number, unless they were removed in the meantime.

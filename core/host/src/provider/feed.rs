@@ -1,0 +1,69 @@
+//! How a provider tells of changes.
+
+use super::mount::Route;
+use super::mounts::{MountState, Mounts};
+use mcp_resources_engine::resource::{RegistrationError, Resource};
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+/// Tells the server of one mount of changes, from any thread. It holds nothing: after the provider is unmounted, or the
+/// server is gone, nothing happens any longer.
+#[derive(Clone)]
+pub struct Feed {
+    mounts: Weak<Mounts>,
+    state: Arc<MountState>,
+}
+
+/// A change of what a provider lists.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A resource is there.
+    Add(Route, Resource),
+    /// The resource at this URI, in any spelling, is gone. It counts as updated.
+    Remove(String),
+}
+
+impl Feed {
+    pub(super) fn new(mounts: &Arc<Mounts>, state: &Arc<MountState>) -> Self {
+        Self { mounts: Arc::downgrade(mounts), state: state.clone() }
+    }
+
+    /// The contents at `uri`, in any spelling, have changed.
+    ///
+    /// # Errors
+    /// [`RegistrationError::InvalidUri`].
+    pub fn updated(&self, uri: &str) -> Result<(), RegistrationError> {
+        self.mounts().map_or(Ok(()), |mounts| mounts.updated(uri))
+    }
+
+    /// What its lists give has changed, other than by [`Feed::publish`].
+    pub fn list_changed(&self) {
+        if let Some(mounts) = self.mounts() {
+            mounts.list_changed();
+        }
+    }
+
+    /// Applies each of `entries` that can be, in their order, and tells of them once. What became of each is at its place:
+    /// one that is refused says why, and refuses no other. Not before [`Provider::mount`](super::Provider::mount) has returned.
+    pub fn publish(&self, entries: Vec<Entry>) -> Vec<Result<(), RegistrationError>> {
+        match self.mounts() {
+            Some(mounts) => mounts.publish(&self.state, entries),
+            None => entries.iter().map(|_| Ok(())).collect(),
+        }
+    }
+
+    /// Whether it is mounted still.
+    pub fn is_alive(&self) -> bool {
+        self.mounts().is_some()
+    }
+
+    fn mounts(&self) -> Option<Arc<Mounts>> {
+        self.mounts.upgrade().filter(|_| self.state.is_alive())
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed").field("is_alive", &self.is_alive()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,99 @@
+//! The seam for providers: sources of resources that are not an author's function.
+//!
+//! ```text
+//!   engine ── Event ──▶ Mounts ── read_now ──▶ answered on the thread that read the request
+//!                         │ no answer there
+//!                         └─ a worker of the provider's ── read, list, complete ──▶ Responder ──▶ Peer
+//!   engine ◀── Feed ── the provider, from any thread: this has changed, this is new, this is gone
+//! ```
+//!
+//! Law: a provider never holds up a connection, and never ends one: it may block, panic, be silent or answer twice as fast as
+//! a client reads. What it says of its resources is checked like an author's registration, and what it reads is guarded like
+//! an author's answer.
+
+mod feed;
+mod mount;
+mod mounts;
+mod request;
+mod responder;
+mod workers;
+
+pub use feed::{Entry, Feed};
+pub use mount::{Mount, Route};
+pub use mounts::{MountKey, Mounts, Part};
+pub use request::{Complete, Interest, List, Read, ReadRef};
+pub use responder::{Redact, Responder};
+pub use workers::{Full, Place, Workers};
+
+use mcp_resources_engine::connection::{Completion, ListPage, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::resource::RegistrationError;
+use std::sync::Arc;
+
+/// A source of resources that is not an author's function: files, a database, another server. Every transport and language
+/// serves it alike.
+///
+/// ```
+/// use mcp_resources::provider::{Feed, Mount, Provider, Read, ReadRef, Responder, Route};
+/// use mcp_resources::testing::Client;
+/// use mcp_resources::{Contents, ReadError, ReadResult, RegistrationError, ResourceServer, Template};
+/// use std::sync::Arc;
+///
+/// /// Greets whoever is named.
+/// struct Greeter;
+///
+/// impl Provider for Greeter {
+///     fn mount(self: Arc<Self>, _feed: Feed) -> Result<Mount, RegistrationError> {
+///         Ok(Mount::new("greeter").template(Route(0), Template::new("greeting:///{name}")))
+///     }
+///
+///     fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
+///         let name = request.param("name")?;
+///         Some(Ok(Contents::text(format!("Hello, {name}!")).into()))
+///     }
+///
+///     fn read(&self, _request: Read, reply: Responder<ReadResult<'static>>) {
+///         reply.send(Err(ReadError::NotFound));
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = ResourceServer::builder("greetings", "1.0.0").mount(Greeter).build()?;
+/// let mut client = Client::modern(&server)?;
+/// assert_eq!(client.read_text("greeting:///Ada").await?, "Hello, Ada!");
+/// # Ok(()) }
+/// ```
+pub trait Provider: Send + Sync + 'static {
+    /// Says what it serves, once for each server. It starts no thread and opens no watcher, file or database here: the first
+    /// request or interest does, so that a process may fork after it has mounted. `feed` is how it tells of changes.
+    ///
+    /// # Errors
+    /// [`RegistrationError`]: its options cannot be served. Nothing is mounted then.
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError>;
+
+    /// Answers a read on the thread that received it, which serves other clients too: only from memory, and at once. `None`
+    /// leaves the read to [`Provider::read`]. Default `None`.
+    fn read_now(&self, _request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
+        None
+    }
+
+    /// Answers a read that [`Provider::read_now`] did not. Called on a worker of this mount's, where it may block.
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>);
+
+    /// Lists the resources of a template or source that has said that it lists. Called on a worker. Default: none.
+    fn list(&self, _request: List, reply: Responder<ListPage>) {
+        reply.send(Ok(ListPage::default()));
+    }
+
+    /// Completes a variable of a template that has said that it completes it. Called on a worker. Default: no values.
+    fn complete(&self, _request: Complete, reply: Responder<Completion<'static>>) {
+        reply.send(Ok(Completion::default()));
+    }
+
+    /// Somebody begins or ceases to wait for changes of a resource, or of the lists. For one URI, and for the lists, calls
+    /// come in order, each once; `true` is followed by `false`, at the latest when it is unmounted. It must not block: it is
+    /// called on a thread that serves clients. A provider that watches compares what it then sees with what was there
+    /// before, so that no change falls between.
+    fn interest(&self, _change: Interest<'_>) {}
+}

@@ -1,0 +1,236 @@
+//! What a provider is asked.
+
+use super::mount::Route;
+use mcp_resources_engine::connection::{CompletionRequest, ListRequest, ReadRequest};
+use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::principal::Principal;
+use mcp_resources_template::{Params, Value};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// A read, borrowed from its message: for [`Provider::read_now`](super::Provider::read_now).
+#[derive(Clone, Copy)]
+pub struct ReadRef<'r> {
+    pub(super) route: Route,
+    pub(super) request: &'r ReadRequest<'r>,
+    pub(super) engine: &'r Engine,
+}
+
+impl<'r> ReadRef<'r> {
+    /// The part of the provider that serves the URI.
+    pub fn route(&self) -> Route {
+        self.route
+    }
+
+    /// The URI as the client spelled it; contents repeat it.
+    pub fn uri(&self) -> &'r str {
+        &self.request.uri
+    }
+
+    /// The values of the template's variables; `None` for a resource.
+    pub fn params(&self) -> Option<&'r Params<'r>> {
+        self.request.params.as_ref()
+    }
+
+    /// The text of one variable; `None` if the URI leaves it undefined, or it is a list or a map.
+    pub fn param(&self, name: &str) -> Option<&'r str> {
+        self.params()?.get(name).and_then(Value::as_str)
+    }
+
+    /// Who asks.
+    pub fn principal(&self) -> &'r Arc<Principal> {
+        self.request.caller.principal
+    }
+
+    /// Whether the one who asks may see `uri`, in any spelling: to be asked of each URI, path or row before text is made of it.
+    pub fn permits(&self, uri: &str) -> bool {
+        self.engine.permits(self.principal(), uri)
+    }
+}
+
+/// Who asks.
+#[derive(Clone)]
+pub(super) struct Asker {
+    principal: Arc<Principal>,
+    engine: Arc<Engine>,
+}
+
+impl Asker {
+    pub(super) fn new(principal: &Arc<Principal>, engine: &Arc<Engine>) -> Self {
+        Self { principal: principal.clone(), engine: engine.clone() }
+    }
+}
+
+/// A read: see [`Provider::read`](super::Provider::read).
+pub struct Read {
+    route: Route,
+    uri: String,
+    params: Option<Params<'static>>,
+    asker: Asker,
+}
+
+/// A page of a list: see [`Provider::list`](super::Provider::list).
+pub struct List {
+    route: Route,
+    cursor: Option<String>,
+    limit: usize,
+    asker: Asker,
+}
+
+/// A completion: see [`Provider::complete`](super::Provider::complete).
+pub struct Complete {
+    route: Route,
+    variable: String,
+    value: String,
+    arguments: Vec<(String, String)>,
+    asker: Asker,
+}
+
+/// What all requests have.
+macro_rules! asked {
+    ($($request:ident)+) => {$(
+        impl $request {
+            /// The part of the provider that is asked.
+            pub fn route(&self) -> Route {
+                self.route
+            }
+
+            /// Who asks.
+            pub fn principal(&self) -> &Arc<Principal> {
+                &self.asker.principal
+            }
+
+            /// Whether the one who asks may see `uri`, in any spelling: to be asked of each URI, path or row before text is
+            /// made of it.
+            pub fn permits(&self, uri: &str) -> bool {
+                self.asker.engine.permits(&self.asker.principal, uri)
+            }
+        }
+    )+};
+}
+
+asked! { Read List Complete }
+
+impl Read {
+    pub(super) fn new(route: Route, request: ReadRequest<'_>, engine: &Arc<Engine>) -> Self {
+        let ReadRequest { uri, params, caller, .. } = request;
+        let asker = Asker::new(caller.principal, engine);
+        Self { route, uri: uri.into_owned(), params: params.map(Params::into_owned), asker }
+    }
+
+    /// The URI as the client spelled it; contents repeat it.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// The values of the template's variables; `None` for a resource.
+    pub fn params(&self) -> Option<&Params<'static>> {
+        self.params.as_ref()
+    }
+
+    /// The text of one variable; `None` if the URI leaves it undefined, or it is a list or a map.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.params()?.get(name).and_then(Value::as_str)
+    }
+}
+
+impl List {
+    pub(super) fn new(route: Route, request: ListRequest<'_>, engine: &Arc<Engine>) -> Self {
+        let ListRequest { cursor, limit, principal, .. } = request;
+        Self { route, cursor, limit, asker: Asker { principal, engine: engine.clone() } }
+    }
+
+    /// Where to go on: what its last page gave as `next`. `None` is the beginning.
+    pub fn cursor(&self) -> Option<&str> {
+        self.cursor.as_deref()
+    }
+
+    /// How many items fit on the page.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+}
+
+impl Complete {
+    pub(super) fn new(route: Route, request: CompletionRequest<'_>, engine: &Arc<Engine>) -> Self {
+        let CompletionRequest { variable, value, arguments, caller, .. } = request;
+        let own = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), value.into_owned());
+        Self {
+            route,
+            variable: variable.into_owned(),
+            value: value.into_owned(),
+            arguments: arguments.into_iter().map(own).collect(),
+            asker: Asker::new(caller.principal, engine),
+        }
+    }
+
+    /// The variable to complete.
+    pub fn variable(&self) -> &str {
+        &self.variable
+    }
+
+    /// What has been typed.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// The value chosen for another variable.
+    pub fn argument(&self, name: &str) -> Option<&str> {
+        self.arguments.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
+    }
+}
+
+/// Whether somebody waits for changes: see [`Provider::interest`](super::Provider::interest).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest<'a> {
+    /// Of a resource.
+    Uri {
+        /// Its canonical URI.
+        uri: &'a Arc<str>,
+        /// The part of the provider that serves it.
+        route: Route,
+        /// Whether somebody does from now on, or nobody any longer.
+        on: bool,
+    },
+    /// Of the lists of resources and templates.
+    Lists {
+        /// Whether somebody does from now on, or nobody any longer.
+        on: bool,
+    },
+}
+
+impl fmt::Debug for ReadRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadRef")
+            .field("route", &self.route)
+            .field("uri", &self.uri())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Read {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Read").field("route", &self.route).field("uri", &self.uri).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("List")
+            .field("route", &self.route)
+            .field("cursor", &self.cursor)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Complete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { route, variable, value, .. } = self;
+        f.debug_struct("Complete")
+            .field("route", route)
+            .field("variable", variable)
+            .field("value", value)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,139 @@
+//! The one answer to a request, from whatever thread has it.
+//!
+//! ```text
+//!   open ──send──▶ answered          a request that is cancelled or has run out of time meanwhile gets nothing,
+//!    └──────drop──▶ failed           and its place is free again when the responder is gone
+//! ```
+
+use crate::transport::Peer;
+use mcp_resources_engine::connection::{Answer, Cancelled, Completion, ListPage, ReadResult, Reply};
+use mcp_resources_engine::error::ReadError;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Gives the answer to one request: exactly once, on any thread. Dropped without an answer, as by a panic, the request has
+/// failed. A request keeps its place among those in flight until its responder is gone, cancelled or not.
+#[must_use = "dropped without an answer, it fails the request"]
+pub struct Responder<T> {
+    open: Option<Box<Open>>,
+    sort: PhantomData<fn(T)>,
+}
+
+/// What is needed to answer.
+struct Open {
+    peer: Peer,
+    reply: Reply,
+    cancelled: Cancelled,
+    redact: Option<Redact>,
+    /// The name of the mount, for the log.
+    mount: Arc<str>,
+}
+
+/// Changes what is read before it is encoded, as the author has said.
+pub type Redact = Arc<dyn Fn(&str, Answer<'static>) -> Answer<'static> + Send + Sync>;
+
+/// What a [`Responder`] answers with.
+pub trait Sort: Sized {
+    #[doc(hidden)]
+    fn into_answer(self) -> Answer<'static>;
+}
+
+impl Sort for ReadResult<'static> {
+    fn into_answer(self) -> Answer<'static> {
+        Answer::Contents(self)
+    }
+}
+
+impl Sort for ListPage {
+    fn into_answer(self) -> Answer<'static> {
+        Answer::Listed(self)
+    }
+}
+
+impl Sort for Completion<'static> {
+    fn into_answer(self) -> Answer<'static> {
+        Answer::Completion(self)
+    }
+}
+
+impl<T: Sort> Responder<T> {
+    pub(super) fn new(peer: Peer, reply: Reply, redact: Option<Redact>, mount: Arc<str>) -> Self {
+        let cancelled = reply.cancelled();
+        let open = Some(Box::new(Open { peer, reply, cancelled, redact, mount }));
+        Self { open, sort: PhantomData }
+    }
+
+    /// Gives the answer.
+    pub fn send(mut self, answer: Result<T, ReadError>) {
+        if let Some(open) = self.open.take() {
+            open.answer(answer.map_or_else(Answer::Failed, T::into_answer));
+        }
+    }
+}
+
+impl<T> Responder<T> {
+    /// Whether nobody waits for the answer any longer: the request was cancelled, or has run out of time (R-127).
+    pub fn is_cancelled(&self) -> bool {
+        self.open.as_ref().is_none_or(|open| open.cancelled.get())
+    }
+
+    /// Tells the client how far the work has come, if it asked to hear (R-124).
+    pub fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        let Some(open) = &mut self.open else { return };
+        let now = open.peer.now();
+        if let Some(bytes) = open.reply.progress(progress, total, message, now) {
+            open.peer.report(open.reply.token(), &open.cancelled, &bytes);
+            open.peer.appended();
+        }
+    }
+}
+
+impl Responder<ReadResult<'static>> {
+    /// How large the contents will be, in bytes: to be said before they are made.
+    ///
+    /// # Errors
+    /// [`ReadError::SizeExceeded`] if no answer may be so large: send that, instead of contents that would be refused.
+    pub fn facts(&self, size: u64) -> Result<(), ReadError> {
+        let most = self.open.as_ref().map_or(u64::MAX, |open| open.reply.most_bytes() as u64);
+        if size > most {
+            return Err(ReadError::SizeExceeded { limit: most, size: Some(size) });
+        }
+        Ok(())
+    }
+}
+
+impl Open {
+    fn answer(self, answer: Answer<'static>) {
+        let Self { peer, reply, cancelled, redact, .. } = self;
+        if cancelled.get() {
+            peer.abandon(reply.token());
+            peer.appended();
+            return;
+        }
+        let answer = match (redact, reply.uri()) {
+            (Some(redact), Some(uri)) => redact(uri, answer),
+            _ => answer,
+        };
+        let encoded = reply.encode(answer, peer.now());
+        peer.follow(peer.finish(encoded));
+    }
+}
+
+impl<T> Drop for Responder<T> {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            if !open.cancelled.get() {
+                let what = open.reply.uri().unwrap_or("a list, a completion");
+                open.peer.misuse(&format!("{}: no answer was given to {what}", open.mount));
+            }
+            open.answer(Answer::Failed(ReadError::Failed));
+        }
+    }
+}
+
+impl<T> fmt::Debug for Responder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Responder").field("is_open", &self.open.is_some()).finish_non_exhaustive()
+    }
+}

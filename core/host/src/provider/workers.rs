@@ -1,0 +1,190 @@
+//! Threads that may block: a bounded number of them, and a bounded queue.
+//!
+//! Law: a thread begins with the first job that finds none idle, and ends when it has had none for a while. The lock is a
+//! leaf: no job runs and none is dropped while it is held.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A thread that has had nothing to do for so long ends.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Something to do.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// See the module. Dropped, it lets what runs go on, and drops what waits.
+pub struct Workers {
+    name: String,
+    most: usize,
+    queue: usize,
+    pool: Mutex<Arc<Pool>>,
+}
+
+struct Pool {
+    /// The process that its threads are in.
+    process: u32,
+    state: Mutex<State>,
+    ready: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    /// Places that are taken and have no job yet.
+    entering: usize,
+    closed: bool,
+}
+
+/// A place in the queue of [`Workers`], free again when it is dropped.
+#[derive(Debug)]
+#[must_use = "a place does nothing until it is given a job"]
+pub struct Place<'w> {
+    workers: &'w Workers,
+    pool: Arc<Pool>,
+}
+
+/// The queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+impl Workers {
+    /// At most `threads` threads, for at most `queue` jobs that wait. `name` is the threads'. None begins here.
+    pub fn new(name: impl Into<String>, threads: usize, queue: usize) -> Self {
+        Self { name: name.into(), most: threads.max(1), queue: queue.max(1), pool: Mutex::new(Pool::new()) }
+    }
+
+    /// Takes a place in the queue.
+    ///
+    /// # Errors
+    /// [`Full`]: as many wait as may.
+    pub fn enter(&self) -> Result<Place<'_>, Full> {
+        let pool = self.pool();
+        let mut state = pool.lock();
+        if state.jobs.len() + state.entering >= self.queue {
+            return Err(Full);
+        }
+        state.entering += 1;
+        drop(state);
+        Ok(Place { workers: self, pool })
+    }
+
+    /// How many threads there are: for tests.
+    pub fn threads(&self) -> usize {
+        self.pool().lock().threads
+    }
+
+    /// The pool of this process: a forked one has none of its parent's threads.
+    fn pool(&self) -> Arc<Pool> {
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.process != std::process::id() {
+            // Its lock may be held by a thread of the parent's for ever.
+            std::mem::forget(std::mem::replace(&mut *pool, Pool::new()));
+        }
+        pool.clone()
+    }
+
+    fn begin(&self, pool: &Arc<Pool>) {
+        let own = pool.clone();
+        let began = std::thread::Builder::new().name(self.name.clone()).spawn(move || own.work());
+        if began.is_err() {
+            let mut state = pool.lock();
+            state.threads -= 1;
+            // Without any thread nobody would ever take what waits.
+            let left = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
+            drop(state);
+            drop(left);
+        }
+    }
+}
+
+impl Place<'_> {
+    /// Has a thread do `job`, once the jobs before it have been begun.
+    pub fn run(self, job: impl FnOnce() + Send + 'static) {
+        let mut state = self.pool.lock();
+        if state.closed {
+            return;
+        }
+        state.jobs.push_back(Box::new(job));
+        if state.idle >= state.jobs.len() {
+            self.pool.ready.notify_one();
+        } else if state.threads < self.workers.most {
+            state.threads += 1;
+            drop(state);
+            self.workers.begin(&self.pool);
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.pool.lock().entering -= 1;
+    }
+}
+
+impl Pool {
+    fn new() -> Arc<Self> {
+        let (state, ready) = Default::default();
+        Arc::new(Self { process: std::process::id(), state, ready })
+    }
+
+    fn work(&self) {
+        while let Some(job) = self.next() {
+            // What it was to answer has failed when it is dropped; the panic hook has said where.
+            let _ = catch_unwind(AssertUnwindSafe(job));
+        }
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                state.threads -= 1;
+                return None;
+            }
+            if let Some(job) = state.jobs.pop_front() {
+                return Some(job);
+            }
+            state.idle += 1;
+            let waited = self.ready.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+            state = waited.0;
+            state.idle -= 1;
+            if waited.1.timed_out() && state.jobs.is_empty() {
+                state.threads -= 1;
+                return None;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let pool = self.pool();
+        let mut state = pool.lock();
+        state.closed = true;
+        let left = std::mem::take(&mut state.jobs);
+        drop(state);
+        pool.ready.notify_all();
+        drop(left);
+    }
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers").field("name", &self.name).field("most", &self.most).finish_non_exhaustive()
+    }
+}
