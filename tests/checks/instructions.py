@@ -21,6 +21,7 @@ BUDGET = HERE / "instructions.toml"
 # Hash seeds and addresses differ from run to run, allocators from machine to machine.
 TOLERANCE = 0.10
 FEW, MANY = 50, 150
+PROGRAMS = ("instructions", "host-instructions")
 
 Entry = dict[str, Any]
 
@@ -41,22 +42,22 @@ def main() -> int:
     if shutil.which("valgrind") is None:
         print("not checked: there is no valgrind here (Debian: apt-get install valgrind)")
         return 0
-    program = build()
-    names = output([program]).splitlines()
-    counted = {name: per_call(program, name) for name in names}
+    pieces_of = {program: output([program]).splitlines() for program in build()}
+    counted = {name: per_call(program, name) for program, names in pieces_of.items() for name in names}
     if reason is not None:
         write({name: extended(pieces.get(name, []), count, reason) for name, count in counted.items()})
         return 0
     return compare(counted, {name: entries[-1]["count"] for name, entries in pieces.items()})
 
 
-def build() -> str:
-    """The measuring program, built as releases are; where it is."""
-    bench = ["--package", "mcp-resources-engine", "--bench", "instructions"]
-    command = ["cargo", "build", "--quiet", *bench, "--message-format=json", "--profile=bench"]
+def build() -> list[str]:
+    """The measuring programs, built as releases are; where they are."""
+    packages = ["--package=mcp-resources-engine", "--package=mcp-resources-host", "--features=mcp-resources-host/pipe"]
+    benches = [f"--bench={name}" for name in PROGRAMS]
+    command = ["cargo", "build", "--quiet", *packages, *benches, "--message-format=json", "--profile=bench"]
     made = (json.loads(line) for line in output(command).splitlines())
-    programs: list[str] = [line["executable"] for line in made if line.get("target", {}).get("name") == "instructions"]
-    return programs[-1]
+    named = {line["target"]["name"]: line["executable"] for line in made if line.get("executable")}
+    return [named[name] for name in PROGRAMS]
 
 
 def per_call(program: str, name: str) -> int:

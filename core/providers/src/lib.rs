@@ -6,4 +6,12 @@
 //! ```
 //!
 //! A provider is a module and a cargo feature of the same name, so that a program compiles what it serves and no more. The
-//! features and what they need stand in the manifest; no provider stands here yet.
+//! features and what they need stand in the manifest. There are two so far, small enough to be read as examples of
+//! [`Provider`](mcp_resources_host::provider::Provider): [`clock`], which answers from memory and tells of the time as it
+//! passes, and [`memory`], whose entries come and go.
+
+#[cfg(feature = "clock")]
+pub mod clock;
+#[cfg(feature = "memory")]
+pub mod memory;
+mod path;

@@ -52,6 +52,11 @@ impl Feed {
         }
     }
 
+    /// The time of the server's clock, in milliseconds since 1970; 0 after the provider is unmounted.
+    pub fn now(&self) -> u64 {
+        self.mounts().map_or(0, |mounts| mounts.unix())
+    }
+
     /// Whether it is mounted still.
     pub fn is_alive(&self) -> bool {
         self.mounts().is_some()

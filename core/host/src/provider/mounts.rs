@@ -264,6 +264,10 @@ impl Mounts {
 
 /// For feeds.
 impl Mounts {
+    pub(super) fn unix(&self) -> u64 {
+        self.clock.now().unix
+    }
+
     pub(super) fn updated(&self, uri: &str) -> Result<(), RegistrationError> {
         let Some(engine) = self.engine() else { return Ok(()) };
         engine.updated(uri, self.clock.now(), &mut Vec::new())

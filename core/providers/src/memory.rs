@@ -1,0 +1,220 @@
+//! A folder in memory: `memory:///{+path}`. A program puts entries in and takes them out; clients list, read and watch them.
+//!
+//! Law: an entry is never copied: reads share what was put. The lock is a leaf: nothing is told while it is held.
+
+use crate::path;
+use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_host::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+const ROOT: &str = "memory:///";
+const ENTRIES: &str = "memory:///{+path}";
+const ENTRY: Route = Route(0);
+/// A larger entry is not read on the thread that received the request, in bytes.
+const SMALL: usize = 64 * 1024;
+/// How many paths a completion looks at.
+const COMPLETIONS: usize = 101;
+
+/// A folder in memory. Its clones are the same folder, and every server that mounts it serves it.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    entries: RwLock<BTreeMap<Arc<str>, Item>>,
+    feeds: Mutex<Vec<Feed>>,
+}
+
+/// One entry.
+#[derive(Clone, Debug)]
+struct Item {
+    body: Bytes,
+    mime_type: Option<Arc<str>>,
+}
+
+/// What an entry has.
+#[derive(Clone, Debug)]
+enum Bytes {
+    Text(Arc<str>),
+    Blob(Arc<[u8]>),
+}
+
+impl Memory {
+    /// An empty folder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts a text at `path`, such as `notes/today.md`, in the place of what was there. Clients that watch it are told, and
+    /// those who listen to the lists if it is new. `mime_type` is `text/plain` if there is none.
+    pub fn put_text(&self, path: &str, text: impl Into<Arc<str>>, mime_type: Option<&str>) {
+        self.put(path, Bytes::Text(text.into()), mime_type);
+    }
+
+    /// The same with bytes. `mime_type` is `application/octet-stream` if there is none.
+    pub fn put_bytes(&self, path: &str, bytes: impl Into<Arc<[u8]>>, mime_type: Option<&str>) {
+        self.put(path, Bytes::Blob(bytes.into()), mime_type);
+    }
+
+    /// Takes out what is at `path`; `false` if nothing is.
+    pub fn remove(&self, path: &str) -> bool {
+        let removed = self.shared.write().remove(path).is_some();
+        if removed {
+            self.tell(path, true);
+        }
+        removed
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.shared.read().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn put(&self, path: &str, body: Bytes, mime_type: Option<&str>) {
+        let item = Item { body, mime_type: mime_type.map(Arc::from) };
+        let before = self.shared.write().insert(path.into(), item);
+        self.tell(path, before.is_none());
+    }
+
+    fn tell(&self, path: &str, is_listed: bool) {
+        let feeds = {
+            let mut feeds = self.shared.feeds();
+            feeds.retain(Feed::is_alive);
+            feeds.clone()
+        };
+        if feeds.is_empty() {
+            return;
+        }
+        let uri = uri(path);
+        for feed in feeds {
+            // A path that no URI can have is not served.
+            let _ = feed.updated(&uri);
+            if is_listed {
+                feed.list_changed();
+            }
+        }
+    }
+}
+
+impl Provider for Memory {
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        self.shared.feeds().push(feed);
+        let entries = Template::new(ENTRIES)
+            .title("An entry of the folder in memory")
+            .completes("path")
+            .list(ListSource { pages: true });
+        Ok(Mount::new("memory").template(ENTRY, entries))
+    }
+
+    fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
+        let Some(item) = self.shared.get(request.param("path")) else {
+            return Some(Err(ReadError::NotFound));
+        };
+        (item.body.len() <= SMALL).then(|| Ok(item.contents()))
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        let read = || {
+            let item = self.shared.get(request.param("path")).ok_or(ReadError::NotFound)?;
+            reply.facts(item.body.len() as u64)?;
+            Ok(item.contents())
+        };
+        let answer = read();
+        reply.send(answer);
+    }
+
+    fn list(&self, request: List, reply: Responder<ListPage>) {
+        let start = request.cursor().map_or(Bound::Unbounded, Bound::Excluded);
+        let page = {
+            let entries = self.shared.read();
+            let mut rest = entries.range::<str, _>((start, Bound::Unbounded));
+            let items: Vec<_> =
+                rest.by_ref().take(request.limit()).map(|(path, item)| item.listed(path)).collect();
+            let more = rest.next().is_some();
+            let last = items.last().filter(|_| more).and_then(|item: &Resource| item.details.name.clone());
+            ListPage { items, next: last }
+        };
+        reply.send(Ok(page));
+    }
+
+    /// The paths that begin with what was typed.
+    fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
+        let typed = request.value();
+        let values: Vec<Cow<'static, str>> = {
+            let entries = self.shared.read();
+            let from = entries.range::<str, _>((Bound::Included(typed), Bound::Unbounded));
+            let fits = from.take_while(|(path, _)| path.starts_with(typed)).take(COMPLETIONS);
+            fits.map(|(path, _)| Cow::Owned(path.to_string())).collect()
+        };
+        reply.send(Ok(Completion { values, total: None, has_more: None }));
+    }
+}
+
+impl Shared {
+    fn get(&self, path: Option<&str>) -> Option<Item> {
+        self.read().get(path?).cloned()
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<Arc<str>, Item>> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<Arc<str>, Item>> {
+        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn feeds(&self) -> MutexGuard<'_, Vec<Feed>> {
+        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Item {
+    fn contents(&self) -> ReadResult<'static> {
+        let contents = match &self.body {
+            Bytes::Text(text) => Contents::text(text.to_string()),
+            Bytes::Blob(bytes) => Contents::blob(bytes.to_vec()),
+        };
+        match &self.mime_type {
+            Some(mime_type) => contents.with_mime_type(mime_type.to_string()).into(),
+            None => contents.into(),
+        }
+    }
+
+    /// As it is listed: under its path, with its size.
+    fn listed(&self, path: &str) -> Resource {
+        let listed = Resource::new(uri(path)).name(path).size(self.body.len() as u64);
+        match &self.mime_type {
+            Some(mime_type) => listed.mime_type(&**mime_type),
+            None => listed,
+        }
+    }
+}
+
+impl Bytes {
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Blob(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// The URI of an entry.
+fn uri(path: &str) -> String {
+    let mut uri = String::with_capacity(ROOT.len() + path.len());
+    uri.push_str(ROOT);
+    path::append(&mut uri, path);
+    uri
+}
