@@ -29,8 +29,8 @@ const TEXT: &str = "text/plain";
 const OF_NOW: Route = Route(0);
 const OF_ZONES: Route = Route(1);
 
-/// The clock. It tells of each second while somebody watches a time, or listens to the lists: those have the last full
-/// minute as `lastModified`. One for each server.
+/// The clock. It tells of each second while somebody watches a time, or listens to the lists: they have the
+/// second as `lastModified`. One for each server.
 #[derive(Debug, Default)]
 pub struct Clock {
     feed: OnceLock<Feed>,
@@ -101,14 +101,18 @@ impl Provider for Clock {
         let zones = zones();
         let after = request.cursor().map_or(0, |after| zones.partition_point(|zone| zone.as_str() <= after));
         let page = zones.get(after..).unwrap_or_default();
-        let items = page.iter().take(request.limit()).map(|zone| {
-            let mut uri = String::from(ROOT);
-            path::append(&mut uri, zone);
-            Resource::new(uri).name(zone.as_str()).mime_type(TEXT)
-        });
+        let items: Vec<_> = page
+            .iter()
+            .take(request.limit())
+            .map(|zone| {
+                let mut uri = String::from(ROOT);
+                path::append(&mut uri, zone);
+                Resource::new(uri).name(zone.as_str()).mime_type(TEXT)
+            })
+            .collect();
         let next = page.get(request.limit()..).filter(|rest| !rest.is_empty());
         let last = next.and_then(|_| page.get(request.limit().saturating_sub(1)));
-        reply.send(Ok(ListPage { items: items.collect(), next: last.cloned() }));
+        reply.send(Ok(ListPage { next: last.cloned(), ..ListPage::new(items) }));
     }
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
@@ -164,7 +168,7 @@ impl Shared {
             // They are in canonical form: nothing is wrong with them.
             uris.iter().for_each(|uri| drop(feed.updated(uri)));
             if lists {
-                feed.publish(vec![Entry::Remove(String::new())]);
+                feed.publish(vec![update(now)]);
             }
         }
         self.lock().process = None;
@@ -179,6 +183,13 @@ impl Watched {
     fn is_empty(&self) -> bool {
         self.uris.is_empty() && !self.lists
     }
+}
+
+/// What is said of the resource at `now`, in seconds since 1970.
+fn update(now: u64) -> Entry {
+    let now = i64::try_from(now).ok().and_then(|now| Timestamp::from_second(now).ok()).unwrap_or_default();
+    let last_modified = Some(now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    Entry::Update { uri: NOW.into(), size: None, last_modified, description: None }
 }
 
 /// The names of all zones, sorted.

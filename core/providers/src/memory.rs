@@ -144,7 +144,7 @@ impl Provider for Memory {
                 rest.by_ref().take(request.limit()).map(|(path, item)| item.listed(path)).collect();
             let more = rest.next().is_some();
             let last = items.last().filter(|_| more).and_then(|item: &Resource| item.details.name.clone());
-            ListPage { items, next: last }
+            ListPage { next: last, ..ListPage::new(items) }
         };
         reply.send(Ok(page));
     }

@@ -128,17 +128,20 @@ impl Catalog {
         self.fallback
     }
 
-    /// The edits that remove all that these handlers serve.
-    pub fn served_by(&self, handlers: &[HandlerId]) -> Vec<Edit> {
-        let is_theirs = |entry: &&Arc<ResourceEntry>| matches!(&entry.source, Source::Handler(own) if handlers.contains(own));
-        let resources = self.in_order.values().filter(is_theirs);
-        let templates = self.templates().iter().filter(|entry| handlers.contains(&entry.handler));
+    /// The edits that remove all that belongs to `mount`, and the resources that one of `handlers` reads. O(N).
+    pub fn without(&self, mount: MountId, handlers: &[HandlerId]) -> Vec<Edit> {
+        let is_theirs = |source: &Source| matches!(source, Source::Handler(own) if handlers.contains(own));
+        let resources = self.in_order.values().filter(|entry| is_theirs(&entry.source));
+        let resources = resources.map(|entry| Edit::RemoveResource { uri: entry.canonical.to_string() });
+        let templates = self.templates().iter().filter(|entry| entry.mount == Some(mount));
         let templates =
             templates.map(|entry| Edit::RemoveTemplate { uri_template: entry.template.uri_template.clone() });
-        resources
-            .map(|entry| Edit::RemoveResource { uri: entry.canonical.to_string() })
-            .chain(templates)
-            .collect()
+        let foreign = self.foreign.values().filter(|entry| entry.mount == mount);
+        let foreign = foreign
+            .map(|entry| Edit::RemoveForeignTemplate { mount, uri_template: entry.uri_template.clone() });
+        let sources = self.sources.values().filter(|entry| entry.mount == mount);
+        let sources = sources.map(|entry| Edit::RemoveSource { mount, key: entry.key.to_string() });
+        resources.chain(templates).chain(foreign).chain(sources).collect()
     }
 
     /// How many resources are registered.

@@ -16,10 +16,22 @@ pub struct Feed {
 
 /// A change of what a provider lists.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of many entries are additions")]
 pub enum Entry {
     /// A resource is there.
     Add(Route, Resource),
-    /// The resource at this URI, in any spelling, is gone. It counts as updated.
+    /// What is said of a resource of this mount has changed. `None` stays as it is.
+    Update {
+        /// Its URI, in any spelling.
+        uri: String,
+        /// Its size in bytes.
+        size: Option<u64>,
+        /// When its contents were last changed: an ISO 8601 time with its zone.
+        last_modified: Option<String>,
+        /// What it is, for people and models.
+        description: Option<String>,
+    },
+    /// The resource of this mount at this URI, in any spelling, is gone. It counts as updated.
     Remove(String),
 }
 

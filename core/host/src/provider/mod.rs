@@ -20,7 +20,7 @@ mod workers;
 
 pub use feed::{Entry, Feed};
 pub use mount::{Mount, Route};
-pub use mounts::{MountKey, Mounts, Part};
+pub use mounts::{Mounts, Part};
 pub use request::{Complete, Interest, List, Read, ReadRef};
 pub use responder::{Redact, Responder};
 pub use workers::{Full, Place, Workers};

@@ -13,6 +13,9 @@ pub struct Mount {
     pub(super) name: String,
     pub(super) templates: Vec<(Route, Template)>,
     pub(super) resources: Vec<(Route, Resource)>,
+    pub(super) foreign: Vec<(String, String)>,
+    pub(super) sources: Vec<(Route, String, bool)>,
+    pub(super) fallback: Option<Route>,
     pub(super) threads: usize,
     pub(super) queue: usize,
 }
@@ -20,8 +23,16 @@ pub struct Mount {
 impl Mount {
     /// Nothing yet. `name` stands in errors and logs, such as `files("docs")`.
     pub fn new(name: impl Into<String>) -> Self {
-        let (templates, resources) = Default::default();
-        Self { name: name.into(), templates, resources, threads: 4, queue: 256 }
+        Self {
+            name: name.into(),
+            templates: Vec::new(),
+            resources: Vec::new(),
+            foreign: Vec::new(),
+            sources: Vec::new(),
+            fallback: None,
+            threads: 4,
+            queue: 256,
+        }
     }
 
     /// With a template. What it lists and completes is said in the [`Template`].
@@ -33,6 +44,26 @@ impl Mount {
     /// With a resource at a fixed URI. Others may come later, with [`Feed::publish`](super::Feed::publish).
     pub fn resource(mut self, route: Route, resource: Resource) -> Self {
         self.resources.push((route, resource));
+        self
+    }
+
+    /// With a template of another server's that cannot be parsed, or collides: it is listed as `json` says and leads nowhere.
+    pub fn foreign_template(mut self, uri_template: impl Into<String>, json: impl Into<String>) -> Self {
+        self.foreign.push((uri_template.into(), json.into()));
+        self
+    }
+
+    /// With a list that belongs to no template. `key` names it among all lists of the server, and must be the same after a
+    /// restart, as `files:docs`; `pages` as in [`ListSource`](mcp_resources_engine::resource::ListSource).
+    pub fn lists(mut self, route: Route, key: impl Into<String>, pages: bool) -> Self {
+        self.sources.push((route, key.into(), pages));
+        self
+    }
+
+    /// Reads and completes what no resource and no template of the server serves. Of several mounts that do, the first that
+    /// does not answer [`NotFound`](mcp_resources_engine::error::ReadError::NotFound) reads. Nothing of it is listed.
+    pub fn fallback(mut self, route: Route) -> Self {
+        self.fallback = Some(route);
         self
     }
 

@@ -7,19 +7,20 @@ use super::Provider;
 use super::feed::{Entry, Feed};
 use super::mount::{Mount, Route};
 use super::request::{Complete, List, Read, ReadRef};
-use super::responder::{Redact, Responder, Sort};
+use super::responder::{Otherwise, Redact, Responder, Sort};
 use super::workers::Workers;
 use crate::transport::{Clock, Peer};
-use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
-use mcp_resources_engine::connection::{Answer, Event, Outcome, ReadRequest, RequestToken};
+use mcp_resources_engine::catalog::{Edit, HandlerId, MountId, Source};
+use mcp_resources_engine::connection::{Answer, Event, Outcome, ReadRequest, Reply};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::RegistrationError;
+use mcp_resources_template::uri;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 /// When a client may ask again whose request found the queue full, in ms.
@@ -30,31 +31,30 @@ pub struct Mounts {
     clock: Arc<Clock>,
     engine: OnceLock<Weak<Engine>>,
     redact: OnceLock<Redact>,
-    routes: RwLock<HashMap<HandlerId, (Route, Arc<Mounted>)>>,
+    routes: RwLock<HashMap<HandlerId, Part>>,
     /// Held while the catalogue and the routes change together.
     mounted: Mutex<Vec<Arc<Mounted>>>,
+    /// Behind which all fallbacks stand.
+    fallback: OnceLock<HandlerId>,
     /// Whether anything was ever mounted.
     is_used: AtomicBool,
-    last: AtomicU32,
 }
-
-/// Names one mount of a server, to unmount it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MountKey(u32);
 
 /// A part of a provider that is mounted.
 #[derive(Clone, Debug)]
 pub struct Part {
     route: Route,
     mounted: Arc<Mounted>,
+    /// Those who are asked next if this one has nothing there.
+    rest: Arc<[Part]>,
 }
 
 /// One provider that is mounted.
 struct Mounted {
-    key: MountKey,
     name: Arc<str>,
     provider: Arc<dyn Provider>,
     state: Arc<MountState>,
+    fallback: Option<Route>,
     /// `None`: its functions never block.
     workers: Option<Workers>,
     /// Whether the last request found the queue full: it is logged once.
@@ -64,7 +64,7 @@ struct Mounted {
 /// What a mount and its feeds share.
 #[derive(Debug)]
 pub(super) struct MountState {
-    key: MountKey,
+    id: MountId,
     alive: AtomicBool,
     handlers: Mutex<HashMap<Route, HandlerId>>,
 }
@@ -85,8 +85,8 @@ impl Mounts {
             redact: OnceLock::new(),
             routes: RwLock::default(),
             mounted: Mutex::default(),
+            fallback: OnceLock::new(),
             is_used: AtomicBool::new(false),
-            last: AtomicU32::new(0),
         })
     }
 
@@ -104,51 +104,45 @@ impl Mounts {
     ///
     /// # Errors
     /// [`RegistrationError`]: the provider's own, or what it would serve is refused.
-    pub fn mount(self: &Arc<Self>, provider: Arc<dyn Provider>) -> Result<MountKey, RegistrationError> {
-        let key = MountKey(self.last.fetch_add(1, Ordering::Relaxed));
-        let (alive, handlers) = (AtomicBool::new(true), Mutex::default());
-        let state = Arc::new(MountState { key, alive, handlers });
+    pub fn mount(self: &Arc<Self>, provider: Arc<dyn Provider>) -> Result<MountId, RegistrationError> {
         let refused = |mount: &str, reason: String| RegistrationError::Mount { mount: mount.into(), reason };
         let Some(engine) = self.engine() else { return Err(refused("", "the server is gone".into())) };
-        let mounting = catch_unwind(AssertUnwindSafe(|| provider.clone().mount(Feed::new(self, &state))));
-        let mount =
+        let (id, alive, handlers) = (engine.new_mount(), AtomicBool::new(true), Mutex::default());
+        let state = Arc::new(MountState { id, alive, handlers });
+        let feed = Feed::new(self, &state);
+        let mounting = catch_unwind(AssertUnwindSafe(|| provider.clone().mount(feed)));
+        let mut mount =
             mounting.unwrap_or_else(|_| Err(refused("", "it panicked while it was mounted".into())))?;
-        let Mount { name, templates, resources, threads, queue } = mount;
-        let workers = (threads > 0).then(|| Workers::new(format!("mcp-{name}"), threads, queue));
-        let is_full = AtomicBool::new(false);
-        let mounted = Arc::new(Mounted { key, name: name.into(), provider, state, workers, is_full });
+        let name = std::mem::take(&mut mount.name);
+        let workers =
+            (mount.threads > 0).then(|| Workers::new(format!("mcp-{name}"), mount.threads, mount.queue));
+        let (fallback, is_full) = (mount.fallback, AtomicBool::new(false));
+        let mounted = Arc::new(Mounted { name: name.into(), provider, state, fallback, workers, is_full });
         let mut all = self.mounted();
         self.is_used.store(true, Ordering::Release);
-        let edits = templates.into_iter().map(|(route, template)| {
-            let handler = self.handler(&engine, &mounted, route);
-            Edit::AddTemplate { template, handler }
-        });
-        let resources = resources.into_iter().map(|(route, resource)| {
-            let handler = self.handler(&engine, &mounted, route);
-            Edit::AddResource { resource, source: Source::Handler(handler) }
-        });
-        let edits = edits.chain(resources).collect();
-        let applied = engine.apply(edits, self.clock.now(), &mut Vec::new());
-        if let Err(error) = applied {
+        let edits = self.edits(&engine, &mounted, mount);
+        if let Err(error) = engine.apply(edits, self.clock.now(), &mut Vec::new()) {
             self.forget(&mounted);
             let with = self.holder(&engine, &error).map(|with| format!("; the mount {with} has it"));
             return Err(refused(&mounted.name, format!("{error}{}", with.unwrap_or_default())));
         }
         all.push(mounted);
-        Ok(key)
+        self.chain(&engine, &all);
+        Ok(id)
     }
 
     /// Gives back all that a mount has: its resources and templates are gone and count as changed, its workers end with what
     /// they do, its provider is dropped when they have. `false` if it is not mounted.
-    pub fn unmount(&self, key: MountKey) -> bool {
+    pub fn unmount(&self, id: MountId) -> bool {
         let mut all = self.mounted();
-        let Some(at) = all.iter().position(|mounted| mounted.key == key) else { return false };
+        let Some(at) = all.iter().position(|mounted| mounted.state.id == id) else { return false };
         let mounted = all.remove(at);
         mounted.state.alive.store(false, Ordering::Release);
         if let Some(engine) = self.engine() {
+            self.chain(&engine, &all);
             let own: Vec<HandlerId> = lock(&mounted.state.handlers).values().copied().collect();
-            let edits = engine.catalog().served_by(&own);
-            // Nothing can refuse a removal of what is there.
+            let edits = engine.catalog().without(id, &own);
+            // Nothing refuses a removal of what is there.
             let _ = engine.apply(edits, self.clock.now(), &mut Vec::new());
         }
         self.forget(&mounted);
@@ -165,6 +159,55 @@ impl Mounts {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// What the engine is to know of a mount.
+    fn edits(&self, engine: &Engine, mounted: &Arc<Mounted>, mount: Mount) -> Vec<Edit> {
+        let Mount { templates, resources, foreign, sources, .. } = mount;
+        let id = mounted.state.id;
+        let handler = |route| self.handler(engine, mounted, route);
+        let templates = templates.into_iter().map(|(route, template)| Edit::AddTemplate {
+            template,
+            handler: handler(route),
+            mount: Some(id),
+        });
+        let resources = resources
+            .into_iter()
+            .map(|(route, resource)| Edit::AddResource { resource, source: Source::Handler(handler(route)) });
+        let foreign = foreign.into_iter().map(|(uri_template, json)| Edit::AddForeignTemplate {
+            mount: id,
+            uri_template,
+            json,
+        });
+        let sources = sources.into_iter().map(|(route, key, pages)| Edit::AddSource {
+            key,
+            handler: handler(route),
+            mount: id,
+            pages,
+        });
+        templates.chain(resources).chain(foreign).chain(sources).collect()
+    }
+
+    /// Has all fallbacks, in the order of their mounts, stand behind one number.
+    fn chain(&self, engine: &Engine, all: &[Arc<Mounted>]) {
+        let number = *self.fallback.get_or_init(|| engine.new_handler());
+        let parts = all.iter().rev().filter_map(|mounted| Some((mounted.fallback?, mounted.clone())));
+        let first = parts.fold(None, |next: Option<Part>, (route, mounted)| {
+            let rest = next.into_iter().collect();
+            Some(Part { route, mounted, rest })
+        });
+        let handler = first.is_some().then_some(number);
+        let before = {
+            let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
+            match first {
+                Some(first) => routes.insert(number, first),
+                None => routes.remove(&number),
+            }
+        };
+        if before.is_some() || handler.is_some() {
+            // Nothing refuses it.
+            let _ = engine.apply(vec![Edit::SetFallback { handler }], self.clock.now(), &mut Vec::new());
+        }
+    }
 }
 
 /// For hosts.
@@ -174,74 +217,105 @@ impl Mounts {
         if !self.is_used.load(Ordering::Acquire) {
             return None;
         }
-        let (route, mounted) = self.find(event.handler()?)?;
-        Some(Part { route, mounted })
+        self.find(event.handler()?)
     }
 
     /// Has it answer, here or on a worker. `event` is the one that the part was found for.
     pub fn answer(&self, part: &Part, peer: &Peer, event: Event<'_>) -> Outcome<'static> {
-        let Part { route, mounted } = part;
         let (Some(engine), Some(token)) = (self.engine(), event.asks()) else { return Outcome::nothing() };
-        match event {
-            Event::Read(request) => self.read(peer, *route, mounted, request, &engine),
-            Event::List(request) => {
-                let request = List::new(*route, request, &engine);
-                self.start(peer, token, mounted, |provider, reply| provider.list(request, reply))
+        let redact = self.redact.get();
+        let answered = match event {
+            Event::Read(request) => {
+                if let Some(answer) = part.now(peer, &request, &engine, redact.is_some()) {
+                    return peer.respond(token, answer);
+                }
+                let Some(reply) = peer.detach(token) else { return Outcome::nothing() };
+                peer.pends();
+                let request = Read::new(part.route, request, &engine);
+                return part.read(request, peer.clone(), reply, redact);
             }
-            Event::Complete(request) => {
-                let request = Complete::new(*route, request, &engine);
-                self.start(peer, token, mounted, |provider, reply| provider.complete(request, reply))
+            Event::List(request) => peer.detach(token).map(|reply| {
+                let request = List::new(part.route, request, &engine);
+                let call = |provider: &dyn Provider, reply| provider.list(request, reply);
+                part.start(peer.clone(), reply, redact, None, call)
+            }),
+            Event::Complete(request) => peer.detach(token).map(|reply| {
+                let request = Complete::new(part.route, request, &engine);
+                let call = |provider: &dyn Provider, reply| provider.complete(request, reply);
+                part.start(peer.clone(), reply, redact, None, call)
+            }),
+            _ => return peer.respond(token, Answer::Failed(ReadError::NotFound)),
+        };
+        peer.pends();
+        answered.unwrap_or_else(Outcome::nothing)
+    }
+
+    fn find(&self, handler: HandlerId) -> Option<Part> {
+        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
+        routes.get(&handler).cloned()
+    }
+}
+
+impl Part {
+    /// What the provider answers on this thread.
+    fn now(
+        &self,
+        peer: &Peer,
+        request: &ReadRequest<'_>,
+        engine: &Engine,
+        is_redacted: bool,
+    ) -> Option<Answer<'static>> {
+        // Whoever redacts may block.
+        if is_redacted {
+            return None;
+        }
+        let read = ReadRef { route: self.route, request, engine };
+        match catch_unwind(AssertUnwindSafe(|| self.mounted.provider.read_now(read))) {
+            Ok(Some(Ok(result))) => Some(Answer::Contents(result)),
+            Ok(Some(Err(ReadError::NotFound))) if !self.rest.is_empty() => None,
+            Ok(answer) => answer.and_then(Result::err).map(Answer::Failed),
+            Err(_panic) => {
+                peer.misuse(&format!("{}: it panicked at {}", self.mounted.name, request.uri));
+                Some(Answer::Failed(ReadError::Failed))
             }
-            _ => peer.respond(token, Answer::Failed(ReadError::NotFound)),
         }
     }
 
-    fn read(
-        &self,
-        peer: &Peer,
-        route: Route,
-        mounted: &Arc<Mounted>,
-        request: ReadRequest<'_>,
-        engine: &Arc<Engine>,
-    ) -> Outcome<'static> {
-        let token = request.token;
-        if self.redact.get().is_none() {
-            let read = ReadRef { route, request: &request, engine };
-            match catch_unwind(AssertUnwindSafe(|| mounted.provider.read_now(read))) {
-                Ok(Some(Ok(result))) => return peer.respond(token, Answer::Contents(result)),
-                Ok(Some(Err(error))) => return peer.respond(token, Answer::Failed(error)),
-                Ok(None) => {}
-                Err(_panic) => {
-                    peer.misuse(&format!("{}: it panicked at {}", mounted.name, request.uri));
-                    return peer.respond(token, Answer::Failed(ReadError::Failed));
-                }
-            }
-        }
-        let request = Read::new(route, request, engine);
-        self.start(peer, token, mounted, |provider, reply| provider.read(request, reply))
+    /// Has a worker read; if it has nothing there, the next part does.
+    fn read(&self, request: Read, peer: Peer, reply: Reply, redact: Option<&Redact>) -> Outcome<'static> {
+        let otherwise = self.rest.first().cloned().map(|next| -> Otherwise {
+            let (request, redact) = (request.at(next.route), redact.cloned());
+            Box::new(move |peer, reply| {
+                let outcome = next.read(request, peer.clone(), reply, redact.as_ref());
+                peer.follow(outcome);
+            })
+        });
+        let call = |provider: &dyn Provider, reply| provider.read(request, reply);
+        self.start(peer, reply, redact, otherwise, call)
     }
 
     /// Has a worker call the provider.
     fn start<T: Sort + 'static>(
         &self,
-        peer: &Peer,
-        token: RequestToken,
-        mounted: &Arc<Mounted>,
+        peer: Peer,
+        reply: Reply,
+        redact: Option<&Redact>,
+        otherwise: Option<Otherwise>,
         call: impl FnOnce(&dyn Provider, Responder<T>) + Send + 'static,
     ) -> Outcome<'static> {
+        let mounted = &self.mounted;
         let place = match mounted.workers.as_ref().map(Workers::enter).transpose() {
             Ok(place) => place,
             Err(_full) => {
                 if !mounted.is_full.swap(true, Ordering::Relaxed) {
                     peer.misuse(&format!("{}: as many requests wait as may; more are refused", mounted.name));
                 }
-                return peer.respond(token, Answer::Failed(ReadError::RateLimited { retry_after: BUSY }));
+                let busy = Answer::Failed(ReadError::RateLimited { retry_after: BUSY });
+                return peer.finish(reply.encode(busy, peer.now()));
             }
         };
         mounted.is_full.store(false, Ordering::Relaxed);
-        let Some(reply) = peer.detach(token) else { return Outcome::nothing() };
-        peer.pends();
-        let reply = Responder::new(peer.clone(), reply, self.redact.get().cloned(), mounted.name.clone());
+        let reply = Responder::new(peer, reply, redact.cloned(), mounted.name.clone(), otherwise);
         let provider = mounted.provider.clone();
         let job = move || {
             if !reply.is_cancelled() {
@@ -254,11 +328,6 @@ impl Mounts {
             None => drop(catch_unwind(AssertUnwindSafe(job))),
         }
         Outcome::nothing()
-    }
-
-    fn find(&self, handler: HandlerId) -> Option<(Route, Arc<Mounted>)> {
-        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
-        routes.get(&handler).cloned()
     }
 }
 
@@ -285,21 +354,57 @@ impl Mounts {
         entries: Vec<Entry>,
     ) -> Vec<Result<(), RegistrationError>> {
         let all = self.mounted();
-        let mounted = all.iter().find(|mounted| mounted.key == state.key);
+        let mounted = all.iter().find(|mounted| mounted.state.id == state.id);
         let (Some(mounted), Some(engine)) = (mounted, self.engine()) else {
             return entries.iter().map(|_| Ok(())).collect();
         };
-        let one = |entry| {
-            let edit = match entry {
-                Entry::Add(route, resource) => {
-                    let handler = self.handler(&engine, mounted, route);
-                    Edit::AddResource { resource, source: Source::Handler(handler) }
+        let (mut edits, mut reports) = (Vec::new(), Vec::new());
+        for entry in entries {
+            reports.push(match self.edit(&engine, mounted, entry) {
+                Ok(edit) => {
+                    edits.push(edit);
+                    Ok(())
                 }
-                Entry::Remove(uri) => Edit::RemoveResource { uri },
-            };
-            engine.apply(vec![edit], self.clock.now(), &mut Vec::new()).map(drop)
-        };
-        entries.into_iter().map(one).collect()
+                Err(error) => Err(error),
+            });
+        }
+        let (applied, _) = engine.apply_each(edits, self.clock.now(), &mut Vec::new());
+        let sound = reports.iter_mut().filter(|report| report.is_ok());
+        sound.zip(applied).for_each(|(report, applied)| *report = applied);
+        reports
+    }
+
+    /// What an entry asks of the engine, if it is about what belongs to the mount.
+    fn edit(&self, engine: &Engine, mounted: &Arc<Mounted>, entry: Entry) -> Result<Edit, RegistrationError> {
+        match entry {
+            Entry::Add(route, resource) => {
+                let handler = self.handler(engine, mounted, route);
+                Ok(Edit::AddResource { resource, source: Source::Handler(handler) })
+            }
+            Entry::Update { uri, size, last_modified, description } => {
+                self.ensure_own(engine, mounted, &uri)?;
+                Ok(Edit::UpdateResource { uri, size, last_modified, description })
+            }
+            Entry::Remove(uri) => {
+                self.ensure_own(engine, mounted, &uri)?;
+                Ok(Edit::RemoveResource { uri })
+            }
+        }
+    }
+
+    /// Refuses to touch a resource that is somebody else's.
+    fn ensure_own(&self, engine: &Engine, mounted: &Mounted, uri: &str) -> Result<(), RegistrationError> {
+        let catalog = engine.catalog();
+        let normal = uri::normalize(uri, engine.limits().uri);
+        let entry = normal.ok().and_then(|normal| catalog.resource(&normal));
+        let is_own = entry.is_none_or(|entry| {
+            matches!(&entry.source, Source::Handler(own) if lock(&mounted.state.handlers).values().any(|known| known == own))
+        });
+        if is_own {
+            return Ok(());
+        }
+        let reason = format!("the resource {uri} is not of this mount");
+        Err(RegistrationError::Mount { mount: mounted.name.to_string(), reason })
     }
 }
 
@@ -309,7 +414,8 @@ impl Mounts {
         *lock(&mounted.state.handlers).entry(route).or_insert_with(|| {
             let handler = engine.new_handler();
             let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
-            routes.insert(handler, (route, mounted.clone()));
+            let part = Part { route, mounted: mounted.clone(), rest: Arc::default() };
+            routes.insert(handler, part);
             handler
         })
     }
@@ -325,7 +431,7 @@ impl Mounts {
     /// The name of the mount that has what `error` says is there already.
     fn holder(&self, engine: &Engine, error: &RegistrationError) -> Option<String> {
         let handler = engine.holder(error)?;
-        self.find(handler).map(|(_, mounted)| mounted.name.to_string())
+        self.find(handler).map(|part| part.mounted.name.to_string())
     }
 
     fn engine(&self) -> Option<Arc<Engine>> {

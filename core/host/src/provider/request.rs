@@ -63,6 +63,7 @@ impl Asker {
 }
 
 /// A read: see [`Provider::read`](super::Provider::read).
+#[derive(Clone)]
 pub struct Read {
     route: Route,
     uri: String,
@@ -117,6 +118,11 @@ impl Read {
         let ReadRequest { uri, params, caller, .. } = request;
         let asker = Asker::new(caller.principal, engine);
         Self { route, uri: uri.into_owned(), params: params.map(Params::into_owned), asker }
+    }
+
+    /// The same for another part.
+    pub(super) fn at(&self, route: Route) -> Self {
+        Self { route, ..self.clone() }
     }
 
     /// The URI as the client spelled it; contents repeat it.

@@ -28,7 +28,12 @@ struct Open {
     redact: Option<Redact>,
     /// The name of the mount, for the log.
     mount: Arc<str>,
+    /// Who answers if this one has nothing there.
+    otherwise: Option<Otherwise>,
 }
+
+/// Goes on with a reply that is not given yet.
+pub(super) type Otherwise = Box<dyn FnOnce(Peer, Reply) + Send>;
 
 /// Changes what is read before it is encoded, as the author has said.
 pub type Redact = Arc<dyn Fn(&str, Answer<'static>) -> Answer<'static> + Send + Sync>;
@@ -58,16 +63,24 @@ impl Sort for Completion<'static> {
 }
 
 impl<T: Sort> Responder<T> {
-    pub(super) fn new(peer: Peer, reply: Reply, redact: Option<Redact>, mount: Arc<str>) -> Self {
+    pub(super) fn new(
+        peer: Peer,
+        reply: Reply,
+        redact: Option<Redact>,
+        mount: Arc<str>,
+        otherwise: Option<Otherwise>,
+    ) -> Self {
         let cancelled = reply.cancelled();
-        let open = Some(Box::new(Open { peer, reply, cancelled, redact, mount }));
+        let open = Some(Box::new(Open { peer, reply, cancelled, redact, mount, otherwise }));
         Self { open, sort: PhantomData }
     }
 
     /// Gives the answer.
     pub fn send(mut self, answer: Result<T, ReadError>) {
-        if let Some(open) = self.open.take() {
-            open.answer(answer.map_or_else(Answer::Failed, T::into_answer));
+        let Some(mut open) = self.open.take() else { return };
+        match (answer, open.otherwise.take()) {
+            (Err(ReadError::NotFound), Some(otherwise)) => otherwise(open.peer, open.reply),
+            (answer, _) => open.answer(answer.map_or_else(Answer::Failed, T::into_answer)),
         }
     }
 }

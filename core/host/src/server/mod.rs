@@ -60,8 +60,9 @@ pub use http::{HttpBuilder, HttpListener};
 pub use request::{CallRequest, CompletionRequest, Context, ListRequest, ReadRequest};
 pub use shared::Diagnostic;
 
-use crate::provider::{MountKey, Provider};
+use crate::provider::Provider;
 use crate::transport::{Stdio, Waiter};
+use mcp_resources_engine::catalog::MountId;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::RegistrationError;
@@ -102,13 +103,13 @@ impl ResourceServer {
     ///
     /// # Errors
     /// [`RegistrationError`]: the provider's own, or what it would serve collides with what is there.
-    pub fn mount(&self, provider: impl Provider) -> Result<MountKey, RegistrationError> {
+    pub fn mount(&self, provider: impl Provider) -> Result<MountId, RegistrationError> {
         self.shared.mounts.mount(Arc::new(provider))
     }
 
     /// Ends a mount: its resources and templates are gone, which clients are told, and the provider is dropped once what it
     /// does now is done. `false` if it was ended before.
-    pub fn unmount(&self, mount: MountKey) -> bool {
+    pub fn unmount(&self, mount: MountId) -> bool {
         self.shared.mounts.unmount(mount)
     }
 
