@@ -87,7 +87,8 @@ fn read(provided: bool) -> Work {
     if provided {
         mounts.mount(Arc::new(Memory)).expect("a provider");
     } else {
-        let edit = Edit::AddTemplate { template: Template::new(TEMPLATE), handler: engine.new_handler() };
+        let handler = engine.new_handler();
+        let edit = Edit::AddTemplate { template: Template::new(TEMPLATE), handler, mount: None };
         engine.publish(vec![edit], Now::default(), &mut Vec::new()).expect("a template");
     }
     let pipe = Arc::new(Pipe::new(&engine, clock.clone()));
