@@ -8,7 +8,7 @@ use crate::peer::Requests;
 use crate::resource::{CacheHint, Resource};
 use mcp_resources_engine::connection as core;
 use mcp_resources_engine::connection::{
-    Answer, Body, Contents, InputAsk, InputRequest, LogLevel, ReadResult,
+    Answer, Body, Contents, InputAsk, InputRequest, LogLevel, Plain, ReadResult,
 };
 use mcp_resources_engine::error::ReadError;
 use napi::Env;
@@ -209,13 +209,13 @@ impl Gather {
     pub fn whole(&self) -> Whole {
         let body = match self.0.take().map(core::Gather::into_answer) {
             Some(Answer::Contents(result)) => {
-                result.contents.into_iter().next().map(|contents| contents.body)
+                result.contents.into_iter().next().and_then(|contents| contents.body.into_plain())
             }
             _ => None,
         };
         match body {
-            Some(Body::Text(text)) => Whole { text: Some(text.into_owned()), bytes: None },
-            Some(Body::Blob(bytes)) => Whole { text: None, bytes: Some(bytes.into_owned().into()) },
+            Some(Plain::Text(text)) => Whole { text: Some(text.into_owned()), bytes: None },
+            Some(Plain::Blob(bytes)) => Whole { text: None, bytes: Some(bytes.into_owned().into()) },
             None => Whole { text: None, bytes: None },
         }
     }

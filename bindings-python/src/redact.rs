@@ -4,7 +4,7 @@ use crate::context::loads;
 use crate::convert::{Data, Entry, Given, parts};
 use crate::error::Import;
 use crate::function::Function;
-use mcp_resources_engine::connection::{Answer, Body, Contents};
+use mcp_resources_engine::connection::{Answer, Contents, Plain};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -45,7 +45,7 @@ impl Given {
         let Self::Gathered(gather) = self else { return self };
         match gather.into_answer() {
             Answer::Contents(result) => {
-                let entries = result.contents.into_iter().map(Entry::gathered).collect();
+                let entries = result.contents.into_iter().filter_map(Entry::gathered).collect();
                 Self::Contents { entries, cache: result.cache }
             }
             Answer::Gathered(gather) => Self::Gathered(gather),
@@ -56,12 +56,12 @@ impl Given {
 
 impl Entry {
     /// What chunks made: its URI and media type are the resource's.
-    fn gathered(contents: Contents<'static>) -> Self {
-        let data = match contents.body {
-            Body::Text(text) => Data::Own(text.into_owned()),
-            Body::Blob(bytes) => Data::Copied(bytes.into_owned()),
+    fn gathered(contents: Contents<'static>) -> Option<Self> {
+        let data = match contents.body.into_plain()? {
+            Plain::Text(text) => Data::Own(text.into_owned()),
+            Plain::Blob(bytes) => Data::Copied(bytes.into_owned()),
         };
-        Self { uri: None, mime_type: None, data, meta: None }
+        Some(Self { uri: None, mime_type: None, data, meta: None })
     }
 
     /// The `Contents` that an author sees.

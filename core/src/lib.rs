@@ -41,7 +41,8 @@
 
 // Resources, templates, and what handlers return.
 pub use mcp_resources_engine::connection::{
-    Answer, Completion, Contents, InputAsk, InputRequest, InputRequired, ListPage, LogLevel, ReadResult,
+    Answer, Body, Completion, Contents, InputAsk, InputRequest, InputRequired, Item, ListPage, LogLevel,
+    ReadResult,
 };
 pub use mcp_resources_engine::error::ReadError;
 pub use mcp_resources_engine::resource::{

@@ -17,6 +17,17 @@ pub fn encoded_len(len: usize) -> usize {
     len.div_ceil(3).saturating_mul(4)
 }
 
+/// Whether `text` is base64 in the standard alphabet with padding: whether [`decode`] gives something.
+pub fn is_valid(text: &str) -> bool {
+    STANDARD.check(text.as_bytes()).is_ok()
+}
+
+/// How many bytes `text` stands for, if it is padded base64. Looks at its end only.
+pub fn decoded_len(text: &str) -> usize {
+    let padding = text.bytes().rev().take(2).take_while(|byte| *byte == b'=').count();
+    (text.len() / 4 * 3).saturating_sub(padding)
+}
+
 /// Decodes base64 in the standard alphabet with padding; `None` if `text` is anything else.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode_to_vec(text).ok()
@@ -103,6 +114,8 @@ mod tests {
             prop_assert_eq!(&out[6..], text.as_bytes());
             prop_assert_eq!(encoded_len(src.len()), text.len());
             prop_assert_eq!(decode(&text), Some(src.clone()));
+            prop_assert!(is_valid(&text));
+            prop_assert_eq!(decoded_len(&text), src.len());
             let url = general_purpose::URL_SAFE_NO_PAD.encode(&src);
             prop_assert_eq!(encode_url(&src), url.clone());
             prop_assert_eq!(decode_url(&url), Some(src));
@@ -120,6 +133,8 @@ mod tests {
         #[test]
         fn decodes_what_the_base64_crate_decodes(text in "[A-Da-d0-3+/=_-]{0,12}") {
             prop_assert_eq!(decode(&text), general_purpose::STANDARD.decode(&text).ok());
+            prop_assert_eq!(is_valid(&text), decode(&text).is_some());
+            prop_assert!(decoded_len(&text) <= text.len());
             prop_assert_eq!(decode_url(&text), general_purpose::URL_SAFE_NO_PAD.decode(&text).ok());
         }
     }

@@ -442,3 +442,97 @@ fn edits_that_are_judged_one_by_one_are_announced_once() {
     read(&mut side);
     assert_eq!(side.asked, [1], "the second read is answered from the cache");
 }
+
+/// The member that carries a body, and the contents.
+type Form = (&'static str, fn() -> Contents<'static>);
+
+/// R-063, R-064: whatever form a body is held in, the same bytes are sent, and kept.
+#[test]
+fn every_form_of_a_body_is_sent_alike() {
+    let forms: [Form; 5] = [
+        ("text", || Contents::text("a \"b\"")),
+        ("text", || Contents::shared_text("a \"b\"")),
+        ("blob", || Contents::blob(vec![1, 2, 3, 4])),
+        ("blob", || Contents::shared_blob([1, 2, 3, 4])),
+        ("blob", || Contents::base64("AQIDBA==")),
+    ];
+    for cache in [false, true] {
+        let mut options = Options::default();
+        options.cache = cache;
+        let mut side = Side::new(options, move |Asked { text, .. }| {
+            let at = text.and_then(|uri| uri.strip_prefix("x://")?.parse::<usize>().ok()).unwrap();
+            let hint = CacheHint { ttl_ms: 60_000, scope: CacheScope::Private };
+            Answer::Contents(ReadResult { contents: vec![forms[at].1()], cache: Some(hint) })
+        });
+        side.publish([fallback(9)]);
+        for (at, (member, _)) in forms.iter().enumerate() {
+            let expected = if *member == "text" { "a \"b\"" } else { "AQIDBA==" };
+            for _ in 0..2 {
+                let read = side.ask("resources/read", json!({ "uri": format!("x://{at}") }));
+                assert_eq!(read["result"]["contents"][0][*member], expected, "{at}: {read}");
+            }
+        }
+        assert_eq!(side.asked.len(), if cache { 5 } else { 10 });
+        assert_eq!(side.misuses, [""; 0]);
+    }
+}
+
+/// Base64 that is none fails the read, and its text reaches neither the client nor the log.
+#[test]
+fn base64_is_checked_before_it_is_sent() {
+    for (odd, cache) in ["AQID BA==", "AQIDBA", "AQIDBB==", "A\"", "_-8=", "AQID\n"]
+        .into_iter()
+        .zip([false, true].iter().cycle())
+    {
+        let mut options = Options::default();
+        options.cache = *cache;
+        let mut side = Side::new(options, move |_| {
+            Answer::Contents(ReadResult {
+                contents: vec![Contents::text("one"), Contents::base64(odd)],
+                cache: None,
+            })
+        });
+        side.publish([fallback(9)]);
+        let read = side.ask("resources/read", json!({ "uri": "x://1" }));
+        assert_eq!(read["error"]["data"]["kind"], "read_error", "{odd:?}: {read}");
+        let told = &side.misuses[0];
+        assert!(told.contains("\"x://1\"") && told.contains("not base64") && !told.contains(odd), "{told}");
+    }
+}
+
+/// The limit `contents` counts decoded bytes.
+#[test]
+fn sizes_of_blobs_are_decoded() {
+    let mut options = Options::default();
+    options.limits.contents = 4;
+    let mut side = Side::new(options, |Asked { text, .. }| {
+        let contents = match text.as_deref() {
+            Some("x://fits") => Contents::base64("AQIDBA=="),
+            _ => Contents::base64("AQIDBAU="),
+        };
+        Answer::Contents(contents.into())
+    });
+    side.publish([fallback(9)]);
+    assert!(side.ask("resources/read", json!({ "uri": "x://fits" }))["result"].is_object());
+    let data = side.ask("resources/read", json!({ "uri": "x://large" }))["error"]["data"].take();
+    assert_eq!(
+        (&data["kind"], &data["limit"], &data["size"]),
+        (&json!("size_exceeded"), &json!(4), &json!(5))
+    );
+}
+
+/// S-19: a shared text is looked at like any other.
+#[test]
+fn shared_texts_are_redacted() {
+    let key = "sk_live_aaaaaaaaaaaaaaaa";
+    let mut side = Side::new(guarded(r#"{"redact": ["stripe-key"]}"#), move |_| {
+        Answer::Contents(ReadResult {
+            contents: vec![Contents::shared_text(key), Contents::shared_text("b")],
+            cache: None,
+        })
+    });
+    side.publish([fallback(9)]);
+    let read = side.ask("resources/read", json!({ "uri": "x://1" }));
+    let texts = [0, 1].map(|at| read["result"]["contents"][at]["text"].clone());
+    assert_eq!(texts, ["[redacted:stripe-key]", "b"]);
+}

@@ -5,6 +5,7 @@ use crate::error::ReadError;
 use crate::resource::{CacheHint, Resource};
 use crate::version::FieldSet;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The answer to a `Read`, `Complete`, `List` or `Call`. An answer of the wrong sort for its event is an internal
 /// error to the client and names the mistake in [`Encoded::misuse`](super::Encoded).
@@ -48,24 +49,68 @@ pub struct Contents<'a> {
     pub meta: Option<Cow<'a, str>>,
 }
 
-/// Text or bytes.
+/// Text or bytes. [`Body::into_plain`] leaves two cases of the five.
 #[derive(Clone, Debug)]
 pub enum Body<'a> {
     /// Sent as `text`.
     Text(Cow<'a, str>),
+    /// The same, shared: it is not copied before it is encoded.
+    SharedText(Arc<str>),
     /// Sent as `blob`, base64.
     Blob(Cow<'a, [u8]>),
+    /// The same, shared: it is not copied before it is encoded.
+    SharedBlob(Arc<[u8]>),
+    /// Sent as `blob`: base64 already, as another server sent it. If it is not in the standard alphabet with padding, the
+    /// read fails.
+    Base64(Cow<'a, str>),
+}
+
+/// Text or bytes, for those who look at contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plain<'a> {
+    /// A text.
+    Text(Cow<'a, str>),
+    /// Bytes, decoded.
+    Blob(Cow<'a, [u8]>),
+}
+
+impl<'a> From<Plain<'a>> for Body<'a> {
+    fn from(plain: Plain<'a>) -> Self {
+        match plain {
+            Plain::Text(text) => Self::Text(text),
+            Plain::Blob(bytes) => Self::Blob(bytes),
+        }
+    }
 }
 
 impl<'a> Contents<'a> {
     /// A text under the URI that was asked for.
     pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
-        Self { uri: None, mime_type: None, body: Body::Text(text.into()), meta: None }
+        Self::of(Body::Text(text.into()))
+    }
+
+    /// A text that is shared, such as a cached file.
+    pub fn shared_text(text: impl Into<Arc<str>>) -> Self {
+        Self::of(Body::SharedText(text.into()))
     }
 
     /// Bytes under the URI that was asked for.
     pub fn blob(bytes: impl Into<Cow<'a, [u8]>>) -> Self {
-        Self { uri: None, mime_type: None, body: Body::Blob(bytes.into()), meta: None }
+        Self::of(Body::Blob(bytes.into()))
+    }
+
+    /// Bytes that are shared, such as a cached file.
+    pub fn shared_blob(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self::of(Body::SharedBlob(bytes.into()))
+    }
+
+    /// Bytes that are base64 already: in the standard alphabet, with padding, without line breaks.
+    pub fn base64(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::of(Body::Base64(text.into()))
+    }
+
+    fn of(body: Body<'a>) -> Self {
+        Self { uri: None, mime_type: None, body, meta: None }
     }
 
     /// Any value that serde can write, as `application/json` text.

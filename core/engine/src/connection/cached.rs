@@ -4,7 +4,7 @@
 //! Law: the guard was asked before. A request that carries input responses or a state is never here. A call that others
 //! wait for goes on when its own client cancels it: a cancellation is a wish (R-128).
 
-use super::answer::{Answer, Body, Contents, InputAsk, InputRequest, InputRequired, ReadResult};
+use super::answer::{Answer, Contents, InputAsk, InputRequest, InputRequired, ReadResult};
 use super::contents::{self, BYTES, TEXT};
 use super::event::{Event, RequestToken};
 use super::gather::Gather;
@@ -249,16 +249,14 @@ impl Entry {
     fn of(contents: &Contents<'_>, mime_type: Option<&str>) -> Self {
         let own = contents.mime_type.as_deref().or(mime_type);
         let mut body = Vec::new();
-        let (name, default) = match &contents.body {
-            Body::Text(text) => {
+        let (name, default) = match contents.body.as_text() {
+            Some(text) => {
                 json_text::escape_into(text, &mut body);
                 ("text", TEXT)
             }
-            Body::Blob(bytes) => {
-                body.reserve_exact(base64::encoded_len(bytes.len()) + 2);
-                body.push(b'"');
-                base64::encode_into(bytes, &mut body);
-                body.push(b'"');
+            None => {
+                body.reserve_exact(base64::encoded_len(contents.body.len()) + 2);
+                contents.body.write_blob(&mut body);
                 ("blob", BYTES)
             }
         };

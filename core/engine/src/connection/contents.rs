@@ -1,12 +1,14 @@
 //! The contents of a read, straight from the author's buffers into the output.
 
-use super::answer::{Body, Contents, ReadResult};
+use super::answer::{Body, Contents, Plain, ReadResult};
 use super::gather::Gather;
 use super::words::{self, Wording};
-use crate::error::ReadError;
+use crate::base64;
+use crate::error::{ReadError, Shown};
 use crate::guard::Redactor;
 use crate::jsonrpc::{Json, ObjectWriter};
 use crate::resource::CacheHint;
+use std::borrow::Cow;
 
 pub(super) const TEXT: &str = "text/plain";
 pub(super) const BYTES: &str = "application/octet-stream";
@@ -28,10 +30,30 @@ pub(super) fn check(result: &ReadResult<'_>, most: usize) -> Result<(), ReadErro
 /// Takes out of the texts what the detectors find.
 pub(super) fn redact(result: &mut ReadResult<'_>, redactor: &Redactor) {
     for contents in &mut result.contents {
-        if let Body::Text(text) = &mut contents.body {
-            *text = redactor.redact(std::mem::take(text));
+        match &mut contents.body {
+            Body::Text(text) => *text = redactor.redact(std::mem::take(text)),
+            Body::SharedText(text) => {
+                if let Cow::Owned(redacted) = redactor.redact(Cow::Borrowed(&**text)) {
+                    contents.body = Body::Text(Cow::Owned(redacted));
+                }
+            }
+            Body::Blob(_) | Body::SharedBlob(_) | Body::Base64(_) => {}
         }
     }
+}
+
+/// What to log if a blob that should be base64 is not; `uri` is the URI that was asked for.
+pub(super) fn broken_base64(result: &ReadResult<'_>, uri: &str) -> Option<String> {
+    result.contents.iter().find_map(|contents| match &contents.body {
+        Body::Base64(text) if !base64::is_valid(text) => {
+            let (uri, length) = (Shown(contents.uri.as_deref().unwrap_or(uri)), text.len());
+            Some(format!(
+                "the blob of {uri}, {length} bytes, is not base64 in the standard alphabet with padding; the client got an \
+                 error. Give the bytes themselves, or encode them so"
+            ))
+        }
+        _ => None,
+    })
 }
 
 /// A whole result (R-061). `uri` is the URI as the client spelled it, `mime_type` the resource's own.
@@ -111,14 +133,14 @@ fn write_entry(
 ) {
     entry.str("uri", contents.uri.as_deref().unwrap_or(uri));
     let own = contents.mime_type.as_deref().or(mime_type);
-    match &contents.body {
-        Body::Text(text) => {
+    match contents.body.as_text() {
+        Some(text) => {
             entry.str("mimeType", own.unwrap_or(TEXT));
             entry.str("text", text);
         }
-        Body::Blob(bytes) => {
+        None => {
             entry.str("mimeType", own.unwrap_or(BYTES));
-            entry.base64("blob", bytes);
+            contents.body.write_blob(entry.value("blob"));
         }
     }
     if let Some(members) = contents.meta.as_deref().filter(|_| with_meta).and_then(words::members_of) {
@@ -126,13 +148,48 @@ fn write_entry(
     }
 }
 
-impl Body<'_> {
-    /// Its size before encoding, in bytes.
+impl<'a> Body<'a> {
+    /// Its size in bytes: of a blob before it is encoded as base64.
     pub fn len(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
+            Self::SharedText(text) => text.len(),
             Self::Blob(bytes) => bytes.len(),
+            Self::SharedBlob(bytes) => bytes.len(),
+            Self::Base64(text) => base64::decoded_len(text),
         }
+    }
+
+    /// The text; `None` for bytes.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::SharedText(text) => Some(text),
+            Self::Blob(_) | Self::SharedBlob(_) | Self::Base64(_) => None,
+        }
+    }
+
+    /// Text or bytes, decoded. What is shared is copied. `None` if it is [`Body::Base64`] and not base64.
+    pub fn into_plain(self) -> Option<Plain<'a>> {
+        Some(match self {
+            Self::Text(text) => Plain::Text(text),
+            Self::SharedText(text) => Plain::Text(Cow::Owned(text.to_string())),
+            Self::Blob(bytes) => Plain::Blob(bytes),
+            Self::SharedBlob(bytes) => Plain::Blob(Cow::Owned(bytes.to_vec())),
+            Self::Base64(text) => Plain::Blob(Cow::Owned(base64::decode(&text)?)),
+        })
+    }
+
+    /// Appends a blob as a JSON string. Base64 must have been checked.
+    pub(super) fn write_blob(&self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        match self {
+            Self::Blob(bytes) => base64::encode_into(bytes, out),
+            Self::SharedBlob(bytes) => base64::encode_into(bytes, out),
+            Self::Base64(text) => out.extend_from_slice(text.as_bytes()),
+            Self::Text(_) | Self::SharedText(_) => {}
+        }
+        out.push(b'"');
     }
 
     /// Whether it is empty.

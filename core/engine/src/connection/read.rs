@@ -246,11 +246,19 @@ impl ReadTask {
         now: Now,
         out: &mut Vec<u8>,
     ) -> Written {
-        let answer = self.prepared(context, answer);
-        match self.lead.take() {
+        let mut answer = self.prepared(context, answer);
+        let misuse = match &answer {
+            Answer::Contents(result) => contents::broken_base64(result, context.uri()),
+            _ => None,
+        };
+        if misuse.is_some() {
+            answer = Answer::Failed(ReadError::Failed);
+        }
+        let written = match self.lead.take() {
             Some(lead) => self.lead(context, lead, answer, now, out),
             None => self.answer(context, answer, now, out),
-        }
+        };
+        Written { misuse: written.misuse.or(misuse), ..written }
     }
 
     pub(super) fn answer(

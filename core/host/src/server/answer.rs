@@ -133,6 +133,8 @@ answers! { Read:
     Cow<'static, str> => |text| one(Contents::text(text));
     Vec<u8> => |bytes| one(Contents::blob(bytes));
     &'static [u8] => |bytes| one(Contents::blob(bytes));
+    Arc<str> => |text| one(Contents::shared_text(text));
+    Arc<[u8]> => |bytes| one(Contents::shared_blob(bytes));
     Contents<'static> => |contents| one(contents);
     Vec<Contents<'static>> => |contents| Answer::Contents(ReadResult { contents, cache: None });
     ReadResult<'static> => |result| Answer::Contents(result);
@@ -160,12 +162,6 @@ answers! { Call:
 impl<Kind> IntoAnswer<Kind> for Answer<'static> {
     fn into_answer(self) -> Handled {
         Ok(self)
-    }
-}
-
-impl IntoAnswer<Read> for Arc<str> {
-    fn into_answer(self) -> Handled {
-        self.to_string().into_answer()
     }
 }
 

@@ -51,8 +51,8 @@ impl Entry {
     pub(super) fn constant(source: Source) -> Self {
         Self::new(move |_| {
             let contents = match &source {
-                Source::Text(text) => Ok(Contents::text(text.to_string())),
-                Source::Bytes(bytes) => Ok(Contents::blob(bytes.to_vec())),
+                Source::Text(text) => Ok(Contents::shared_text(text.clone())),
+                Source::Bytes(bytes) => Ok(Contents::shared_blob(bytes.clone())),
                 Source::Handler(_) => Err(ReadError::Failed),
             };
             std::future::ready(contents)

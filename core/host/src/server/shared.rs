@@ -310,7 +310,9 @@ fn redacted(redact: &Redact, uri: &str, answer: Answer<'static>) -> Handled {
     let Answer::Contents(ReadResult { contents, cache }) = answer else { return Ok(answer) };
     let each = contents.into_iter().map(|entry| {
         let own = entry.uri.clone();
-        redact(own.as_deref().unwrap_or(uri), entry)
+        // A function that looks for a text must find every text, however it is held.
+        let plain = entry.body.into_plain().ok_or_else(|| HandlerError::new("a blob is not base64"))?;
+        redact(own.as_deref().unwrap_or(uri), Contents { body: plain.into(), ..entry })
     });
     Ok(Answer::Contents(ReadResult { contents: each.collect::<Result<_, _>>()?, cache }))
 }

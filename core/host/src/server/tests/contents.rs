@@ -21,14 +21,21 @@ async fn contents_pass_the_authors_redact_s_19() {
                 Body::Text(text) if text.contains("broken") => return Err(HandlerError::new("it is broken")),
                 Body::Text(text) => Body::Text(format!("{uri}: {}", text.replace("secret", "*")).into()),
                 Body::Blob(bytes) => Body::Blob(vec![0; bytes.len()].into()),
+                other => panic!("{other:?} is neither text nor bytes"),
             };
             Ok(Contents { body, ..contents })
         })
         .text(Resource::new("a://constant"), "a secret")
         .bytes(Resource::new("a://bytes"), vec![1, 2, 3])
         .resource(Resource::new("a://live"), |_| async {
-            vec![Contents::text("secret"), Contents::text("b").with_uri("a://live/b")]
+            vec![
+                Contents::text("secret"),
+                Contents::text("b").with_uri("a://live/b"),
+                Contents::shared_text("a secret").with_uri("a://live/c"),
+                Contents::base64("AQID").with_uri("a://live/d"),
+            ]
         })
+        .resource(Resource::new("a://odd"), |_| async { Contents::base64("secret!") })
         .resource(Resource::new("a://broken"), |_| async { "secret and broken" })
         .build()
         .unwrap();
@@ -38,6 +45,9 @@ async fn contents_pass_the_authors_redact_s_19() {
     let live = client.read("a://live").await.unwrap();
     assert_eq!(live["contents"][0]["text"], "a://live: *");
     assert_eq!(live["contents"][1]["text"], "a://live/b: b");
+    assert_eq!(live["contents"][2]["text"], "a://live/c: a *");
+    assert_eq!(live["contents"][3]["blob"], "AAAA");
+    assert_eq!(client.read("a://odd").await.unwrap_err().data["kind"], "read_error");
     let error = client.read("a://broken").await.unwrap_err();
     assert_eq!(error.data["kind"], "read_error");
     assert!(!format!("{error:?}").contains("secret"));
@@ -54,7 +64,7 @@ async fn detectors_find_what_is_left_s_18() {
         .guard(policy)
         .redact(|_, contents| match contents.body {
             Body::Text(text) => Ok(Contents::text(text.replace("pk_", "sk_"))),
-            Body::Blob(_) => Ok(contents),
+            _ => Ok(contents),
         })
         .resource(Resource::new("a://live"), |_| async { "pk_live_aaaaaaaaaaaaaaaa" })
         .build()
