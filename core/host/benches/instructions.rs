@@ -2,7 +2,6 @@
 //! `tests/checks/instructions.py`.
 #![expect(
     clippy::disallowed_macros,
-    clippy::disallowed_methods,
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
@@ -25,7 +24,9 @@ use std::sync::Arc;
 type Work = Box<dyn FnMut()>;
 
 /// Its name in the budget, and how it is set up.
-const PIECES: &[(&str, fn() -> Work)] = &[
+type Piece = (&'static str, fn() -> Work);
+
+const PIECES: &[Piece] = &[
     ("read by template, through a pipe", || read(false)),
     ("read by a provider at once, through a pipe", || read(true)),
 ];

@@ -16,6 +16,8 @@ mod mount;
 mod mounts;
 mod request;
 mod responder;
+#[cfg(test)]
+mod tests;
 mod workers;
 
 pub use feed::{Entry, Feed};

@@ -1,0 +1,643 @@
+//! Providers that behave badly, and requests that end in every way, over a pipe whose time stands.
+
+use super::*;
+use crate::transport::{Clock, Host, Peer, Pipe};
+use mcp_resources_engine::catalog::{Edit, MountId, Source};
+use mcp_resources_engine::connection::{Contents, Events, Item};
+use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_engine::jsonrpc::Line;
+use mcp_resources_engine::limits::Limits;
+use mcp_resources_engine::now::Now;
+use mcp_resources_engine::resource::{ListSource, Resource, Template};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const ONE: Route = Route(1);
+const ANY: &str = "held:///{id}";
+
+/// Leaves each read to the test.
+struct Holds {
+    mount: Mutex<Option<Mount>>,
+    held: Mutex<Sender<Held>>,
+    interest: Mutex<Vec<String>>,
+}
+
+type Held = (Read, Responder<ReadResult<'static>>);
+
+impl Holds {
+    fn new(mount: Mount) -> (Arc<Self>, Receiver<Held>) {
+        let (held, receiver) = channel();
+        let (mount, held, interest) = (Mutex::new(Some(mount)), Mutex::new(held), Mutex::default());
+        (Arc::new(Self { mount, held, interest }), receiver)
+    }
+
+    fn any() -> (Arc<Self>, Receiver<Held>) {
+        Self::new(Mount::new("holds").template(ONE, Template::new(ANY)).workers(0, 0))
+    }
+}
+
+impl Provider for Holds {
+    fn mount(self: Arc<Self>, _feed: Feed) -> Result<Mount, RegistrationError> {
+        Ok(lock(&self.mount).take().expect("mounted once"))
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        let _ = lock(&self.held).send((request, reply));
+    }
+
+    fn interest(&self, change: Interest<'_>) {
+        lock(&self.interest).push(format!("{change:?}"));
+    }
+}
+
+/// A provider of functions.
+struct Does<F> {
+    mount: Mutex<Option<Mount>>,
+    read: F,
+}
+
+impl<F> Does<F>
+where
+    F: Fn(Read, Responder<ReadResult<'static>>) + Send + Sync + 'static,
+{
+    fn new(mount: Mount, read: F) -> Arc<Self> {
+        Arc::new(Self { mount: Mutex::new(Some(mount)), read })
+    }
+}
+
+impl<F> Provider for Does<F>
+where
+    F: Fn(Read, Responder<ReadResult<'static>>) + Send + Sync + 'static,
+{
+    fn mount(self: Arc<Self>, _feed: Feed) -> Result<Mount, RegistrationError> {
+        Ok(lock(&self.mount).take().expect("mounted once"))
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        (self.read)(request, reply);
+    }
+}
+
+/// What the author hears.
+#[derive(Default)]
+struct Log(Mutex<Vec<String>>);
+
+/// A server with one client at a pipe.
+struct Served {
+    engine: Arc<Engine>,
+    clock: Arc<Clock>,
+    mounts: Arc<Mounts>,
+    pipe: Arc<Pipe>,
+    host: Arc<Everything>,
+}
+
+struct Everything {
+    mounts: Arc<Mounts>,
+    log: Log,
+}
+
+impl Host for Everything {
+    fn handle(&self, peer: &Peer, events: Events<'_>) {
+        for event in events {
+            let Some(part) = self.mounts.part(&event) else { continue };
+            let outcome = self.mounts.answer(&part, peer, event);
+            if !outcome.events.is_empty() {
+                self.handle(peer, outcome.events);
+            }
+        }
+    }
+
+    fn woken(&self, _connections: &[ConnectionId]) {}
+
+    fn misuse(&self, what: &str) {
+        lock(&self.log.0).push(what.to_owned());
+    }
+}
+
+impl Served {
+    fn new(limits: Limits) -> Self {
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        let mut options = Options::default();
+        options.limits = limits;
+        let engine = Engine::new(info, options).unwrap();
+        let clock = Arc::new(Clock::new());
+        clock.set(Some(Now { tick: 0, unix: 0 }));
+        let mounts = Mounts::new(clock.clone());
+        mounts.serve(&engine);
+        let pipe = Arc::new(Pipe::new(&engine, clock.clone()));
+        let host = Arc::new(Everything { mounts: mounts.clone(), log: Log::default() });
+        Self { engine, clock, mounts, pipe, host }
+    }
+
+    fn mount(&self, provider: Arc<dyn Provider>) -> MountId {
+        self.mounts.mount(provider).unwrap()
+    }
+
+    fn peer(&self) -> Peer {
+        Peer::pipe(self.pipe.clone(), self.clock.clone(), self.host.clone())
+    }
+
+    fn send(&self, message: &Value) {
+        let text = message.to_string();
+        let outcome = self.pipe.line(Line::Message(text.as_bytes()));
+        self.host.handle(&self.peer(), outcome.events);
+    }
+
+    fn ask(&self, id: u64, method: &str, mut params: Value) {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+    }
+
+    fn read(&self, id: u64, uri: &str) {
+        self.ask(id, "resources/read", json!({ "uri": uri }));
+    }
+
+    fn cancel(&self, id: u64) {
+        let params = json!({ "requestId": id });
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
+    }
+
+    fn pass(&self, millis: u64) {
+        let now = self.clock.now();
+        self.clock.set(Some(Now { tick: now.tick + millis, unix: now.unix + millis }));
+        let outcome = self.pipe.tick();
+        self.host.handle(&self.peer(), outcome.events);
+    }
+
+    /// What the client has got since the last call.
+    fn got(&self) -> Vec<Value> {
+        let bytes = self.pipe.take();
+        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+
+    /// The same, once so many answers are there.
+    fn wait(&self, count: usize) -> Vec<Value> {
+        let mut got = Vec::new();
+        let until = Instant::now() + Duration::from_secs(20);
+        while got.len() < count {
+            got.append(&mut self.got());
+            assert!(Instant::now() < until, "{count} answers were expected: {got:?}");
+            thread::yield_now();
+        }
+        got
+    }
+
+    fn said(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.host.log.0))
+    }
+}
+
+fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    limits
+}
+
+fn text(answer: &Value) -> &str {
+    answer["result"]["contents"][0]["text"].as_str().unwrap_or_default()
+}
+
+fn kind(answer: &Value) -> &str {
+    answer["error"]["data"]["kind"].as_str().unwrap_or_default()
+}
+
+fn contents(text: &'static str) -> Result<ReadResult<'static>, ReadError> {
+    Ok(Contents::text(text).into())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How a responder ends.
+const ENDS: [(&str, fn(Responder<ReadResult<'static>>)); 3] = [
+    ("sent", |reply| reply.send(contents("late"))),
+    ("refused", |reply| reply.send(Err(ReadError::AccessDenied))),
+    ("dropped", drop),
+];
+
+/// R-127, R-214: whatever comes first, the client gets one answer or none, and the place is free at the end.
+#[test]
+fn a_responder_answers_once_in_every_order() {
+    type Before = fn(&Served);
+    let befores: [(&str, Before, usize); 4] = [
+        ("nothing", |_| {}, 1),
+        ("cancelled", |served| served.cancel(7), 0),
+        ("too late", |served| served.pass(60_000), 1),
+        ("closed", |served| drop(served.pipe.close()), 0),
+    ];
+    for elsewhere in [false, true] {
+        for (before, happen, expected) in befores {
+            for (end, act) in ENDS {
+                let served = Served::new(Limits::default());
+                let (provider, held) = Holds::any();
+                served.mount(provider);
+                served.read(7, "held:///a");
+                let (request, reply) = held.recv().unwrap();
+                assert_eq!((request.uri(), request.param("id")), ("held:///a", Some("a")));
+                assert!(!reply.is_cancelled());
+                happen(&served);
+                assert_eq!(reply.is_cancelled(), before != "nothing", "{before}");
+                match elsewhere {
+                    true => thread::spawn(move || act(reply)).join().unwrap(),
+                    false => act(reply),
+                }
+                let (got, case) = (served.got(), format!("{before}, {end}, {elsewhere}"));
+                assert_eq!(got.len(), expected, "{case}: {got:?}");
+                assert_eq!(served.pipe.in_flight(), 0, "{case}");
+                assert_eq!(
+                    served.said().len(),
+                    usize::from(before == "nothing" && end == "dropped"),
+                    "{case}"
+                );
+            }
+        }
+    }
+}
+
+/// The same with both at once, many times.
+#[test]
+fn an_answer_and_a_cancellation_race_and_leave_nothing() {
+    let served = Arc::new(Served::new(Limits::default()));
+    let (provider, held) = Holds::any();
+    served.mount(provider);
+    for id in 0..2_000 {
+        served.read(id, "held:///a");
+        let (_, reply) = held.recv().unwrap();
+        let (_, act) = ENDS[usize::try_from(id).unwrap() % ENDS.len()];
+        let answers = thread::spawn(move || act(reply));
+        served.cancel(id);
+        answers.join().unwrap();
+        assert!(served.got().len() <= 1);
+        assert_eq!(served.pipe.in_flight(), 0);
+    }
+}
+
+/// A provider that panics fails its request, on whichever thread, and serves the next one.
+#[test]
+fn a_panic_fails_one_request() {
+    for threads in [0, 2] {
+        let served = Served::new(Limits::default());
+        let mount = Mount::new("panics").template(ONE, Template::new(ANY)).workers(threads, 8);
+        served.mount(Does::new(mount, |request, reply| {
+            assert_ne!(request.param("id"), Some("bad"), "as the test wants it");
+            reply.send(contents("fine"));
+        }));
+        for id in 0..5 {
+            served.read(id, "held:///bad");
+            assert_eq!(kind(&served.wait(1)[0]), "read_error");
+            served.read(id, "held:///good");
+            assert_eq!(text(&served.wait(1)[0]), "fine");
+        }
+        assert_eq!(served.pipe.in_flight(), 0);
+    }
+}
+
+/// A provider that blocks holds its own threads and its own queue, and nothing else: what is too much is refused at once.
+#[test]
+fn a_provider_that_blocks_fills_its_own_queue() {
+    let served = Served::new(Limits::default());
+    let gate = Arc::new((Mutex::new(false), Condvar::new()));
+    let (waits, running) = (gate.clone(), Arc::new(AtomicUsize::new(0)));
+    let runs = running.clone();
+    let mount = Mount::new("blocks").template(ONE, Template::new(ANY)).workers(2, 3);
+    let id = served.mount(Does::new(mount, move |_, reply| {
+        runs.fetch_add(1, Ordering::SeqCst);
+        let opened = waits.1.wait_while(lock(&waits.0), |open| !*open);
+        drop(opened);
+        reply.send(contents("at last"));
+    }));
+    let other = Mount::new("other").template(ONE, Template::new("other:///{id}")).workers(1, 1);
+    served.mount(Does::new(other, |_, reply| reply.send(contents("at once"))));
+    for id in 0..2 {
+        served.read(id, "held:///a");
+    }
+    while running.load(Ordering::SeqCst) < 2 {
+        thread::yield_now();
+    }
+    for id in 2..10 {
+        served.read(id, "held:///a");
+    }
+    let refused = served.wait(5);
+    assert!(refused.iter().all(|answer| kind(answer) == "rate_limited"), "{refused:?}");
+    let said = served.said();
+    assert!(said.len() == 1 && said[0].starts_with("blocks: "), "logged once: {said:?}");
+    served.read(10, "other:///a");
+    assert_eq!(text(&served.wait(1)[0]), "at once", "others go on");
+    *lock(&gate.0) = true;
+    gate.1.notify_all();
+    assert!(served.wait(5).iter().all(|answer| text(answer) == "at last"));
+    assert!(served.mounts.unmount(id));
+}
+
+/// R-214: a provider that never answers costs its client the time-out, and what it holds is free when it lets go.
+#[test]
+fn a_provider_that_is_silent_runs_out_of_time() {
+    let limits = Limits::default();
+    let timeout = limits.read_timeout;
+    let served = Served::new(limits);
+    let (provider, held) = Holds::any();
+    served.mount(provider);
+    (0..3).for_each(|id| served.read(id, "held:///a"));
+    served.pass(timeout);
+    assert!(served.got().iter().all(|answer| kind(answer) == "timeout"));
+    assert_eq!(served.pipe.in_flight(), 3, "a client cannot pile up work behind them");
+    drop(held.try_iter().collect::<Vec<_>>());
+    assert_eq!((served.pipe.in_flight(), served.got().len()), (0, 0));
+}
+
+/// Unmounting gives everything back: the catalogue, the handlers, the threads, the provider, what waits.
+#[test]
+fn unmounting_gives_everything_back() {
+    let served = Served::new(Limits::default());
+    let mount = Mount::new("all")
+        .template(ONE, Template::new(ANY).list(ListSource { pages: true }))
+        .resource(Route(2), Resource::new("held:///"))
+        .foreign_template("{", r#"{"uriTemplate":"{","name":"odd"}"#)
+        .lists(Route(3), "all", true)
+        .fallback(Route(4))
+        .workers(0, 0);
+    let (provider, held) = Holds::new(mount);
+    let weak = Arc::downgrade(&provider);
+    let id = served.mount(provider);
+    served.read(1, "held:///a");
+    served.read(2, "nothing:///else");
+    let waiting: Vec<_> = held.try_iter().collect();
+    assert_eq!(waiting.iter().map(|(read, _)| read.route()).collect::<Vec<_>>(), [ONE, Route(4)]);
+    assert!(served.mounts.unmount(id) && !served.mounts.unmount(id));
+    let catalog = served.engine.catalog();
+    assert!(catalog.is_empty() && catalog.fallback().is_none());
+    served.read(3, "held:///a");
+    assert_eq!(kind(&served.wait(1)[0]), "not_found");
+    for (_, reply) in waiting {
+        reply.send(contents("still answered"));
+    }
+    assert!(served.wait(2).iter().all(|answer| text(answer) == "still answered"));
+    assert!(weak.upgrade().is_none(), "the provider is gone");
+    assert!(served.mounts.is_empty());
+}
+
+/// What waits for a thread when its provider is unmounted fails at once.
+#[test]
+fn what_waits_fails_when_its_provider_is_unmounted() {
+    let served = Served::new(Limits::default());
+    let (entered, enters) = channel();
+    let (release, released) = channel::<()>();
+    let (entered, released) = (Mutex::new(entered), Mutex::new(released));
+    let mount = Mount::new("slow").template(ONE, Template::new(ANY)).workers(1, 8);
+    let id = served.mount(Does::new(mount, move |_, reply| {
+        let _ = lock(&entered).send(());
+        let _ = lock(&released).recv();
+        reply.send(contents("done"));
+    }));
+    (0..3).for_each(|id| served.read(id, "held:///a"));
+    enters.recv().unwrap();
+    served.mounts.unmount(id);
+    release.send(()).unwrap();
+    let got = served.wait(3);
+    let count = |word: &str| got.iter().filter(|answer| text(answer) == word || kind(answer) == word).count();
+    assert_eq!((count("done"), count("read_error")), (1, 2), "{got:?}");
+    assert_eq!(served.pipe.in_flight(), 0);
+}
+
+/// A feed is dead once its provider is unmounted, and speaks of its own resources alone.
+#[test]
+fn a_feed_speaks_of_its_own_while_it_is_mounted() {
+    struct Fed(Mutex<Option<Feed>>);
+    impl Provider for Fed {
+        fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+            *lock(&self.0) = Some(feed);
+            Ok(Mount::new("fed").workers(0, 0))
+        }
+        fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+            reply.send(Ok(Contents::text(request.uri().to_owned()).into()));
+        }
+    }
+    let served = Served::new(Limits::default());
+    let constant = Resource::new("fed:///constant");
+    let edit = Edit::AddResource { resource: constant, source: Source::Text("mine".into()) };
+    served.engine.apply(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+    let provider = Arc::new(Fed(Mutex::default()));
+    let id = served.mount(provider.clone());
+    let feed = lock(&provider.0).clone().unwrap();
+    let add = |uri: &str| Entry::Add(ONE, Resource::new(uri));
+    let update =
+        |uri: &str| Entry::Update { uri: uri.into(), size: Some(4), last_modified: None, description: None };
+    let reports = feed.publish(vec![
+        add("fed:///a"),
+        add("no uri"),
+        add("fed:///constant"),
+        update("fed:///a"),
+        update("fed:///constant"),
+        Entry::Remove("fed:///constant".into()),
+        add("fed:///b"),
+    ]);
+    let sound: Vec<bool> = reports.iter().map(Result::is_ok).collect();
+    assert_eq!(sound, [true, false, false, true, false, false, true], "{reports:?}");
+    served.read(1, "fed:///constant");
+    assert_eq!(text(&served.wait(1)[0]), "mine", "what is registered at the very URI goes first");
+    served.read(2, "fed:///a");
+    assert_eq!(text(&served.wait(1)[0]), "fed:///a");
+    assert_eq!(feed.publish(vec![Entry::Remove("FED:///b".into())]), [Ok(())]);
+    assert!(feed.is_alive());
+    served.mounts.unmount(id);
+    assert!(!feed.is_alive() && feed.updated("fed:///a").is_ok());
+    assert_eq!(feed.publish(vec![add("fed:///c")]), [Ok(())]);
+    assert_eq!(served.engine.catalog().len(), 1, "the constant alone");
+}
+
+/// A mount that collides is refused as a whole, and the error names who was first.
+#[test]
+fn a_mount_that_collides_names_the_first() {
+    let served = Served::new(Limits::default());
+    served.mount(Holds::any().0);
+    let second = Mount::new("second")
+        .resource(ONE, Resource::new("held:///fixed"))
+        .template(ONE, Template::new("held:///{other}"));
+    let error = served.mounts.mount(Holds::new(second).0).unwrap_err().to_string();
+    assert!(error.starts_with("second: ") && error.contains("holds"), "{error}");
+    let catalog = served.engine.catalog();
+    assert_eq!((catalog.len(), catalog.templates().len()), (0, 1), "nothing of it");
+    assert_eq!(served.mounts.len(), 1);
+}
+
+/// A provider that panics while it is mounted is not.
+#[test]
+fn a_provider_that_panics_while_it_is_mounted_is_not() {
+    struct Panics;
+    impl Provider for Panics {
+        fn mount(self: Arc<Self>, _feed: Feed) -> Result<Mount, RegistrationError> {
+            panic!("as the test wants it")
+        }
+        fn read(&self, _request: Read, _reply: Responder<ReadResult<'static>>) {}
+    }
+    let served = Served::new(Limits::default());
+    assert!(served.mounts.mount(Arc::new(Panics)).is_err() && served.mounts.is_empty());
+}
+
+/// Of several fallbacks the first that has something there answers, in the order of their mounts.
+#[test]
+fn fallbacks_are_asked_in_the_order_of_their_mounts() {
+    let served = Served::new(Limits::default());
+    let fallback = |name: &'static str, threads: usize| {
+        let mount = Mount::new(name).fallback(ONE).workers(threads, 8);
+        Does::new(mount, move |request: Read, reply| {
+            let has = request.uri().contains(name);
+            reply.send(if has { contents(name) } else { Err(ReadError::NotFound) });
+        })
+    };
+    let first = served.mount(fallback("first", 2));
+    served.mount(fallback("second", 0));
+    served.mount(fallback("third", 1));
+    for (uri, expected) in [("x:///third", "third"), ("x:///first/third", "first"), ("x:///second", "second")]
+    {
+        served.read(1, uri);
+        assert_eq!(text(&served.wait(1)[0]), expected);
+    }
+    served.read(1, "x:///nowhere");
+    assert_eq!(kind(&served.wait(1)[0]), "not_found");
+    served.mounts.unmount(first);
+    served.read(1, "x:///first/third");
+    assert_eq!(text(&served.wait(1)[0]), "third");
+    assert_eq!(served.pipe.in_flight(), 0);
+}
+
+/// 10,000 items of another server's, of which some are odd: the others are listed, in pages, and the log has some of the odd.
+#[test]
+fn odd_items_of_another_server_leave_the_others() {
+    struct Upstream;
+    impl Provider for Upstream {
+        fn mount(self: Arc<Self>, _feed: Feed) -> Result<Mount, RegistrationError> {
+            Ok(Mount::new("upstream").lists(ONE, "upstream", false).fallback(ONE).workers(0, 0))
+        }
+        fn read(&self, _request: Read, reply: Responder<ReadResult<'static>>) {
+            reply.send(contents("theirs"));
+        }
+        fn list(&self, _request: List, reply: Responder<ListPage>) {
+            let item = |at: usize| {
+                let uri = format!("up:///{at:05}");
+                let json = match at % 100 {
+                    0 => "not json".to_owned(),
+                    1 => json!({ "uri": "up:///else", "name": "x" }).to_string(),
+                    _ => json!({ "uri": uri, "name": at.to_string(), "theirs": [1] }).to_string(),
+                };
+                Item::Foreign { uri, json }
+            };
+            reply.send(Ok(ListPage {
+                missing: vec!["shard 3".into()],
+                ..ListPage::new((0..10_000).map(item))
+            }));
+        }
+    }
+    let served = Served::new(limits(|limits| limits.list_ttl = 60_000));
+    served.mount(Arc::new(Upstream));
+    let (mut cursor, mut count, mut pages) = (Value::Null, 0, 0);
+    loop {
+        let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
+        served.ask(1, "resources/list", params);
+        let page = served.wait(1).remove(0);
+        let items = page["result"]["resources"].as_array().unwrap();
+        assert!(items.iter().all(|item| item["theirs"] == json!([1])));
+        (count, pages) = (count + items.len(), pages + 1);
+        cursor = page["result"]["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(count, 9_800);
+    assert!(pages > 1 && served.said().iter().any(|line| line.contains("200 of 10000")));
+    served.read(1, "up:///00002");
+    assert_eq!(text(&served.wait(1)[0]), "theirs");
+}
+
+/// The author's `redact` sees what providers give, and a provider's answer at once waits for it too.
+#[test]
+fn what_providers_give_is_redacted() {
+    struct Now;
+    impl Provider for Now {
+        fn mount(self: Arc<Self>, _feed: Feed) -> Result<Mount, RegistrationError> {
+            Ok(Mount::new("now").template(ONE, Template::new(ANY)).workers(0, 0))
+        }
+        fn read_now(&self, _request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
+            panic!("it would not be redacted")
+        }
+        fn read(&self, _request: Read, reply: Responder<ReadResult<'static>>) {
+            reply.send(contents("secret"));
+        }
+    }
+    let served = Served::new(Limits::default());
+    served.mounts.redact_with(Arc::new(|uri, answer| {
+        assert_eq!(uri, "held:///a");
+        drop(answer);
+        mcp_resources_engine::connection::Answer::Contents(Contents::text("***").into())
+    }));
+    served.mount(Arc::new(Now));
+    served.read(1, "held:///a");
+    assert_eq!(text(&served.wait(1)[0]), "***");
+}
+
+/// Contents that would be too large are refused before they are made.
+#[test]
+fn a_size_is_refused_before_contents_are_made() {
+    let served = Served::new(limits(|limits| limits.contents = 100));
+    let mount = Mount::new("large").template(ONE, Template::new(ANY)).workers(0, 0);
+    served.mount(Does::new(mount, |_, reply| {
+        let fits = reply.facts(101);
+        assert!(reply.facts(100).is_ok());
+        reply.send(fits.map(|()| Contents::text("never").into()));
+    }));
+    served.read(1, "held:///a");
+    assert_eq!(kind(&served.wait(1)[0]), "size_exceeded");
+}
+
+/// A client that vanishes while workers answer loses nobody a thread or a place.
+#[test]
+fn a_client_that_vanishes_leaves_nothing() {
+    let served = Served::new(Limits::default());
+    let mount = Mount::new("busy").template(ONE, Template::new(ANY)).workers(2, 64);
+    served.mount(Does::new(mount, |_, reply| reply.send(contents("x"))));
+    (0..50).for_each(|id| served.read(id, "held:///a"));
+    drop(served.pipe.close());
+    let until = Instant::now() + Duration::from_secs(20);
+    while served.pipe.in_flight() > 0 {
+        assert!(Instant::now() < until, "{} are left", served.pipe.in_flight());
+        thread::yield_now();
+    }
+}
+
+/// The queue is bounded, threads too, and a job that panics ends neither.
+#[test]
+fn workers_are_bounded() {
+    let workers = Arc::new(Workers::new("test", 3, 5));
+    assert_eq!(workers.threads(), 0, "none begins before there is work");
+    let (gate, done) = (Arc::new((Mutex::new(false), Condvar::new())), Arc::new(AtomicUsize::new(0)));
+    let mut accepted = 0;
+    for at in 0..100 {
+        let (gate, done) = (gate.clone(), done.clone());
+        let Ok(place) = workers.enter() else { continue };
+        place.run(move || {
+            drop(gate.1.wait_while(lock(&gate.0), |open| !*open));
+            done.fetch_add(1, Ordering::SeqCst);
+            assert_ne!(at, 0, "as the test wants it");
+        });
+        accepted += 1;
+    }
+    assert!((5..=8).contains(&accepted) && workers.threads() == 3, "{accepted}");
+    *lock(&gate.0) = true;
+    gate.1.notify_all();
+    while done.load(Ordering::SeqCst) < accepted {
+        thread::yield_now();
+    }
+    let (again, ran) = channel();
+    workers.enter().unwrap().run(move || again.send(()).unwrap());
+    ran.recv().unwrap();
+    assert!(workers.threads() <= 3);
+}
