@@ -1,7 +1,7 @@
 //! An author's function as the runtime wraps it: called with numbers and texts, it answers by its return value or later.
 
 use crate::peer::Shared;
-use mcp_resources_host::transport::Number;
+use mcp_resources_host::registry::Number;
 use napi::bindgen_prelude::*;
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;

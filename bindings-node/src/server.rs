@@ -13,7 +13,8 @@ use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::suggest;
-use mcp_resources_host::transport::{Change, Clock, Foreign, Registry};
+use mcp_resources_host::registry::{Change, Foreign, Registry};
+use mcp_resources_host::transport::Clock;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -49,7 +50,7 @@ impl Server {
         let file = audit::file(fields.audit.take())?;
         let (info, options) = fields.read(&env, name, version)?;
         let registry = Registry::new(info, options).map_err(|error| registration(&env, &error, None))?;
-        let clock = Arc::new(Clock::new());
+        let clock = registry.clock().clone();
         if let Some(file) = file {
             registry.audit(Box::new(file));
         }
@@ -87,7 +88,7 @@ impl Server {
     pub fn publish(&self, edits: Vec<ClassInstance<'_, Edit>>) -> Result<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
         let mut woken = Vec::new();
-        let published = self.host.registry.publish(&changes, self.host.clock.now(), &mut woken);
+        let published = self.host.registry.publish(&changes, &mut woken);
         let warnings = published.map_err(|error| {
             let first = self.host.registry.collides_with(&error);
             let reader = first.as_ref().map(|functions| &*functions.reader.name);

@@ -15,7 +15,8 @@ use mcp_resources_engine::guard::AuditEntry;
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::resource::RegistrationError;
-use mcp_resources_host::transport::{Change, Clock, Foreign, Registry};
+use mcp_resources_host::registry::{Change, Foreign, Registry};
+use mcp_resources_host::transport::Clock;
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -84,7 +85,7 @@ impl Server {
             None => None,
         };
         let host = Host {
-            clock: Arc::new(Clock::new()),
+            clock: registry.clock().clone(),
             queue,
             spawn,
             redact: fields.get_item("redact")?.filter(|redact| !redact.is_none()).map(Bound::unbind),
@@ -126,9 +127,9 @@ impl Server {
     fn publish(&self, py: Python<'_>, edits: Vec<PyRef<'_, Edit>>) -> PyResult<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
         let mut woken = Vec::new();
-        let (registry, now) = (&self.host.registry, self.host.clock.now());
+        let registry = &self.host.registry;
         // An edit of templates builds their index anew: other threads go on meanwhile.
-        let published = py.detach(|| registry.publish(&changes, now, &mut woken));
+        let published = py.detach(|| registry.publish(&changes, &mut woken));
         let warnings = published.map_err(|error| self.host.refusal(py, &error))?;
         self.host.tell(py, &woken)?;
         Ok(warnings)

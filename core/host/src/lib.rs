@@ -32,6 +32,8 @@
 
 #[cfg(any(feature = "http", feature = "pipe"))]
 pub mod provider;
+#[cfg(any(feature = "http", feature = "pipe"))]
+pub mod registry;
 #[cfg(all(feature = "server", unix))]
 pub mod server;
 #[cfg(all(feature = "server", unix))]

@@ -217,8 +217,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How a responder ends.
-const ENDS: [(&str, fn(Responder<ReadResult<'static>>)); 3] = [
+/// How a responder ends, and its name.
+type End = (&'static str, fn(Responder<ReadResult<'static>>));
+
+const ENDS: [End; 3] = [
     ("sent", |reply| reply.send(contents("late"))),
     ("refused", |reply| reply.send(Err(ReadError::AccessDenied))),
     ("dropped", drop),

@@ -2,14 +2,15 @@
 
 use super::answer::{Call, Complete, HandlerError, IntoAnswer, List, Read};
 use super::changes::Changes;
-use super::handlers::{Handler, Handlers, erase_call};
+use super::handlers::{Functions, Handler, erase_call};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use super::shared::{Diagnose, Diagnostic, Redact, Shared, Watch};
 use super::{Method, ResourceServer};
 use crate::provider::Provider;
-use crate::transport::{AuditLog, AuditSink};
+use crate::registry::{Foreign, Registry};
+use crate::transport::AuditSink;
 use mcp_resources_engine::connection::Contents;
-use mcp_resources_engine::engine::{Engine, Extension, Options, ServerInfo};
+use mcp_resources_engine::engine::{Options, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::resource::{CacheHint, Icon, RegistrationError, Resource, Template};
@@ -23,7 +24,7 @@ pub struct Builder {
     info: ServerInfo,
     options: Options,
     changes: Changes,
-    calls: Vec<Handler<CallRequest>>,
+    calls: Vec<(Foreign, Handler<CallRequest>)>,
     diagnose: Diagnose,
     watch: Option<Watch>,
     redact: Option<Redact>,
@@ -113,15 +114,7 @@ impl Builder {
         Fut: Future<Output: IntoAnswer<Call>> + Send + 'static,
     {
         let Method { method, name_param, capability, list_kind } = method;
-        let handler_id = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
-        self.calls.push(erase_call(handler));
-        self.options.extensions.push(Extension {
-            method,
-            handler: handler_id,
-            name_param,
-            capability,
-            list_kind,
-        });
+        self.calls.push((Foreign { method, name_param, capability, list_kind }, erase_call(handler)));
         self
     }
 
@@ -320,13 +313,19 @@ impl Builder {
     /// [`RegistrationError`] for the first thing that is not well-formed, duplicate or ambiguous, or provider that cannot be mounted.
     pub fn build(mut self) -> Result<ResourceServer, RegistrationError> {
         self.options.process_key = random_key();
-        let engine = Engine::new(self.info, self.options)?;
-        let audit = self.audit.map(|sink| AuditLog::new(engine.clone(), sink));
-        let shared =
-            Shared::new(engine, Handlers::new(self.calls), self.diagnose, self.watch, self.redact, audit);
+        let registry = Registry::new(self.info, self.options)?;
+        for (declared, handler) in self.calls {
+            // There is no engine yet: it is not too late.
+            let _ = registry.extend(declared, Arc::new(Functions::Method(handler)));
+        }
+        let is_audited = self.audit.is_some();
+        if let Some(sink) = self.audit {
+            registry.audit(sink);
+        }
+        let shared = Shared::new(registry, self.diagnose, self.watch, self.redact, is_audited)?;
         shared.apply(self.changes)?;
         for provider in self.providers {
-            shared.mounts.mount(provider)?;
+            shared.registry.mounts().mount(provider)?;
         }
         Ok(ResourceServer::from(shared))
     }

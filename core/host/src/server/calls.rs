@@ -6,7 +6,7 @@
 use super::Diagnostic;
 use super::answer::Handled;
 use super::client::Client;
-use super::handlers::Work;
+use super::handlers::{Functions, Work};
 use super::link::{Link, Way};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use super::shared::Shared;
@@ -63,19 +63,19 @@ pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>)
 }
 
 fn handle(client: &Arc<Client>, event: Event<'_>) -> Outcome<'static> {
-    let (functions, mounts) = (&client.shared.handlers, &client.shared.mounts);
-    if let Some(part) = mounts.part(&event) {
-        return mounts.answer(&part, &client.peer, event);
+    let registry = &client.shared.registry;
+    if let Some(part) = registry.mounts().part(&event) {
+        return registry.mounts().answer(&part, &client.peer, event);
     }
     let span = Span::of(&event);
     match event {
         Event::Read(request) => {
             let link = Link::new(client.clone(), request.token, span);
-            let entry = functions.get(request.handler);
+            let entry = registry.get(request.handler);
             let uri = client.shared.redacts().then(|| request.uri.clone().into_owned());
             let request = ReadRequest::new(request, link.clone());
             start(&link, || {
-                let work = (entry?.read)(request);
+                let work = (entry.as_ref()?.entry()?.read)(request);
                 Some(match uri {
                     Some(uri) => redacted(client.shared.clone(), uri, work),
                     None => work,
@@ -84,24 +84,27 @@ fn handle(client: &Arc<Client>, event: Event<'_>) -> Outcome<'static> {
         }
         Event::Complete(request) => {
             let link = Link::new(client.clone(), request.token, span);
-            let entry = functions.get(request.handler);
+            let entry = registry.get(request.handler);
             let request = CompletionRequest::new(request, link.clone());
             start(&link, || {
-                let entry = entry?;
+                let entry = entry.as_ref()?.entry()?;
                 entry.completer(&request.variable).map(|complete| complete(request))
             })
         }
         Event::List(request) => {
             let link = Link::new(client.clone(), request.token, span);
-            let entry = functions.get(request.handler);
+            let entry = registry.get(request.handler);
             let request = ListRequest::new(request, link.clone());
-            start(&link, || entry?.list.as_ref().map(|list| list(request)))
+            start(&link, || entry.as_ref()?.entry()?.list.as_ref().map(|list| list(request)))
         }
         Event::Call(request) => {
             let link = Link::new(client.clone(), request.token, span);
-            let call = functions.call(request.handler);
+            let functions = registry.get(request.handler);
             let request = CallRequest::new(request, link.clone());
-            start(&link, || call.map(|call| call(request)))
+            start(&link, || match functions.as_deref() {
+                Some(Functions::Method(call)) => Some(call(request)),
+                _ => None,
+            })
         }
         event => {
             tell(&client.shared, client.peer.connection(), &event);

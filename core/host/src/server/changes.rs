@@ -1,9 +1,10 @@
 //! What is registered and removed, before it is: any number of changes that take effect together.
 
 use super::answer::{Complete, IntoAnswer, List, Read};
-use super::handlers::Entry;
+use super::handlers::{Entry, Functions};
 use super::request::{CompletionRequest, ListRequest, ReadRequest};
-use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
+use crate::registry;
+use mcp_resources_engine::catalog::Source;
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use std::sync::Arc;
 
@@ -151,51 +152,25 @@ impl Changes {
         });
     }
 
-    /// The edits of the catalogue, and the functions behind the numbers that `next` gives.
-    /// Numbers the functions. Constants become functions too if they are `transformed` before they are sent.
+    /// The changes for the registry. Constants become functions if they are `transformed` before they are sent.
     pub(super) fn prepare(
         self,
         transformed: bool,
-        mut next: impl FnMut() -> HandlerId,
-    ) -> Result<Prepared, RegistrationError> {
+    ) -> Result<Vec<registry::Change<Functions>>, RegistrationError> {
         if let Some(error) = self.misplaced {
             return Err(error);
         }
-        let mut prepared = Prepared::default();
-        for change in self.changes {
-            let edit = match change {
-                Change::Resource(resource, entry) => {
-                    Edit::AddResource { resource, source: Source::Handler(prepared.number(entry, &mut next)) }
-                }
-                Change::Constant(resource, source) if transformed => {
-                    let entry = Entry::constant(source);
-                    Edit::AddResource { resource, source: Source::Handler(prepared.number(entry, &mut next)) }
-                }
-                Change::Constant(resource, source) => Edit::AddResource { resource, source },
-                Change::Template(template, entry) => {
-                    Edit::AddTemplate { template, handler: prepared.number(entry, &mut next), mount: None }
-                }
-                Change::RemoveResource(uri) => Edit::RemoveResource { uri },
-                Change::RemoveTemplate(uri_template) => Edit::RemoveTemplate { uri_template },
-            };
-            prepared.edits.push(edit);
-        }
-        Ok(prepared)
-    }
-}
-
-/// Changes that are ready for the engine.
-#[derive(Default)]
-pub(super) struct Prepared {
-    pub(super) edits: Vec<Edit>,
-    pub(super) entries: Vec<(HandlerId, Arc<Entry>)>,
-}
-
-impl Prepared {
-    fn number(&mut self, entry: Entry, next: &mut impl FnMut() -> HandlerId) -> HandlerId {
-        let id = next();
-        self.entries.push((id, Arc::new(entry)));
-        id
+        let functions = |entry| Arc::new(Functions::Entry(entry));
+        let own = |resource, entry| registry::Change::AddResource(resource, functions(entry), Arc::default());
+        let change = |change| match change {
+            Change::Resource(resource, entry) => own(resource, entry),
+            Change::Constant(resource, source) if transformed => own(resource, Entry::constant(source)),
+            Change::Constant(resource, source) => registry::Change::AddConstant(resource, source),
+            Change::Template(template, entry) => registry::Change::AddTemplate(template, functions(entry)),
+            Change::RemoveResource(uri) => registry::Change::RemoveResource(uri),
+            Change::RemoveTemplate(uri_template) => registry::Change::RemoveTemplate(uri_template),
+        };
+        Ok(self.changes.into_iter().map(change).collect())
     }
 }
 
@@ -209,23 +184,7 @@ mod tests {
             .template(Template::new("a://{x}"), |_| async { "" })
             .text(Resource::new("a://y"), "y")
             .complete("x", |_| async { Vec::<String>::new() });
-        let error = changes.prepare(false, || 0).err().unwrap();
+        let error = changes.prepare(false).err().unwrap();
         assert!(error.to_string().contains("a://y"), "{error}");
-    }
-
-    #[test]
-    fn every_handler_gets_its_own_number() {
-        let mut last = 0;
-        let changes = Changes::new()
-            .resource(Resource::new("a://x"), |_| async { "" })
-            .text(Resource::new("a://y"), "y")
-            .template(Template::new("b://{x}"), |_| async { "" });
-        let prepared = changes
-            .prepare(false, || {
-                last += 1;
-                last
-            })
-            .unwrap();
-        assert_eq!((prepared.edits.len(), prepared.entries.len(), last), (3, 2, 2));
     }
 }

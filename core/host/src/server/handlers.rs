@@ -1,16 +1,11 @@
-//! The author's functions, by the numbers that the engine knows them by.
-//!
-//! Law: a table is never changed, a changed one replaces it: a request that is under way keeps the function it found.
+//! The author's functions, whatever their types.
 
 use super::answer::{Call, Complete, Handled, IntoAnswer, List, Read};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
-use arc_swap::ArcSwap;
-use imbl::OrdMap;
-use mcp_resources_engine::catalog::{HandlerId, Source};
+use mcp_resources_engine::catalog::Source;
 use mcp_resources_engine::connection::Contents;
 use mcp_resources_engine::error::ReadError;
 use std::pin::Pin;
-use std::sync::Arc;
 
 /// A handler at work.
 pub(super) type Work = Pin<Box<dyn Future<Output = Handled> + Send>>;
@@ -31,6 +26,23 @@ where
 }
 
 /// What stands behind one number.
+pub(super) enum Functions {
+    /// Of a resource or template.
+    Entry(Entry),
+    /// Of a method behind the extension door.
+    Method(Handler<CallRequest>),
+}
+
+impl Functions {
+    pub(super) fn entry(&self) -> Option<&Entry> {
+        match self {
+            Self::Entry(entry) => Some(entry),
+            Self::Method(_) => None,
+        }
+    }
+}
+
+/// The functions of a resource or template.
 pub(super) struct Entry {
     pub(super) read: Handler<ReadRequest>,
     /// By variable.
@@ -78,41 +90,6 @@ impl Entry {
     /// The completer of a variable.
     pub(super) fn completer(&self, variable: &str) -> Option<&Handler<CompletionRequest>> {
         self.complete.iter().find(|(name, _)| name == variable).map(|(_, handler)| handler)
-    }
-}
-
-/// All entries of a server.
-#[derive(Default)]
-pub(super) struct Handlers {
-    entries: ArcSwap<OrdMap<HandlerId, Arc<Entry>>>,
-    /// Behind the extension door, by position: these are fixed when the server is built.
-    pub(super) calls: Vec<Handler<CallRequest>>,
-}
-
-impl Handlers {
-    /// A table with the functions of the extension door only.
-    pub(super) fn new(calls: Vec<Handler<CallRequest>>) -> Self {
-        Self { entries: ArcSwap::default(), calls }
-    }
-
-    /// What stands behind the number, unless it was removed.
-    pub(super) fn get(&self, id: HandlerId) -> Option<Arc<Entry>> {
-        self.entries.load().get(&id).cloned()
-    }
-
-    /// What stands behind the number of an extension.
-    pub(super) fn call(&self, id: HandlerId) -> Option<&Handler<CallRequest>> {
-        self.calls.get(usize::try_from(id).ok()?)
-    }
-
-    /// Replaces the table by one with `added` and without `removed`. Callers take turns.
-    pub(super) fn change(&self, added: &[(HandlerId, Arc<Entry>)], removed: &[HandlerId]) {
-        let mut entries = OrdMap::clone(&self.entries.load());
-        entries.extend(added.iter().cloned());
-        for id in removed {
-            entries.remove(id);
-        }
-        self.entries.store(Arc::new(entries));
     }
 }
 

@@ -104,13 +104,13 @@ impl ResourceServer {
     /// # Errors
     /// [`RegistrationError`]: the provider's own, or what it would serve collides with what is there.
     pub fn mount(&self, provider: impl Provider) -> Result<MountId, RegistrationError> {
-        self.shared.mounts.mount(Arc::new(provider))
+        self.shared.registry.mounts().mount(Arc::new(provider))
     }
 
     /// Ends a mount: its resources and templates are gone, which clients are told, and the provider is dropped once what it
     /// does now is done. `false` if it was ended before.
     pub fn unmount(&self, mount: MountId) -> bool {
-        self.shared.mounts.unmount(mount)
+        self.shared.registry.mounts().unmount(mount)
     }
 
     /// Tells those who watch `uri`, in any spelling, that it has changed. Inside or outside a request, from any thread;

@@ -3,13 +3,13 @@
 use super::answer::{Handled, HandlerError};
 use super::ask::Asks;
 use super::changes::Changes;
-use super::handlers::Handlers;
+use super::handlers::Functions;
 use super::link::Link;
 use super::pipe::word;
-use crate::provider::Mounts;
+use crate::registry::Registry;
 #[cfg(feature = "http")]
 use crate::transport::http::HttpServer;
-use crate::transport::{AuditLog, Clock, Wake};
+use crate::transport::{Clock, Wake};
 use mcp_resources_engine::connection::{Answer, Contents, Event, ReadResult, RequestToken};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
@@ -65,14 +65,11 @@ pub(super) type Watch = Box<dyn Fn(&str, bool) + Send + Sync>;
 pub(super) struct Shared {
     pub(super) engine: Arc<Engine>,
     pub(super) clock: Arc<Clock>,
-    pub(super) handlers: Handlers,
-    pub(super) mounts: Arc<Mounts>,
+    pub(super) registry: Registry<Functions>,
     diagnose: Diagnose,
     watch: Option<Watch>,
     redact: Option<Redact>,
-    audit: Option<AuditLog>,
-    /// Held while the catalogue and the table of functions change together.
-    editing: Mutex<()>,
+    is_audited: bool,
     peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
     tasks: Mutex<Tasks>,
     pub(super) asks: Asks,
@@ -84,38 +81,32 @@ pub(super) type Tasks = HashMap<(ConnectionId, RequestToken), Weak<Link>>;
 
 impl Shared {
     pub(super) fn new(
-        engine: Arc<Engine>,
-        handlers: Handlers,
+        registry: Registry<Functions>,
         diagnose: Diagnose,
         watch: Option<Watch>,
         redact: Option<Redact>,
-        audit: Option<AuditLog>,
-    ) -> Arc<Self> {
-        let clock = Arc::new(Clock::new());
-        let mounts = Mounts::new(clock.clone());
-        mounts.serve(&engine);
+        is_audited: bool,
+    ) -> Result<Arc<Self>, RegistrationError> {
         if let Some(redact) = &redact {
             let (redact, diagnose) = (redact.clone(), diagnose.clone());
-            mounts.redact_with(Arc::new(move |uri, answer| {
+            registry.mounts().redact_with(Arc::new(move |uri, answer| {
                 redacted(&redact, uri, answer).unwrap_or_else(|error| failed(&diagnose, error))
             }));
         }
-        Arc::new(Self {
-            engine,
-            clock,
-            handlers,
-            mounts,
+        Ok(Arc::new(Self {
+            engine: registry.engine()?,
+            clock: registry.clock().clone(),
+            registry,
             diagnose,
             watch,
             redact,
-            audit,
-            editing: Mutex::new(()),
+            is_audited,
             peers: Mutex::default(),
             tasks: Mutex::default(),
             asks: Asks::default(),
             #[cfg(feature = "http")]
             endpoints: Mutex::default(),
-        })
+        }))
     }
 
     pub(super) fn diagnose(&self, diagnostic: &Diagnostic<'_>) {
@@ -142,14 +133,12 @@ impl Shared {
 
     /// Waits until all that is recorded is where it is to be; not for long.
     pub(super) fn flush_audit(&self) {
-        if let Some(audit) = &self.audit {
-            audit.flush();
-        }
+        self.registry.flush_audit();
     }
 
     /// The same at the end of what serves, on a thread that may wait.
     pub(super) async fn audited(self: &Arc<Self>) {
-        if self.audit.is_some() {
+        if self.is_audited {
             let shared = Arc::clone(self);
             // It does not panic.
             let _ = tokio::task::spawn_blocking(move || shared.flush_audit()).await;
@@ -169,19 +158,9 @@ impl Shared {
 
     /// Applies all changes, or none, and announces them.
     pub(super) fn apply(&self, changes: Changes) -> Result<(), RegistrationError> {
-        let prepared = changes.prepare(self.redact.is_some(), || self.engine.new_handler())?;
+        let changes = changes.prepare(self.redact.is_some())?;
         let mut woken = Vec::new();
-        let warnings = {
-            let _editing = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
-            // First the functions: a read may come as soon as the catalogue has changed.
-            self.handlers.change(&prepared.entries, &[]);
-            let (unused, warnings) = match self.engine.apply(prepared.edits, self.clock.now(), &mut woken) {
-                Ok(applied) => (applied.freed, Ok(applied.warnings)),
-                Err(error) => (prepared.entries.iter().map(|(id, _)| *id).collect(), Err(error)),
-            };
-            self.handlers.change(&[], &unused);
-            warnings?
-        };
+        let warnings = self.registry.publish(&changes.iter().collect::<Vec<_>>(), &mut woken)?;
         self.wake(&woken);
         for warning in &warnings {
             self.diagnose(&Diagnostic::Warning(warning));

@@ -10,7 +10,6 @@ pub mod http;
 mod peer;
 mod pipe;
 mod policy;
-mod registry;
 #[cfg(all(feature = "pipe", unix))]
 mod stdio;
 #[cfg(all(feature = "pipe", unix))]
@@ -25,7 +24,6 @@ pub use host::Host;
 pub use peer::Peer;
 pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
-pub use registry::{Change, Foreign, Number, Registry};
 #[cfg(all(feature = "pipe", unix))]
 pub use stdio::{Received, Stdio};
 #[cfg(all(feature = "pipe", unix))]

@@ -1,29 +1,38 @@
-//! What an author registers in another language: the functions behind the engine's numbers, counted by their uses, and
-//! the engine itself, which is made when it is first needed.
+//! What stands behind the engine's numbers: the author's functions, counted by their uses, and the parts of providers. And the
+//! engine itself, which is made when it is first needed.
 //!
-//! Law: no function is dropped while a lock is held; dropping one may run code of the language's.
+//! Law: no function is dropped while a lock is held; dropping one may run code of the language's. A table is never changed, a
+//! changed one replaces it: a request that is under way keeps the function it found.
 
-use crate::transport::{AuditLog, AuditSink};
+use crate::provider::Mounts;
+use crate::transport::{AuditLog, AuditSink, Clock};
+use arc_swap::ArcSwap;
+use imbl::OrdMap;
 use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
 use mcp_resources_engine::engine::{Engine, Extension, Options, ServerInfo};
 use mcp_resources_engine::guard::AuditEntry;
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
-use mcp_resources_engine::now::Now;
 use mcp_resources_engine::resource::{RegistrationError, Resource, Template};
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
 /// See the module. `H` is what a host calls: a reader with its completers and its lister.
 pub struct Registry<H> {
     draft: Mutex<(ServerInfo, Options)>,
     engine: OnceLock<Arc<Engine>>,
-    handlers: RwLock<HashMap<HandlerId, (Arc<H>, usize)>>,
+    clock: Arc<Clock>,
+    mounts: Arc<Mounts>,
+    handlers: ArcSwap<Table<H>>,
+    /// Held while the table is replaced.
+    editing: Mutex<()>,
     sink: Mutex<Option<Box<dyn AuditSink>>>,
     watcher: OnceLock<Waker>,
     audit: Mutex<Option<AuditLog>>,
 }
+
+/// Functions, with how often each is used.
+type Table<H> = OrdMap<HandlerId, (Arc<H>, usize)>;
 
 /// One change of what is registered.
 #[derive(Debug)]
@@ -64,11 +73,15 @@ impl<H> Registry<H> {
     /// A field of the server has a value that it cannot have, such as a limit that leaves nothing to serve.
     pub fn new(info: ServerInfo, options: Options) -> Result<Self, RegistrationError> {
         Engine::check(&info, &options)?;
+        let clock = Arc::new(Clock::new());
         let (sink, watcher, audit) = (Mutex::default(), OnceLock::new(), Mutex::default());
         Ok(Self {
             draft: Mutex::new((info, options)),
             engine: OnceLock::new(),
-            handlers: RwLock::default(),
+            mounts: Mounts::new(clock.clone()),
+            clock,
+            handlers: ArcSwap::default(),
+            editing: Mutex::default(),
             sink,
             watcher,
             audit,
@@ -86,6 +99,7 @@ impl<H> Registry<H> {
         let (info, options) = self.draft().clone();
         let made = Engine::new(info, options)?;
         let engine = self.engine.get_or_init(|| made).clone();
+        self.mounts.serve(&engine);
         self.begin_audit(&engine);
         Ok(engine)
     }
@@ -142,6 +156,16 @@ impl<H> Registry<H> {
         }
     }
 
+    /// The providers that are mounted.
+    pub fn mounts(&self) -> &Arc<Mounts> {
+        &self.mounts
+    }
+
+    /// The time of all that serves.
+    pub fn clock(&self) -> &Arc<Clock> {
+        &self.clock
+    }
+
     /// The engine, if it was needed already.
     pub fn made(&self) -> Option<&Arc<Engine>> {
         self.engine.get()
@@ -176,7 +200,6 @@ impl<H> Registry<H> {
     pub fn publish(
         &self,
         changes: &[&Change<H>],
-        now: Now,
         woken: &mut Vec<ConnectionId>,
     ) -> Result<Vec<String>, RegistrationError> {
         let engine = self.engine()?;
@@ -186,7 +209,7 @@ impl<H> Registry<H> {
             added.extend(number);
             edits.push(edit);
         }
-        let (unused, warnings) = match engine.apply(edits, now, woken) {
+        let (unused, warnings) = match engine.apply(edits, self.clock.now(), woken) {
             Ok(applied) => (applied.freed, Ok(applied.warnings)),
             Err(error) => (added, Err(error)),
         };
@@ -194,11 +217,9 @@ impl<H> Registry<H> {
         warnings
     }
 
-    /// Shows each registered handler to `visit`, once; nothing while another thread edits them.
+    /// Shows each registered handler to `visit`, once.
     pub fn visit(&self, mut visit: impl FnMut(&H)) {
-        if let Ok(handlers) = self.handlers.try_read() {
-            handlers.values().for_each(|(handler, _)| visit(handler));
-        }
+        self.handlers.load().values().for_each(|(handler, _)| visit(handler));
     }
 
     /// What a refused registration collides with: the handler of the resource or template that is registered already.
@@ -208,13 +229,12 @@ impl<H> Registry<H> {
 
     /// The functions behind a number, unless they were removed in the meantime.
     pub fn get(&self, number: HandlerId) -> Option<Arc<H>> {
-        let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
-        handlers.get(&number).map(|(handler, _)| handler.clone())
+        self.handlers.load().get(&number).map(|(handler, _)| handler.clone())
     }
 
     /// How many functions are registered.
     pub fn len(&self) -> usize {
-        self.handlers.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.handlers.load().len()
     }
 
     /// Whether none is.
@@ -246,34 +266,28 @@ impl<H> Registry<H> {
 
     /// Registers one more use of a number.
     fn insert(&self, number: HandlerId, handler: Arc<H>) {
-        let mut handlers = self.write();
-        let before = handlers.get(&number).map(|(_, uses)| *uses).unwrap_or_default();
-        let unused = if before == 0 {
-            handlers.insert(number, (handler, 1)).map(|(handler, _)| handler)
-        } else {
-            if let Some((_, uses)) = handlers.get_mut(&number) {
-                *uses = before + 1;
-            }
-            Some(handler)
-        };
-        drop(handlers);
-        drop(unused);
+        self.edit(|table| {
+            let uses = table.get(&number).map_or(0, |(_, uses)| *uses);
+            table.insert(number, (handler, uses + 1));
+        });
     }
 
     /// Ends one use of a number; after the last, its functions are dropped.
     fn release(&self, number: HandlerId) {
-        let mut handlers = self.write();
-        let last = handlers.get_mut(&number).is_some_and(|(_, uses)| {
-            *uses -= 1;
-            *uses == 0
+        self.edit(|table| match table.remove(&number) {
+            Some((handler, uses)) if uses > 1 => drop(table.insert(number, (handler, uses - 1))),
+            _ => {}
         });
-        let unused = last.then(|| handlers.remove(&number));
-        drop(handlers);
-        drop(unused);
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<HandlerId, (Arc<H>, usize)>> {
-        self.handlers.write().unwrap_or_else(PoisonError::into_inner)
+    fn edit(&self, change: impl FnOnce(&mut Table<H>)) {
+        let before = {
+            let _editing = lock(&self.editing);
+            let mut table = Table::clone(&self.handlers.load());
+            change(&mut table);
+            self.handlers.swap(Arc::new(table))
+        };
+        drop(before);
     }
 
     fn draft(&self) -> MutexGuard<'_, (ServerInfo, Options)> {
@@ -304,7 +318,7 @@ mod tests {
         registry: &Registry<&'static str>,
         changes: &[Change<&'static str>],
     ) -> Result<Vec<String>, RegistrationError> {
-        registry.publish(&changes.iter().collect::<Vec<_>>(), Now::default(), &mut Vec::new())
+        registry.publish(&changes.iter().collect::<Vec<_>>(), &mut Vec::new())
     }
 
     #[test]
