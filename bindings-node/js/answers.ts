@@ -1,6 +1,6 @@
 /** From what a handler returned or threw to an answer. */
 
-import type { Entry, Failure, Question, ResourceFields } from './binding.js';
+import type { Entry, Given, Question } from './binding.js';
 import { isWebBody, open, type WebBody } from './bodies.js';
 import { bytesOf } from './bytes.js';
 import { isObject, shown } from './check.js';
@@ -145,7 +145,7 @@ function iterable(value: unknown, who: string, what: string): Iterable<unknown> 
   throw new TypeError(`${who} returned ${shown(value)}, expected an array of ${what}${fix}`);
 }
 
-function listed(item: unknown, at: number, expand: Expand): ResourceFields {
+function listed(item: unknown, at: number, expand: Expand): Given {
   if (!isObject(item)) throw new TypeError(`item ${at} of the list is ${shown(item)}, expected an object with a uri`);
   try {
     const resource = expand(item) ?? (item as unknown as Resource);
@@ -176,30 +176,33 @@ function membersOf(value: unknown): JsonObject {
 export function fail(driver: Driver, request: number, error: unknown, name: string): undefined {
   try {
     if (error instanceof InputRequired) ask(driver, request, error);
-    else driver.answers.fail(request, failure(driver, request, error, name));
+    else driver.answers.fail(request, ...failure(driver, request, error, name));
   } catch (other) {
     failed(driver.logger, name, 'the error cannot be sent', other);
-    driver.answers.fail(request, {});
+    driver.answers.fail(request, null, {});
   }
 }
+
+/** The word for an error, and its members. */
+type Failure = [kind: string | null, members: Record<string, Given>];
 
 function failure(driver: Driver, request: number, error: unknown, name: string): Failure {
   if (error instanceof CustomError) {
     const { code, message, data } = error;
-    return data === undefined ? { code, message } : { code, message, data: json(driver, data) };
+    return [null, data === undefined ? { code, message } : { code, message, data: json(driver, data) }];
   }
   if (error instanceof McpError && error.kind !== undefined) {
     if (error instanceof ResourceNotFoundError) {
       absent(driver.logger, name, { what: driver.quick.about(request)?.uri ?? 'request', why: error.message });
     }
-    return { kind: error.kind, ...facts(error) };
+    return [error.kind, facts(error)];
   }
   const isEnd = error instanceof Error && error.name === 'AbortError' && !driver.quick.waits(request);
   if (!isEnd) failed(driver.logger, name, driver.quick.about(request)?.uri ?? 'request', error);
-  return {};
+  return [null, {}];
 }
 
-function facts(error: McpError): Failure {
+function facts(error: McpError): Record<string, Given> {
   if (error instanceof RefusedParameter)
     return { parameter: error.parameter, value: error.value, reason: error.reason };
   if (error instanceof InvalidParameterError) return { parameter: error.parameter, expected: error.expected };

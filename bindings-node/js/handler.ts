@@ -1,5 +1,5 @@
 /** A registered function, and what else can be said of its template. */
-import { binding, type Edit, type NativeFunction } from './binding.js';
+import { binding, type Edit, type Given, type NativeFunction } from './binding.js';
 import type { Context } from './context.js';
 import type { Peers } from './driver.js';
 import { RegistrationError, translated } from './errors.js';
@@ -212,10 +212,11 @@ export class ResourceHandler<T extends string = string> {
   }
 
   #register(again = false): void {
-    const details = describe({ ...this.#details, uri: this.uri });
+    const details = describe(this.#details);
     const template = this.#template;
     if (template === undefined) {
-      const added = translated(() => binding.Edit.addResource(details, this.#reader));
+      const resource = { ...details, uri: this.uri };
+      const added = translated(() => binding.Edit.addResource(resource, this.#reader));
       this.#publish(again ? [this.#removal(), added] : [added]);
       return;
     }
@@ -224,13 +225,9 @@ export class ResourceHandler<T extends string = string> {
       const { values, ...rest } = known;
       return { name, ...rest, ...(values && { values: [...values] }) };
     });
-    const fields = { parameters, ...(this.#lister && { pages: this.#pages }) };
+    const fields = { ...details, parameters, ...(this.#lister && { pages: this.#pages }) } as Given;
     const addition = translated(() =>
-      binding.Edit.addTemplate(template.native, details, fields, [
-        this.#reader,
-        [...this.#completers],
-        this.#lister ?? null,
-      ]),
+      binding.Edit.addTemplate(template.native, fields, [this.#reader, [...this.#completers], this.#lister ?? null]),
     );
     this.#publish(again ? [this.#removal(), addition] : [addition]);
   }

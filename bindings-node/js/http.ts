@@ -3,7 +3,15 @@
  * Here is only what happens now and then: tokens, the start and the end.
  */
 import { type Auth, compiled, verdict } from './auth.js';
-import { type Answers, binding, type HttpFields, type HttpServer, type Quick, type Server } from './binding.js';
+import {
+  type Answers,
+  binding,
+  type Given,
+  type HttpServer,
+  type Quick,
+  type Server,
+  type TlsFields,
+} from './binding.js';
 import { type Peers, WebDriver } from './driver.js';
 import { translated } from './errors.js';
 import { httpFields, type ListenOptions, tlsFields } from './options.js';
@@ -16,8 +24,8 @@ export async function serve(
   { host = '127.0.0.1', port = 8000, onListening = announce, tls, ...options }: ListenOptions,
   ending: Ending,
 ): Promise<void> {
-  const fields = { ...httpFields(options), ...(tls && { tls: tlsFields(tls) }) };
-  const driver = translated(() => new Http(server, peers, fields, options.auth));
+  const files = tls && tlsFields(tls);
+  const driver = translated(() => new Http(server, peers, [httpFields(options), files], options.auth));
   let isInterrupted = false;
   const release = onSignals(() => {
     isInterrupted = true;
@@ -66,10 +74,10 @@ class Http extends WebDriver {
   #ended = (): void => {};
   #listens = false;
 
-  constructor(server: Server, peers: Peers, fields: HttpFields, auth: Auth | undefined) {
+  constructor(server: Server, peers: Peers, [fields, tls]: [Given, TlsFields | undefined], auth: Auth | undefined) {
     super(peers);
     this.#auth = auth;
-    this.#scheme = fields.tls === undefined ? 'http' : 'https';
+    this.#scheme = tls === undefined ? 'http' : 'https';
     this.stopping = new Promise((resolve) => {
       this.#stop = resolve;
     });
@@ -77,7 +85,7 @@ class Http extends WebDriver {
       this.#ended = resolve;
     });
     const bell = (): void => this.work();
-    this.#http = this.connect((number, drive) => new binding.HttpServer(server, number, drive, fields, bell));
+    this.#http = this.connect((number, drive) => new binding.HttpServer(server, number, drive, fields, tls, bell));
     const verifier = compiled(auth);
     if (verifier !== null) this.#http.verifyWith(verifier);
     this.answers = this.#http.answers;

@@ -1,7 +1,7 @@
 /** What a server and its resources are described with. */
 import type { AuditFunction } from './audit.js';
 import { type Auth, authFields } from './auth.js';
-import type { HttpFields, ResourceFields } from './binding.js';
+import type { Given, TlsFields } from './binding.js';
 import { checkOptions, TEXT } from './check.js';
 import type { AnyFunction } from './functions.js';
 import type { Policy } from './guard.js';
@@ -344,19 +344,19 @@ export interface ListenOptions extends HttpOptions {
 }
 
 /** The options of an HTTP endpoint as the compiled part takes them. */
-export function httpFields(options: HttpOptions): HttpFields {
+export function httpFields(options: HttpOptions): Given {
   checkHttp(options);
   const { auth, sse24, ...rest } = options;
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined && value !== null));
   return {
     ...given,
-    ...(sse24 && { sse24: sse24 === true ? [] : [...sse24] }),
+    ...(sse24 && { sse24: sse24 === true ? true : [...sse24] }),
     ...(auth && { auth: authFields(auth) }),
-  } as HttpFields;
+  } as Given;
 }
 
 /** The files to serve `https` with, as the compiled part takes them. */
-export function tlsFields(tls: Tls): Tls {
+export function tlsFields(tls: Tls): TlsFields {
   checkOptions('tls', tls, { cert: TEXT, key: TEXT });
   if (typeof tls.cert !== 'string' || typeof tls.key !== 'string') {
     throw new TypeError('tls: expected { cert, key }, each the path of a PEM file');
@@ -365,13 +365,13 @@ export function tlsFields(tls: Tls): Tls {
 }
 
 /** A resource, or the details of a template, as the compiled part takes them. */
-export function describe(resource: Details & { readonly uri?: string }): ResourceFields {
+export function describe(resource: Details & { readonly uri?: string }): Record<string, Given> {
   const { lastModified, meta } = resource;
   const fields: Record<string, unknown> = { uri: resource.uri };
   for (const name of DETAILS) fields[name] = resource[name];
   if (lastModified instanceof Date) fields.lastModified = lastModified.toISOString();
   if (meta !== undefined) fields.meta = jsonText(meta, undefined, 'meta');
-  return fields as ResourceFields;
+  return fields as Record<string, Given>;
 }
 
 /** The name of a function, if it has one that says something. */

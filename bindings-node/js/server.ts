@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import { audited } from './audit.js';
-import { binding, type Edit, type NativeFunction, type Server } from './binding.js';
+import { binding, type Edit, type Given, type NativeFunction, type Server } from './binding.js';
 import { CALL, checkOptions, isObject, shown, TEXT } from './check.js';
 import type { Context } from './context.js';
 import { Peers } from './driver.js';
@@ -122,19 +122,21 @@ export class ResourceServer {
     const fields = {
       ...about,
       ...rest,
-      processKey: randomBytes(32),
-      transforms: redact !== undefined,
+      redact: redact !== undefined,
       extensions: Object.entries(extensions).map(([id, settings]) => [id, jsonText(settings)]),
-      ...(guard !== undefined && { guard: policySource(guard) }),
       ...(keys && { keys: [...keys] }),
       ...(revisions && { revisions: [...revisions] }),
       ...(limits && { limits: { ...limits } }),
+    };
+    const host = {
+      processKey: randomBytes(32),
+      ...(guard !== undefined && { guard: policySource(guard) }),
       ...(audit !== undefined && { audit: typeof audit === 'function' ? true : audit }),
     };
     this.name = name;
     Object.assign(this.#peers, { redact, json, logger });
     this.#lifespan = new Lifespan(onStart, onStop);
-    this.#native = translated(() => new binding.Server(name, version, fields as never));
+    this.#native = translated(() => new binding.Server(name, version, fields as Given, host));
     if (typeof audit === 'function') this.#take = audited(this.#native, audit, logger);
   }
 

@@ -46,7 +46,7 @@ export function gather(
   const push = (chunk: Chunk) => translated(() => gathered?.push(bytes(chunk)));
   if (isText !== undefined) push(isText ? '' : new Uint8Array());
   const finish = (): void => {
-    if (gathered === null) answers.fail(request, {});
+    if (gathered === null) answers.fail(request, null, {});
     else if (whole === undefined) answers.gathered(request, gathered);
     else {
       const { text, bytes: blob } = gathered.whole();

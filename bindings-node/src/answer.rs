@@ -3,14 +3,15 @@
 
 use crate::calls;
 use crate::error::{raise, unusable};
-use crate::options::unsigned;
+use crate::options::{Given, read, unsigned};
 use crate::peer::Requests;
-use crate::resource::{CacheHint, Resource};
+use crate::resource::resource;
 use mcp_resources_engine::connection as core;
 use mcp_resources_engine::connection::{
     Answer, Body, Contents, InputAsk, InputRequest, LogLevel, Plain, ReadResult,
 };
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::OptionValue;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -47,35 +48,6 @@ pub struct Question {
     pub more: String,
 }
 
-/// Why a request failed, by the words and members of `js/errors.ts`.
-#[napi(object, object_to_js = false)]
-pub struct Failure {
-    /// The word for it; without one and without a code it is the author's own failure, told without its text.
-    pub kind: Option<String>,
-    /// Which parameter is wrong.
-    pub parameter: Option<String>,
-    /// What it should have been.
-    pub expected: Option<String>,
-    /// The value that was refused, with `reason`.
-    pub value: Option<String>,
-    /// Why it was refused.
-    pub reason: Option<String>,
-    /// The bound in bytes.
-    pub limit: Option<i64>,
-    /// The size in bytes.
-    pub size: Option<i64>,
-    /// After how many milliseconds.
-    pub after_ms: Option<i64>,
-    /// In how many milliseconds.
-    pub retry_after_ms: Option<i64>,
-    /// A code of the server's own.
-    pub code: Option<i32>,
-    /// The message that goes with it.
-    pub message: Option<String>,
-    /// JSON text of a value that goes with it.
-    pub data: Option<String>,
-}
-
 /// See the module: for the handlers of one driver.
 #[napi]
 pub struct Answers(pub(crate) Rc<dyn Requests>);
@@ -88,8 +60,8 @@ pub struct Gather(RefCell<Option<core::Gather>>, Env);
 impl Answers {
     /// Answers a read.
     #[napi(catch_unwind)]
-    pub fn contents(&self, request: f64, entries: Vec<Entry>, cache: Option<CacheHint>) -> Result<()> {
-        let cache = cache.map(CacheHint::read).transpose()?;
+    pub fn contents(&self, request: f64, entries: Vec<Entry>, cache: Option<Given>) -> Result<()> {
+        let cache = cache.map(read).transpose()?;
         self.answer(request, contents(entries.iter().map(Entry::read).collect(), cache))
     }
 
@@ -124,8 +96,8 @@ impl Answers {
 
     /// Answers a list.
     #[napi(catch_unwind)]
-    pub fn page(&self, request: f64, items: Vec<Resource>, next: Option<String>) -> Result<()> {
-        let items: Vec<_> = items.into_iter().map(Resource::read).collect::<Result<_>>()?;
+    pub fn page(&self, request: f64, items: Vec<Given>, next: Option<String>) -> Result<()> {
+        let items: Vec<_> = items.into_iter().map(resource).collect::<Result<_>>()?;
         self.answer(request, Answer::Listed(core::ListPage { next, ..core::ListPage::new(items) }))
     }
 
@@ -143,10 +115,11 @@ impl Answers {
         self.answer(request, Answer::Raw(result))
     }
 
-    /// Answers that it failed.
+    /// Answers that it failed: by the word of `js/errors.ts` for it, and its members. Without a word and a code it is the
+    /// author's own failure, sent without its text.
     #[napi(catch_unwind)]
-    pub fn fail(&self, request: f64, failure: Failure) -> Result<()> {
-        self.answer(request, Answer::Failed(failure.read()))
+    pub fn fail(&self, request: f64, kind: Option<String>, facts: Given) -> Result<()> {
+        self.answer(request, Answer::Failed(failure(kind.as_deref(), facts.into())))
     }
 
     /// The queue that receives chunks; `null` when the request has ended. `mimeType` replaces the resource's own.
@@ -270,39 +243,14 @@ impl Question {
     }
 }
 
-impl Failure {
-    fn read(self) -> ReadError {
-        let natural = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok());
-        match self.kind.as_deref() {
-            Some("not_found") => ReadError::NotFound,
-            Some("access_denied") => ReadError::AccessDenied,
-            Some("invalid_uri") => ReadError::InvalidUri,
-            Some("input_required") => ReadError::InputRequired,
-            Some("input_declined") => ReadError::InputDeclined,
-            Some("invalid_parameter") => {
-                let parameter = self.parameter.unwrap_or_default();
-                match (self.value, self.reason) {
-                    (Some(value), Some(reason)) => ReadError::RefusedParameter { parameter, value, reason },
-                    _ => {
-                        ReadError::InvalidParameter { parameter, expected: self.expected.unwrap_or_default() }
-                    }
-                }
-            }
-            Some("size_exceeded") => ReadError::SizeExceeded {
-                limit: natural(self.limit).unwrap_or_default(),
-                size: natural(self.size),
-            },
-            Some("timeout") => ReadError::Timeout { after: natural(self.after_ms).unwrap_or_default() },
-            Some("rate_limited") => {
-                ReadError::RateLimited { retry_after: natural(self.retry_after_ms).unwrap_or_default() }
-            }
-            _ => self.code.map_or(ReadError::Failed, |code| ReadError::Custom {
-                code,
-                message: self.message.unwrap_or_default(),
-                data: self.data,
-            }),
-        }
-    }
+/// An error whose members cannot be read is a failure as any other.
+fn failure(kind: Option<&str>, facts: OptionValue) -> ReadError {
+    let OptionValue::Members(mut facts) = facts else { return ReadError::Failed };
+    let member = |name: &str| {
+        let found = facts.iter().position(|(given, _)| given == name);
+        found.map_or(OptionValue::None, |at| facts.swap_remove(at).1)
+    };
+    ReadError::from_parts(kind, member).ok().flatten().unwrap_or(ReadError::Failed)
 }
 
 fn contents<'a>(

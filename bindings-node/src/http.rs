@@ -4,8 +4,9 @@
 use crate::answer::Answers;
 use crate::auth::VerifiedFields;
 use crate::error::unusable;
+use crate::options::{Given, read};
 use crate::peer::Drive;
-use crate::rules::{self, HttpFields};
+use crate::rules;
 use crate::server::{Server, number};
 use crate::web::{ResponseHead, Ring, Turned, Way, Web, WebPeer};
 use mcp_resources_engine::http as core;
@@ -56,10 +57,10 @@ impl Endpoint {
         server: &Server,
         driver: u32,
         #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")] drive: Drive,
-        fields: HttpFields,
+        fields: Given,
     ) -> Result<Self> {
         let host = server.host.clone();
-        let made = core::Endpoint::new(host.engine()?, fields.read()?, session_ids());
+        let made = core::Endpoint::new(host.engine()?, read(fields)?, session_ids());
         let made = made.map_err(|error| rules::refused(&host.env, &error))?;
         let web = Web::new(host, driver, drive, None);
         web.settle(Way::Endpoint(made));

@@ -5,8 +5,9 @@
 use crate::answer::Answers;
 use crate::auth::{TokenVerifier, VerifiedFields};
 use crate::error::raise;
+use crate::options::{Given, read};
 use crate::peer::Drive;
-use crate::rules::{self, HttpFields};
+use crate::rules::{self, TlsFields};
 use crate::server::Server;
 use crate::web::{Way, Web};
 use mcp_resources_host::transport::http as core;
@@ -49,13 +50,14 @@ impl HttpServer {
         server: &Server,
         driver: u32,
         #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")] drive: Drive,
-        fields: HttpFields,
+        fields: Given,
+        tls: Option<TlsFields>,
         bell: Function<'_, (), ()>,
     ) -> Result<Self> {
         let host = server.host.clone();
-        let tls = fields.tls.as_ref().map(|files| Tls::from_pem(&files.cert, &files.key)).transpose();
+        let tls = tls.map(|files| Tls::from_pem(files.cert, files.key)).transpose();
         let tls = tls.map_err(|error| raise(&host.env, "RegistrationError", format!("tls: {error}"), &[]))?;
-        let rules = fields.read()?;
+        let rules = read(fields)?;
         let (engine, clock) = (host.engine()?, host.clock.clone());
         // It keeps the process alive until the inbox is closed.
         let bell = bell.build_threadsafe_function::<()>().build()?;

@@ -4,12 +4,12 @@ use crate::audit;
 use crate::error::{raise, registration, unusable};
 use crate::function::{Function, Functions};
 use crate::link::Link;
-use crate::options::ServerFields;
-use crate::resource::{Resource, TemplateFields};
+use crate::options::{self, Given, HostFields};
+use crate::resource;
 use crate::template::UriTemplate;
 use crate::web::Web;
 use mcp_resources_engine::catalog::Source;
-use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::engine::{Engine, ServerInfo};
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::suggest;
@@ -46,9 +46,10 @@ pub struct Edit(Change<Functions>);
 impl Server {
     /// Nothing registered yet.
     #[napi(catch_unwind, constructor)]
-    pub fn new(env: Env, name: String, version: String, mut fields: ServerFields) -> Result<Self> {
-        let file = audit::file(fields.audit.take())?;
-        let (info, options) = fields.read(&env, name, version)?;
+    pub fn new(env: Env, name: String, version: String, fields: Given, mut host: HostFields) -> Result<Self> {
+        let file = audit::file(host.audit.take())?;
+        let info = ServerInfo { name, version, ..ServerInfo::default() };
+        let (info, options) = options::server(&env, info, fields, host)?;
         let registry = Registry::new(info, options).map_err(|error| registration(&env, &error, None))?;
         let clock = registry.clock().clone();
         if let Some(file) = file {
@@ -211,10 +212,10 @@ impl Edit {
     /// Adds a resource that a function reads, or whose text or bytes never change.
     #[napi(catch_unwind, factory)]
     pub fn add_resource(
-        resource: Resource,
+        resource: Given,
         source: Either3<String, ClassInstance<'_, Function>, Uint8Array>,
     ) -> Result<Self> {
-        let resource = resource.read()?;
+        let resource = resource::resource(resource)?;
         Ok(Self(match source {
             Either3::A(text) => Change::AddConstant(resource, Source::Text(text.into())),
             Either3::B(function) => {
@@ -235,8 +236,7 @@ impl Edit {
     #[napi(catch_unwind, factory)]
     pub fn add_template(
         template: &UriTemplate,
-        details: Resource,
-        fields: TemplateFields,
+        fields: Given,
         #[napi(
             ts_arg_type = "[reader: NativeFunction, completers: [string, NativeFunction][], lister: NativeFunction | null]"
         )]
@@ -244,12 +244,13 @@ impl Edit {
     ) -> Result<Self> {
         let (reader, completers, lister) = functions;
         let completes = completers.iter().map(|(name, _)| name.clone()).collect();
+        let template = resource::template(template, fields, completes)?;
         let functions = Functions {
             reader: reader.callee.clone(),
             completers: completers.iter().map(|(name, own)| (name.clone(), own.callee.clone())).collect(),
             lister: lister.map(|lister| lister.callee.clone()),
         };
-        Ok(Self(Change::AddTemplate(details.template(template, fields, completes)?, Arc::new(functions))))
+        Ok(Self(Change::AddTemplate(template, Arc::new(functions))))
     }
 
     /// Removes a template.

@@ -1,7 +1,7 @@
 //! The words of a client, for `mcp-resources/testing`.
 
 use crate::error::unusable;
-use crate::options::revision;
+use crate::options::read;
 use crate::server::number;
 use mcp_resources_engine::client::{self, Ask, Heard};
 use napi::bindgen_prelude::*;
@@ -28,7 +28,7 @@ impl Words {
     /// A client of one revision with its capabilities as JSON text.
     #[napi(catch_unwind, constructor)]
     pub fn new(date: String, capabilities: String) -> Result<Self> {
-        Ok(Self(RefCell::new(client::Words::new(revision(&date)?, &capabilities))))
+        Ok(Self(RefCell::new(client::Words::new(read(date)?, &capabilities))))
     }
 
     /// A request: its id, and a line.

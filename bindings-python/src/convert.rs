@@ -7,7 +7,8 @@ use mcp_resources_engine::connection as core;
 use mcp_resources_engine::connection::Cancelled;
 use mcp_resources_engine::connection::{Answer, Body, Contents, InputAsk, InputRequest, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::resource::{CacheHint, CacheScope};
+use mcp_resources_engine::option::Named;
+use mcp_resources_engine::resource::CacheHint;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::asyncio::CancelledError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -70,7 +71,7 @@ pub(crate) enum Ask {
 }
 
 type EntryParts<'py> = (Option<PyBackedStr>, Option<PyBackedStr>, Bound<'py, PyAny>, Option<String>);
-pub(crate) type HintParts = (u64, String);
+type HintParts = (u64, String);
 
 impl Given {
     /// Reads what a handler returned or raised. What is not meant for the client is logged.
@@ -291,13 +292,11 @@ fn method(value: &Bound<'_, PyAny>, encoder: &Py<PyAny>) -> PyResult<Given> {
 }
 
 /// A caching hint from milliseconds and the word for its scope.
-pub(crate) fn cache_hint((ttl_ms, scope): HintParts) -> PyResult<CacheHint> {
-    Ok(CacheHint { ttl_ms, scope: cache_scope(&scope)? })
-}
-
-pub(crate) fn cache_scope(word: &str) -> PyResult<CacheScope> {
-    let refused = || PyValueError::new_err(format!("cache_scope is {word:?}, expected public or private"));
-    CacheScope::parse(word).ok_or_else(refused)
+fn cache_hint((ttl_ms, scope): HintParts) -> PyResult<CacheHint> {
+    let mut hint = CacheHint { ttl_ms, ..CacheHint::default() };
+    hint.set("cache_scope", scope.as_str().into())
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(hint)
 }
 
 /// What a generator's chunks are pushed into.

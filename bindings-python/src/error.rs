@@ -1,10 +1,13 @@
 //! Errors over the border, in both directions, by the classes of `mcp_resources.errors`.
 
+use crate::options;
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::RegistrationError;
 use mcp_resources_engine::suggest;
 use mcp_resources_template::InvalidTemplate;
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
@@ -77,33 +80,23 @@ pub(crate) fn read_error(error: &Bound<'_, PyAny>) -> PyResult<Option<ReadError>
     if !error.is_instance(&BASE.get(py)?)? {
         return Ok(None);
     }
-    let attribute = |name: &str| error.getattr(PyString::intern(py, name));
-    let kind: Option<String> = attribute("kind")?.extract()?;
-    Ok(Some(match kind.as_deref() {
-        Some("not_found") => ReadError::NotFound,
-        Some("access_denied") => ReadError::AccessDenied,
-        Some("invalid_uri") => ReadError::InvalidUri,
-        Some("input_required") => ReadError::InputRequired,
-        Some("input_declined") => ReadError::InputDeclined,
-        Some("invalid_parameter") => ReadError::InvalidParameter {
-            parameter: attribute("parameter")?.extract()?,
-            expected: attribute("expected")?.extract()?,
-        },
-        Some("size_exceeded") => ReadError::SizeExceeded {
-            limit: attribute("limit")?.extract()?,
-            size: attribute("size")?.extract()?,
-        },
-        Some("timeout") => ReadError::Timeout { after: attribute("after_ms")?.extract()? },
-        Some("rate_limited") => {
-            ReadError::RateLimited { retry_after: attribute("retry_after_ms")?.extract()? }
+    let kind: Option<String> = error.getattr(intern!(py, "kind"))?.extract()?;
+    let mut raised = None;
+    let member = |name: &str| -> PyResult<OptionValue> {
+        match error.getattr_opt(PyString::intern(py, name))?.filter(|member| !member.is_none()) {
+            Some(member) if name == "data" => to_json(&member).map(OptionValue::Text),
+            Some(member) => options::convert(&member),
+            None => Ok(OptionValue::None),
         }
-        _ if error.hasattr("code")? && error.hasattr("data")? => ReadError::Custom {
-            code: attribute("code")?.extract()?,
-            message: attribute("message")?.extract()?,
-            data: optional_json(&attribute("data")?)?,
-        },
-        _ => return Ok(None),
-    }))
+    };
+    let found = ReadError::from_parts(kind.as_deref(), |name| {
+        member(name).unwrap_or_else(|error| {
+            raised = Some(error);
+            OptionValue::Other
+        })
+    });
+    let refused = |error: OptionError| PyTypeError::new_err(error.to_string());
+    raised.map_or_else(|| found.map_err(refused), Err)
 }
 
 /// The name that `given` probably stands for.
@@ -129,34 +122,6 @@ pub(crate) fn unexpected(what: &str, given: &str, known: &[&str]) -> PyErr {
     PyTypeError::new_err(suggest::unexpected(what, given, known))
 }
 
-/// An option whose value is of the wrong type: the conversion's own error names neither.
-pub(crate) fn in_field(field: &str, value: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
-    let py = value.py();
-    let text = error.value(py).to_string();
-    let is_conversion =
-        error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyOverflowError>(py);
-    if !is_conversion || text.contains(field) || text.starts_with("unexpected") {
-        return error;
-    }
-    let given = shown(value);
-    let wanted = [
-        ("'bool'", "True or False"),
-        ("'str'", "a text"),
-        ("real number", "a number"),
-        ("integer", "a whole number"),
-    ];
-    // The text names the type that was given behind the one that was wanted, or before.
-    let wanted = wanted.iter().find(|(name, _)| {
-        text.contains(&format!("instance of {name}"))
-            || text.contains(&format!("must be {name}"))
-            || text.ends_with(&format!("as an {name}"))
-    });
-    match wanted {
-        Some((_, wanted)) => PyTypeError::new_err(format!("{field} is {given}, expected {wanted}")),
-        None => PyTypeError::new_err(format!("{field} is {given}: {text}")),
-    }
-}
-
 /// A value in an error message: its `repr`, shortened.
 pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
     const LONGEST: usize = 120;
@@ -170,10 +135,6 @@ pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
 /// JSON text of a value.
 pub(crate) fn to_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
     TO_JSON.get(value.py())?.call1((value,))?.extract()
-}
-
-pub(crate) fn optional_json(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    if value.is_none() { Ok(None) } else { to_json(value).map(Some) }
 }
 
 /// Logs an exception of the author's, with its traceback.

@@ -1,139 +1,121 @@
-//! What a server is made with, from keyword arguments.
+//! Options from keyword arguments: the values of Python as those of the core, and its errors as exceptions. Which options
+//! there are, and what they may be, is the core's to say.
 
-use crate::convert::{HintParts, cache_hint};
-use crate::error::{in_field, shown, unexpected};
+use crate::error::{shown, unexpected};
 use crate::guard;
-use crate::resource::icons;
-use mcp_resources_engine::engine::{Options, ServerInfo};
-use mcp_resources_engine::limits::Limits;
-use mcp_resources_engine::seal::SealKey;
-use mcp_resources_engine::version::Revision;
+use crate::resource::Icon;
+use mcp_resources_engine::engine::{Options, ServerInfo, Setup};
+use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step};
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyString};
 
-/// The options of a server.
-const OPTIONS: &[&str] = &[
-    "version",
-    "title",
-    "description",
-    "website_url",
-    "icons",
-    "instructions",
-    "limits",
-    "revisions",
-    "subscribe",
-    "list_changed",
-    "completions",
-    "logging",
-    "server_info_in_results",
-    "explicit_denials",
-    "cache",
-    "redact",
-    "metrics",
-    "audit",
-    "guard",
-    "list_cache",
-    "discover_cache",
-    "keys",
-    "extensions",
-    "encoder",
-    "lifespan",
-];
+/// The options of a server that are set here, or in Python.
+const OF_HOST: &[&str] = &["audit", "guard", "encoder", "lifespan"];
+/// How deep lists lie in lists at most: one may contain itself.
+const DEEPEST: usize = 8;
 
 /// Reads the fields of a server.
-pub(crate) fn read(mut info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(ServerInfo, Options)> {
-    let mut options = Options::default();
-    for (field, value) in fields {
-        let name = field.cast::<PyString>()?.to_str()?;
-        let mut set = || -> PyResult<()> {
-            match name {
-                "title" => info.title = value.extract()?,
-                "description" => info.description = value.extract()?,
-                "website_url" => info.website_url = value.extract()?,
-                "icons" => info.icons = icons(&value)?,
-                "instructions" => info.instructions = value.extract()?,
-                "limits" => limits(&mut options.limits, value.cast()?)?,
-                "revisions" => options.revisions = items(name, &value, revision)?,
-                "subscribe" => options.subscribe = value.extract()?,
-                "list_changed" => options.list_changed = value.extract()?,
-                "completions" => options.completions = value.extract()?,
-                "logging" => options.logging = value.extract()?,
-                "server_info_in_results" => options.server_info_in_results = value.extract()?,
-                "explicit_denials" => options.explicit_denials = value.extract()?,
-                "cache" => options.cache = value.extract()?,
-                // The function itself is the host's.
-                "redact" => options.transforms = !value.is_none(),
-                "metrics" => options.metrics = value.extract()?,
-                "guard" => options.guard = guard::read(&value)?,
-                "list_cache" => options.list_cache = cache_hint(value.extract::<HintParts>()?)?,
-                "discover_cache" => options.discover_cache = cache_hint(value.extract::<HintParts>()?)?,
-                "keys" => options.keys = items(name, &value, key)?,
-                "process_key" => options.process_key = Some(key(&value)?),
-                "extensions" => options.extension_capabilities = value.extract()?,
-                other => return Err(unexpected("option", other, OPTIONS)),
-            }
-            Ok(())
-        };
-        set().map_err(|error| in_field(name, &value, error))?;
-    }
-    Ok((info, options))
-}
-
-fn items<T>(
-    name: &str,
-    value: &Bound<'_, PyAny>,
-    read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
-) -> PyResult<Vec<T>> {
-    if value.is_instance_of::<PyString>() {
-        let given = shown(value);
-        return Err(PyTypeError::new_err(format!("{name} is {given}, expected a list, such as [{given}]")));
-    }
-    value.try_iter()?.map(|item| read(&item?)).collect()
-}
-
-fn revision(value: &Bound<'_, PyAny>) -> PyResult<Revision> {
-    let date: String = value.extract()?;
-    Revision::parse(&date).ok_or_else(|| {
-        let known = Revision::ALL.map(Revision::as_str).join(", ");
-        PyValueError::new_err(format!("{date:?} is no revision of the protocol; expected one of {known}"))
-    })
-}
-
-fn key(value: &Bound<'_, PyAny>) -> PyResult<SealKey> {
-    SealKey::from_secret(value.extract()?)
-        .map_err(|_| PyValueError::new_err(format!("a key needs at least {} bytes", SealKey::MIN_SECRET)))
-}
-
-fn limits(limits: &mut Limits, given: &Bound<'_, PyDict>) -> PyResult<()> {
-    macro_rules! set {
-        ($name:expr, $value:expr, $($field:ident)+) => {
-            match $name {
-                $(stringify!($field) => limits.$field = whole(stringify!($field), $value)?,)+
-                other => return Err(unexpected("limit", other, &[$(stringify!($field)),+])),
-            }
-        };
-    }
-    for (name, value) in given {
+pub(crate) fn read(info: ServerInfo, fields: &Bound<'_, PyDict>) -> PyResult<(ServerInfo, Options)> {
+    let mut setup = Setup { info, options: Options::default() };
+    for (name, value) in fields {
         let name = name.cast::<PyString>()?.to_str()?;
-        set!(name, &value,
-            message nesting id client_info batch batch_bytes uri resources templates in_flight page list_scan list_source list_item list_ttl list_cache list_cache_bytes cache_entries cache_bytes principals
-            subscriptions filter_uris watched_uris watched_bytes watched_total contents contents_total output read_timeout completion_timeout arguments completion_values
-            coalesce progress_interval log_messages state state_ttl asks grace head headers sessions session_idle streams replay keep_alive sse_after
-            connections head_timeout body_timeout write_timeout token_cache token_ttl audit_queue
-            sessions_per_client handshake_timeout connections_per_client idle_timeout bodies_total);
+        let options = &mut setup.options;
+        match name {
+            "guard" => options.guard = guard::read(&value)?,
+            // The function itself is the host's.
+            "redact" => options.transforms = !value.is_none(),
+            "process_key" => {
+                let key = FromOption::from_option(convert(&value)?);
+                options.process_key = key.map_err(|error| refused(name, &value, &error))?;
+            }
+            _ if !Setup::NAMES.contains(&name) => {
+                return Err(unexpected("option", name, &[Setup::NAMES, OF_HOST].concat()));
+            }
+            _ => set(&mut setup, name, &value)?,
+        }
     }
-    Ok(())
+    Ok((setup.info, setup.options))
 }
 
-/// The value of a limit.
-fn whole<T: TryFrom<u64>>(name: &str, value: &Bound<'_, PyAny>) -> PyResult<T> {
-    let is_number = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
-    let read = value.extract::<u64>().ok().and_then(|value| T::try_from(value).ok());
-    read.filter(|_| is_number).ok_or_else(|| {
-        let shown = value.repr().map_or_else(|_| String::from("no number"), |text| text.to_string());
-        let message =
-            format!("the limit {name:?} is {shown}; expected a whole number from 0 to {}", u64::MAX);
-        if is_number { PyValueError::new_err(message) } else { PyTypeError::new_err(message) }
-    })
+/// Sets one option.
+pub(crate) fn set<T: Named>(options: &mut T, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    options.set(name, convert(value)?).map_err(|error| refused(name, value, &error))
+}
+
+/// The exception for a wrong option; `value` is that of the option `name`.
+pub(crate) fn refused(name: &str, value: &Bound<'_, PyAny>, error: &OptionError) -> PyErr {
+    let inner = error.path().iter().skip(1).try_fold(value.clone(), |value, step| match step {
+        Step::Name(name) => value.get_item(&**name),
+        Step::Item(at) => value.get_item(*at),
+    });
+    let given = shown(&inner.unwrap_or_else(|_| value.clone()));
+    let text = error.message(&given, str::to_owned);
+    if !error.is_type() {
+        return if error.unknown_name().is_some() {
+            PyTypeError::new_err(text)
+        } else {
+            PyValueError::new_err(text)
+        };
+    }
+    let text = match text.strip_suffix("true or false") {
+        Some(text) => format!("{text}True or False"),
+        None => text,
+    };
+    let is_named = text.contains(name);
+    PyTypeError::new_err(if is_named { text } else { format!("{name} is {}: {text}", shown(value)) })
+}
+
+/// A value of Python as the core takes it.
+pub(crate) fn convert(value: &Bound<'_, PyAny>) -> PyResult<OptionValue> {
+    within(value, DEEPEST)
+}
+
+fn within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<OptionValue> {
+    if let Some(plain) = plain(value)? {
+        return Ok(plain);
+    }
+    let Some(depth) = depth.checked_sub(1) else { return Ok(OptionValue::Other) };
+    if let Ok(members) = value.cast::<PyDict>() {
+        let member = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            Ok((name.str()?.extract()?, within(&value, depth)?))
+        };
+        return members.iter().map(member).collect::<PyResult<_>>().map(OptionValue::Members);
+    }
+    if let Some(members) = value.getattr_opt(intern!(value.py(), "_asdict"))? {
+        return within(&members.call0()?, depth);
+    }
+    match value.try_iter() {
+        Ok(items) => items.map(|item| within(&item?, depth)).collect::<PyResult<_>>().map(OptionValue::List),
+        Err(_) => Ok(OptionValue::Other),
+    }
+}
+
+/// A value without members and items; `None` for one that may have some.
+fn plain(value: &Bound<'_, PyAny>) -> PyResult<Option<OptionValue>> {
+    Ok(Some(if value.is_none() {
+        OptionValue::None
+    } else if let Ok(text) = value.cast::<PyString>() {
+        OptionValue::Text(text.to_str()?.to_owned())
+    } else if let Ok(bytes) = value.cast::<PyBytes>() {
+        OptionValue::Bytes(bytes.as_bytes().to_vec())
+    } else if let Ok(bytes) = value.cast::<PyByteArray>() {
+        OptionValue::Bytes(bytes.to_vec())
+    } else if let Ok(icon) = value.cast::<Icon>() {
+        icon.get().icon.clone().into()
+    } else if let Ok(truth) = value.extract() {
+        OptionValue::Bool(truth)
+    } else if value.is_instance_of::<PyInt>() {
+        // What 128 bits do not hold is as wrong as the largest number that they do.
+        OptionValue::Integer(value.extract().unwrap_or(i128::MAX))
+    } else if let Ok(whole) = value.extract() {
+        OptionValue::Integer(whole)
+    } else if let Ok(number) = value.extract() {
+        OptionValue::Number(number)
+    } else if let Some(time) = value.getattr_opt(intern!(value.py(), "isoformat"))? {
+        OptionValue::Text(time.call0()?.extract()?)
+    } else {
+        return Ok(None);
+    }))
 }

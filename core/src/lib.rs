@@ -55,6 +55,7 @@ pub use mcp_resources_engine::guard::{self, Policy};
 pub use mcp_resources_engine::headers::Headers;
 pub use mcp_resources_engine::hub::ListKinds;
 pub use mcp_resources_engine::limits::Limits;
+pub use mcp_resources_engine::option::{OptionError, OptionValue};
 pub use mcp_resources_engine::principal::Principal;
 pub use mcp_resources_engine::seal::SealKey;
 pub use mcp_resources_engine::trace::TraceContext;

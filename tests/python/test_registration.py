@@ -4,6 +4,7 @@ import asyncio
 import enum
 import functools
 import json
+import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -416,9 +417,7 @@ async def test_server_options_reach_the_client() -> None:
 
 def test_limits_are_those_of_the_core() -> None:
     source = (Path(__file__).parents[2] / "core/engine/src/limits.rs").read_text("utf-8")
-    fields = [
-        line.split()[1].rstrip(":") for line in source.splitlines() if line.startswith("    pub ") and ":" in line
-    ]
+    fields = re.findall(r"^    pub (\w+): ", source, re.MULTILINE)
     assert sorted(Limits.__annotations__) == sorted(fields)
     every = Limits(**dict.fromkeys(fields, 1_000))  # type: ignore[typeddict-item]
     ResourceServer("x", version="1", limits=every).add_resource(Resource("a://b"), text="")

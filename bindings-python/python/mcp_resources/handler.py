@@ -125,7 +125,7 @@ class ResourceHandler(Generic[P, R]):
             return
         extra = {
             "completes": [*self._completers],
-            "parameters": [(name, *_parts(param)) for name, param in self._reader.parameters.items()],
+            "parameters": [_fields(name, param) for name, param in self._reader.parameters.items()],
             "pages": self._pages if self._lister else None,
         }
         functions = (self._reader.function, self._completers, self._lister)
@@ -143,5 +143,6 @@ def _template(uri: str, function: Callable[..., object], details: dict[str, Any]
     return UriTemplate(uri, given | own, extra_query=extra_query) if own else template
 
 
-def _parts(param: Param) -> tuple[str | None, list[str] | None, str | None, str | None]:
-    return param.type, None if param.values is None else [*param.values], param.pattern, param.description
+def _fields(name: str, param: Param) -> dict[str, object]:
+    known = {"type": param.type, "values": param.values, "pattern": param.pattern, "description": param.description}
+    return {"name": name} | {field: value for field, value in known.items() if value is not None}

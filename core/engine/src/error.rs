@@ -3,6 +3,7 @@
 //! Knows no code numbers: `version` maps these to the wire, per revision.
 
 use crate::now::Millis;
+use crate::option::{FromOption, OptionError, OptionValue, Step};
 use std::fmt;
 
 /// Why a read, completion, list or foreign call failed (DEC-20). The peer sees `kind` and the facts, never text
@@ -83,6 +84,64 @@ impl ReadError {
             Self::Custom { .. } => return None,
         })
     }
+
+    /// The error that a host's exception stands for, by its word and its other parts: `member` gives a part by its name
+    /// here, with times in `after_ms` and `retry_after_ms`, and [`OptionValue::None`] where there is none. An exception
+    /// without a word is one of the author's own, with a `code`. `None`: it is no error of the domain.
+    ///
+    /// # Errors
+    /// A part has the wrong type.
+    ///
+    /// # Examples
+    /// ```
+    /// use mcp_resources_engine::error::ReadError;
+    /// use mcp_resources_engine::option::OptionValue;
+    /// let member = |name: &str| if name == "limit" { OptionValue::Integer(10) } else { OptionValue::None };
+    /// let error = ReadError::from_parts(Some("size_exceeded"), member)?;
+    /// assert_eq!(error, Some(ReadError::SizeExceeded { limit: 10, size: None }));
+    /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+    /// ```
+    pub fn from_parts(
+        kind: Option<&str>,
+        mut member: impl FnMut(&'static str) -> OptionValue,
+    ) -> Result<Option<Self>, OptionError> {
+        Ok(Some(match kind {
+            Some("not_found") => Self::NotFound,
+            Some("access_denied") => Self::AccessDenied,
+            Some("invalid_uri") => Self::InvalidUri,
+            Some("input_required") => Self::InputRequired,
+            Some("input_declined") => Self::InputDeclined,
+            Some("invalid_parameter") => {
+                let parameter = read(&mut member, "parameter")?;
+                match read(&mut member, "reason")? {
+                    Some(reason) => {
+                        Self::RefusedParameter { parameter, value: read(&mut member, "value")?, reason }
+                    }
+                    None => Self::InvalidParameter { parameter, expected: read(&mut member, "expected")? },
+                }
+            }
+            Some("size_exceeded") => {
+                Self::SizeExceeded { limit: read(&mut member, "limit")?, size: read(&mut member, "size")? }
+            }
+            Some("timeout") => Self::Timeout { after: read(&mut member, "after_ms")? },
+            Some("rate_limited") => Self::RateLimited { retry_after: read(&mut member, "retry_after_ms")? },
+            _ => match read(&mut member, "code")? {
+                Some(code) => Self::Custom {
+                    code,
+                    message: read(&mut member, "message")?,
+                    data: read(&mut member, "data")?,
+                },
+                None => return Ok(None),
+            },
+        }))
+    }
+}
+
+fn read<T: FromOption>(
+    member: &mut impl FnMut(&'static str) -> OptionValue,
+    name: &'static str,
+) -> Result<T, OptionError> {
+    T::from_option(member(name)).map_err(|error| error.under(Step::Name(name.into())))
 }
 
 impl fmt::Display for ReadError {

@@ -63,6 +63,7 @@ pub mod jsonrpc;
 pub mod limits;
 pub mod meta;
 pub mod now;
+pub mod option;
 pub mod principal;
 pub mod rank;
 pub mod resource;

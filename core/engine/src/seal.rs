@@ -10,6 +10,7 @@ use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
 use crate::base64;
+use crate::option::{FromOption, OptionError, OptionValue};
 
 /// The first characters of every sealed text: the format's version.
 const PREFIX: &str = "v1.";
@@ -72,6 +73,18 @@ impl Seal {
         let sealed = base64::decode_url(body)?;
         let context = context(purpose, aad);
         self.keys.iter().find_map(|key| key.open(&context, &sealed))
+    }
+}
+
+impl FromOption for SealKey {
+    const EXPECTED: &'static str = "bytes";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        let OptionValue::Bytes(secret) = value else {
+            return Err(OptionError::wrong_type(&value, Self::EXPECTED));
+        };
+        let short = |_| OptionError::sentence(format!("a key needs at least {} bytes", Self::MIN_SECRET));
+        Self::from_secret(&secret).map_err(short)
     }
 }
 

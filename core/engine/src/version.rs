@@ -3,6 +3,7 @@
 //! Law: no other module compares revisions or knows a code number.
 
 use crate::error::ReadError;
+use crate::option::{FromOption, OptionError, OptionValue};
 use std::fmt;
 
 /// A dated revision of the protocol.
@@ -284,6 +285,19 @@ pub const REQUEST_CANCELLED: i32 = -32800;
 pub fn is_custom_code(code: i32) -> bool {
     matches!(code, PARSE_ERROR | INVALID_REQUEST | METHOD_NOT_FOUND | INVALID_PARAMS | INTERNAL_ERROR)
         || !(-32768..=-32000).contains(&code)
+}
+
+impl FromOption for Revision {
+    const EXPECTED: &'static str = "a text";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        let date = String::from_option(value)?;
+        let refused = || {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            OptionError::sentence(format!("{date:?} is no revision of the protocol; expected one of {known}"))
+        };
+        Self::parse(&date).ok_or_else(refused)
+    }
 }
 
 #[cfg(test)]

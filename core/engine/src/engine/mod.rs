@@ -15,7 +15,7 @@ pub use cache::CacheCounts;
 pub(crate) use keepers::Keeper;
 pub(crate) use lists::Given;
 pub(crate) use metrics::{Lapse, Open};
-pub use options::{Extension, Options, ServerInfo};
+pub use options::{Extension, Options, ServerInfo, Setup};
 pub(crate) use sight::Suggested;
 
 pub(crate) use cache::{Flight, Landed, Landing, Lead};

@@ -4,6 +4,7 @@ use crate::catalog::HandlerId;
 use crate::guard::Policy;
 use crate::hub::ListKinds;
 use crate::limits::Limits;
+use crate::option::by_name;
 use crate::resource::{CacheHint, Icon};
 use crate::seal::SealKey;
 use crate::version::Revision;
@@ -76,6 +77,40 @@ pub struct Options {
     /// `capabilities.extensions` (2026-07-28, R-054) and, before, `capabilities.experimental`: id to settings (a JSON object).
     pub extension_capabilities: Vec<(String, String)>,
 }
+
+/// What a server is made with, by name: what a host of another language reads before it makes an engine.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// How it presents itself.
+    pub info: ServerInfo,
+    /// How it behaves.
+    pub options: Options,
+}
+
+// `guard` and `audit` may name files, and `process_key` is not the author's: hosts set these.
+by_name!(Setup, "options of a server" {
+    "version" => info.version,
+    "title" => info.title,
+    "description" => info.description,
+    "website_url" => info.website_url,
+    "icons" => info.icons,
+    "instructions" => info.instructions,
+    "limits" => options.limits,
+    "revisions" => options.revisions,
+    "subscribe" => options.subscribe,
+    "list_changed" => options.list_changed,
+    "completions" => options.completions,
+    "logging" => options.logging,
+    "server_info_in_results" => options.server_info_in_results,
+    "explicit_denials" => options.explicit_denials,
+    "cache" => options.cache,
+    "redact" => options.transforms,
+    "metrics" => options.metrics,
+    "list_cache" => options.list_cache,
+    "discover_cache" => options.discover_cache,
+    "keys" => options.keys,
+    "extensions" => options.extension_capabilities,
+});
 
 impl Default for Options {
     fn default() -> Self {

@@ -2,6 +2,7 @@
 
 use super::auth::Auth;
 use crate::now::Millis;
+use crate::option::{FromOption, Named, OptionError, OptionValue, by_name};
 
 /// What an author sets about HTTP. The defaults are those of a server on this machine alone.
 #[derive(Clone, Debug)]
@@ -96,6 +97,99 @@ pub enum Answers {
 impl Rules {
     /// Where metrics are shown, if nothing else is said.
     pub const METRICS: &str = "/metrics";
+
+    /// Sets one of them by the name of its field.
+    ///
+    /// # Errors
+    /// There is no such option, or the value is wrong.
+    ///
+    /// # Examples
+    /// ```
+    /// use mcp_resources_engine::http::{Answers, Rules};
+    /// let mut rules = Rules::default();
+    /// rules.set("answers", "json")?;
+    /// assert_eq!(rules.answers, Answers::Json);
+    /// let error = rules.set("hosts", "example.com").unwrap_err().to_string();
+    /// assert_eq!(error, r#"hosts is "example.com", expected "*", "loopback" or a list, such as ["example.com"]"#);
+    /// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+    /// ```
+    pub fn set(&mut self, name: &str, value: impl Into<OptionValue>) -> Result<(), OptionError> {
+        Named::set(self, name, value.into())
+    }
+}
+
+by_name!(Rules, "options of an endpoint" {
+    "auth" => auth,
+    "path" => path,
+    "health" => health,
+    "metrics" => metrics with metrics,
+    "hosts" => hosts with hosts,
+    "origins" => origins with origins,
+    "cors" => cors,
+    "answers" => answers with answers,
+    "polling" => polling with polling,
+    "sessions" => sessions,
+    "sse24" => sse24 with sse24,
+});
+
+by_name!(Auth, "options of auth" {
+    "resource" => resource,
+    "authorization_servers" => authorization_servers,
+    "scopes_supported" => scopes_supported,
+    "required_scopes" => required_scopes,
+    "implied_scopes" => implied_scopes,
+    "authorization_server_document" => authorization_server_document,
+});
+
+/// A path, `true` for the usual one, or none.
+fn metrics(value: OptionValue) -> Result<Option<String>, OptionError> {
+    match value {
+        OptionValue::Bool(is_shown) => Ok(is_shown.then(|| Rules::METRICS.into())),
+        path => Option::from_option(path),
+    }
+}
+
+fn hosts(value: OptionValue) -> Result<Hosts, OptionError> {
+    listed(value, [("*", Hosts::Any), ("loopback", Hosts::Loopback)], Hosts::These)
+}
+
+fn origins(value: OptionValue) -> Result<Origins, OptionError> {
+    listed(value, [("*", Origins::Any), ("loopback", Origins::Loopback)], Origins::These)
+}
+
+/// One of two words, or a list of texts.
+fn listed<T>(
+    value: OptionValue,
+    words: [(&str, T); 2],
+    these: fn(Vec<String>) -> T,
+) -> Result<T, OptionError> {
+    let OptionValue::Text(given) = &value else { return Vec::from_option(value).map(these) };
+    let found = words.into_iter().find(|(word, _)| word == given).map(|(_, found)| found);
+    found.ok_or_else(|| {
+        OptionError::not_allowed(&value, format!("\"*\", \"loopback\" or a list, such as [{given:?}]"))
+    })
+}
+
+fn answers(value: OptionValue) -> Result<Answers, OptionError> {
+    let word = String::from_option(value)?;
+    match &*word {
+        "either" => Ok(Answers::Either),
+        "json" => Ok(Answers::Json),
+        "events" => Ok(Answers::Events),
+        _ => Err(OptionError::not_allowed(&word.as_str().into(), "either, json or events")),
+    }
+}
+
+fn polling(value: OptionValue) -> Result<Option<Polling>, OptionError> {
+    Ok(Option::from_option(value)?.map(|(after, retry)| Polling { after, retry }))
+}
+
+/// Its two paths, `true` for the usual ones, or none.
+fn sse24(value: OptionValue) -> Result<Option<Sse24>, OptionError> {
+    match value {
+        OptionValue::Bool(is_served) => Ok(is_served.then(Sse24::default)),
+        paths => Ok(Option::from_option(paths)?.map(|(events, messages)| Sse24 { events, messages })),
+    }
 }
 
 impl Default for Rules {

@@ -5,6 +5,7 @@
 
 mod details;
 mod error;
+mod options;
 mod parameter;
 mod syntax;
 

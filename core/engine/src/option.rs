@@ -1,0 +1,552 @@
+//! Options that are set by name, with a value from another language: one table for each type, in the module of the type.
+//!
+//! Law: a wrong name or value is an error that says what would be right. Nothing here knows a language: the host converts
+//! its values to [`OptionValue`], and may word the error with its own spelling of names and values.
+
+use crate::suggest;
+use std::borrow::Cow;
+use std::fmt;
+
+/// The value of an option, as a host converts it from its language.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum OptionValue {
+    /// No value: `None`, `null`.
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Integer(i128),
+    /// Any other number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// Several values.
+    List(Vec<OptionValue>),
+    /// Options by their names in `snake_case`, in any order.
+    Members(Vec<(String, OptionValue)>),
+    /// A value of a type that no option has.
+    Other,
+}
+
+/// What is made of the value of an option.
+pub trait FromOption: Sized {
+    /// What is expected, for the message: `a text`.
+    const EXPECTED: &'static str;
+    /// What is expected of several of them.
+    const SEVERAL: &'static str = "a list";
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// It has the wrong type, or is not allowed.
+    fn from_option(value: OptionValue) -> Result<Self, OptionError>;
+}
+
+/// Options that are set by name.
+pub trait Named {
+    /// What is expected of a value that holds all of them: `an icon`.
+    const EXPECTED: &'static str;
+    /// The names, in the order in which messages list them.
+    const NAMES: &'static [&'static str];
+
+    /// Sets one option.
+    ///
+    /// # Errors
+    /// There is no such option, or the value is wrong.
+    fn set(&mut self, name: &str, value: OptionValue) -> Result<(), OptionError>;
+}
+
+/// What is wrong with an option. `Display` writes the message for authors in Rust; [`OptionError::message`] writes it for
+/// other languages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionError {
+    fault: Fault,
+    path: Vec<Step>,
+    /// The name of an unknown option, else the value, in Rust's spelling.
+    given: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fault {
+    /// There is no option of this name: what it would be one of, and the names that there are.
+    Unknown { what: &'static str, known: &'static [&'static str] },
+    /// A value of the wrong type.
+    Type { expected: Cow<'static, str> },
+    /// A value of the right type that is not allowed.
+    Value { expected: Cow<'static, str> },
+    /// The same, as a sentence of its own.
+    Sentence(String),
+    /// A bound that is no whole number, and whether it is a number.
+    Limit { is_whole: bool },
+}
+
+/// Where a wrong value is, seen from the value above it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The value of an option.
+    Name(Cow<'static, str>),
+    /// An item of a list.
+    Item(usize),
+}
+
+impl OptionError {
+    /// There is no option `given`. `what` is the singular noun for the message, such as `option`.
+    pub fn unknown(what: &'static str, given: &str, known: &'static [&'static str]) -> Self {
+        Self { fault: Fault::Unknown { what, known }, path: Vec::new(), given: given.into() }
+    }
+
+    /// `value` has the wrong type.
+    pub fn wrong_type(value: &OptionValue, expected: impl Into<Cow<'static, str>>) -> Self {
+        Self::of(Fault::Type { expected: expected.into() }, value)
+    }
+
+    /// `value` has the right type and is not allowed.
+    pub fn not_allowed(value: &OptionValue, expected: impl Into<Cow<'static, str>>) -> Self {
+        Self::of(Fault::Value { expected: expected.into() }, value)
+    }
+
+    /// A value is not allowed, as one sentence says.
+    pub fn sentence(text: impl Into<String>) -> Self {
+        Self { fault: Fault::Sentence(text.into()), path: Vec::new(), given: String::new() }
+    }
+
+    /// The value of a limit is no whole number that it can hold.
+    pub(crate) fn limit(value: &OptionValue) -> Self {
+        Self::of(Fault::Limit { is_whole: matches!(value, OptionValue::Integer(_)) }, value)
+    }
+
+    fn of(fault: Fault, value: &OptionValue) -> Self {
+        Self { fault, path: Vec::new(), given: value.to_string() }
+    }
+
+    /// The same error in the value of a member or item.
+    #[must_use]
+    pub fn under(mut self, step: Step) -> Self {
+        self.path.insert(0, step);
+        self
+    }
+
+    /// Where the wrong value is, from the outermost option on; without the name of an unknown option.
+    pub fn path(&self) -> &[Step] {
+        &self.path
+    }
+
+    /// The name of an unknown option, else the value, in Rust's spelling.
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// The name of an option that does not exist.
+    pub fn unknown_name(&self) -> Option<&str> {
+        matches!(self.fault, Fault::Unknown { .. }).then_some(&*self.given)
+    }
+
+    /// Whether a value has the wrong type. Else there is no such option, or its value is not allowed.
+    pub fn is_type(&self) -> bool {
+        matches!(self.fault, Fault::Type { .. } | Fault::Limit { is_whole: false })
+    }
+
+    /// The message. `shown` is the value that [`OptionError::path`] leads to as the host's language writes it, and `spell`
+    /// spells a name.
+    pub fn message(&self, shown: &str, spell: impl Fn(&str) -> String) -> String {
+        let path = || label(&self.path, &spell);
+        let last = || match self.path.last() {
+            Some(Step::Name(name)) => spell(name),
+            _ => String::new(),
+        };
+        match &self.fault {
+            Fault::Unknown { what, known } => {
+                let known: Vec<String> = known.iter().map(|name| spell(name)).collect();
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                suggest::unexpected(what, &spell(&self.given), &known)
+            }
+            Fault::Type { expected } => {
+                let such = if self.is_text_for_list(expected) {
+                    format!(", such as [{shown}]")
+                } else {
+                    String::new()
+                };
+                let joint =
+                    if matches!(self.path.last(), Some(Step::Item(_))) { "has the item" } else { "is" };
+                format!("{} {joint} {shown}, expected {expected}{such}", path())
+            }
+            Fault::Value { expected } => format!("{} is {}, expected {expected}", path(), self.given),
+            Fault::Sentence(text) => text.clone(),
+            Fault::Limit { .. } => {
+                format!("the limit {:?} is {shown}; expected a whole number from 0 to {}", last(), u64::MAX)
+            }
+        }
+    }
+
+    /// Whether a text was given where a list of them is expected.
+    fn is_text_for_list(&self, expected: &str) -> bool {
+        self.given.starts_with('"') && expected.starts_with("a list")
+    }
+}
+
+/// The names of a path. The item that it ends with is left out.
+fn label(path: &[Step], spell: impl Fn(&str) -> String) -> String {
+    let mut label = String::new();
+    let last = path.len().saturating_sub(1);
+    for (at, step) in path.iter().enumerate() {
+        match step {
+            Step::Name(name) if label.is_empty() => label = spell(name),
+            Step::Name(name) => label = format!("{label}.{}", spell(name)),
+            Step::Item(item) if at < last => label = format!("{label}[{item}]"),
+            Step::Item(_) => {}
+        }
+    }
+    label
+}
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message(&self.given, str::to_owned))
+    }
+}
+
+impl std::error::Error for OptionError {}
+
+/// In Rust's spelling; of what has members or items, its kind alone.
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("nothing"),
+            Self::Bool(value) => value.fmt(f),
+            Self::Integer(value) => value.fmt(f),
+            Self::Number(value) => value.fmt(f),
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Bytes(_) => f.write_str("bytes"),
+            Self::List(_) => f.write_str("a list"),
+            Self::Members(_) => f.write_str("an object"),
+            Self::Other => f.write_str("an object of another type"),
+        }
+    }
+}
+
+impl From<&str> for OptionValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for OptionValue {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<bool> for OptionValue {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<u64> for OptionValue {
+    fn from(value: u64) -> Self {
+        Self::Integer(value.into())
+    }
+}
+
+/// An object that holds all options of a type.
+impl<T: Named + Default> FromOption for T {
+    const EXPECTED: &'static str = T::EXPECTED;
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        let mut made = Self::default();
+        set_all(&mut made, value)?;
+        Ok(made)
+    }
+}
+
+/// Sets each option that `value`, an object, has.
+///
+/// # Errors
+/// `value` is no object; a name is unknown or a value wrong.
+pub fn set_all<T: Named>(options: &mut T, value: OptionValue) -> Result<(), OptionError> {
+    let OptionValue::Members(members) = value else {
+        return Err(OptionError::wrong_type(&value, T::EXPECTED));
+    };
+    members.into_iter().try_for_each(|(name, value)| options.set(&name, value))
+}
+
+/// The text of an option.
+impl FromOption for String {
+    const EXPECTED: &'static str = "a text";
+    const SEVERAL: &'static str = "a list of texts";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        match value {
+            OptionValue::Text(text) => Ok(text),
+            other => Err(OptionError::wrong_type(&other, Self::EXPECTED)),
+        }
+    }
+}
+
+impl FromOption for bool {
+    const EXPECTED: &'static str = "true or false";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        match value {
+            OptionValue::Bool(value) => Ok(value),
+            other => Err(OptionError::wrong_type(&other, Self::EXPECTED)),
+        }
+    }
+}
+
+impl FromOption for f64 {
+    const EXPECTED: &'static str = "a number";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        match value {
+            OptionValue::Number(value) => Ok(value),
+            #[expect(clippy::cast_precision_loss, reason = "a whole number where a fraction may stand")]
+            OptionValue::Integer(value) => Ok(value as f64),
+            other => Err(OptionError::wrong_type(&other, Self::EXPECTED)),
+        }
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($type:ty, $expected:literal;)+) => {
+        $(impl FromOption for $type {
+            const EXPECTED: &'static str = $expected;
+
+            fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+                match value {
+                    OptionValue::Integer(given) => {
+                        Self::try_from(given).map_err(|_| OptionError::wrong_type(&value, Self::EXPECTED))
+                    }
+                    _ => Err(OptionError::wrong_type(&value, "a whole number")),
+                }
+            }
+        })+
+    };
+}
+whole_numbers! {
+    i32, "a whole number of 32 bits";
+    u64, "a whole number from 0";
+    usize, "a whole number from 0";
+}
+
+impl<T: FromOption> FromOption for Option<T> {
+    const EXPECTED: &'static str = T::EXPECTED;
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        match value {
+            OptionValue::None => Ok(None),
+            value => T::from_option(value).map(Some),
+        }
+    }
+}
+
+impl<T: FromOption> FromOption for Vec<T> {
+    const EXPECTED: &'static str = T::SEVERAL;
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        let OptionValue::List(items) = value else {
+            return Err(OptionError::wrong_type(&value, Self::EXPECTED));
+        };
+        let read = |(at, item)| T::from_option(item).map_err(|error| error.under(Step::Item(at)));
+        items.into_iter().enumerate().map(read).collect()
+    }
+}
+
+impl<A: FromOption, B: FromOption> FromOption for (A, B) {
+    const EXPECTED: &'static str = "a list of two";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        let wrong = OptionError::wrong_type(&value, Self::EXPECTED);
+        let OptionValue::List(items) = value else { return Err(wrong) };
+        let Ok([first, second]) = <[OptionValue; 2]>::try_from(items) else { return Err(wrong) };
+        let first = A::from_option(first).map_err(|error| error.under(Step::Item(0)))?;
+        Ok((first, B::from_option(second).map_err(|error| error.under(Step::Item(1)))?))
+    }
+}
+
+/// The table of a type's options: `by_name!(Icon, "an icon" { "src" => src, "sizes" => sizes })`. The value goes into the
+/// field behind the arrow; `with` names a function that reads it, where its type does not say how.
+macro_rules! by_name {
+    (@read $value:ident, $read:path) => { $read($value) };
+    (@read $value:ident,) => { $crate::option::FromOption::from_option($value) };
+    ($type:ty, $expected:literal { $($name:literal => $($field:ident).+ $(with $read:path)?),+ $(,)? }) => {
+        impl $crate::option::Named for $type {
+            const EXPECTED: &'static str = $expected;
+            const NAMES: &'static [&'static str] = &[$($name),+];
+
+            fn set(
+                &mut self,
+                name: &str,
+                value: $crate::option::OptionValue,
+            ) -> Result<(), $crate::option::OptionError> {
+                match name {
+                    $($name => {
+                        let read = $crate::option::by_name!(@read value, $($read)?);
+                        self.$($field).+ =
+                            read.map_err(|error| error.under($crate::option::Step::Name($name.into())))?;
+                    })+
+                    _ => return Err($crate::option::OptionError::unknown("option", name, Self::NAMES)),
+                }
+                Ok(())
+            }
+        }
+    };
+}
+pub(crate) use by_name;
+
+/// Reads options that are one of a few words, with the types' own `parse`.
+macro_rules! words {
+    ($($type:ty, $expected:literal;)+) => {
+        $(impl $crate::option::FromOption for $type {
+            const EXPECTED: &'static str = "a text";
+            const SEVERAL: &'static str = "a list of texts";
+
+            fn from_option(
+                value: $crate::option::OptionValue,
+            ) -> Result<Self, $crate::option::OptionError> {
+                match &value {
+                    $crate::option::OptionValue::Text(word) => Self::parse(word)
+                        .ok_or_else(|| $crate::option::OptionError::not_allowed(&value, $expected)),
+                    _ => Err($crate::option::OptionError::wrong_type(&value, "a text")),
+                }
+            }
+        })+
+    };
+}
+pub(crate) use words;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Setup;
+    use crate::http::{Answers, Hosts, Rules};
+    use crate::limits::Limits;
+    use crate::resource::{Resource, Template};
+
+    fn members<const N: usize>(members: [(&str, OptionValue); N]) -> OptionValue {
+        OptionValue::Members(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    fn texts<const N: usize>(texts: [&str; N]) -> OptionValue {
+        OptionValue::List(texts.into_iter().map(OptionValue::from).collect())
+    }
+
+    /// What is said of a wrong value, and whether its type is wrong.
+    fn said<T: Named>(mut options: T, name: &str, value: OptionValue) -> (String, bool) {
+        let error = options.set(name, value).unwrap_err();
+        (error.to_string(), error.is_type())
+    }
+
+    #[test]
+    fn a_wrong_value_is_shown_with_what_would_be_right() {
+        let resource = || Resource::new("a://b");
+        for (name, value, message, is_type) in [
+            ("title", 5_u64.into(), "title is 5, expected a text", true),
+            ("children", "yes".into(), "children is \"yes\", expected true or false", true),
+            ("priority", "high".into(), "priority is \"high\", expected a number", true),
+            ("size", OptionValue::Integer(-1), "size is -1, expected a whole number from 0", true),
+            ("size", OptionValue::Number(1.5), "size is 1.5, expected a whole number", true),
+            (
+                "scopes",
+                "read".into(),
+                "scopes is \"read\", expected a list of texts, such as [\"read\"]",
+                true,
+            ),
+            (
+                "audience",
+                OptionValue::List(vec!["user".into(), 7_u64.into()]),
+                "audience has the item 7, expected a text",
+                true,
+            ),
+            ("audience", texts(["users"]), "audience is \"users\", expected user or assistant", false),
+            ("cache_scope", "all".into(), "cache_scope is \"all\", expected public or private", false),
+            (
+                "mimeType",
+                "text/plain".into(),
+                "unexpected option \"mimeType\"; did you mean \"mime_type\"?",
+                false,
+            ),
+        ] {
+            assert_eq!(said(resource(), name, value), (message.to_owned(), is_type));
+        }
+    }
+
+    /// The place of a value inside others is part of the message, and a host finds its own value by the path.
+    #[test]
+    fn a_value_inside_others_is_named_by_its_path() {
+        let icons = OptionValue::List(vec![members([("src", "a".into()), ("theme", "grey".into())])]);
+        assert_eq!(
+            said(Resource::new("a://b"), "icons", icons.clone()).0,
+            "icons[0].theme is \"grey\", expected light or dark"
+        );
+        let error = Resource::new("a://b").set("icons", icons).unwrap_err();
+        assert_eq!(error.path(), [Step::Name("icons".into()), Step::Item(0), Step::Name("theme".into())]);
+        let camel = |name: &str| name.to_uppercase();
+        let hint = members([("ttl_ms", OptionValue::Integer(-1))]);
+        let error = Setup::default().set("list_cache", hint).unwrap_err();
+        assert_eq!(
+            error.message("MINUS ONE", camel),
+            "LIST_CACHE.TTL_MS is MINUS ONE, expected a whole number from 0"
+        );
+    }
+
+    #[test]
+    fn each_limit_is_set_by_its_name() {
+        for name in Limits::NAMES {
+            let (mut limits, before) = (Limits::default(), Limits::default());
+            limits.set(name, 7_777_u64).unwrap();
+            assert_ne!(limits, before, "{name}");
+        }
+        let most = u64::MAX;
+        for (value, is_type) in [
+            (OptionValue::Integer(-1), false),
+            (OptionValue::Number(1.5), true),
+            ("20".into(), true),
+            (true.into(), true),
+        ] {
+            let message = format!("the limit \"page\" is {value}; expected a whole number from 0 to {most}");
+            assert_eq!(said(Limits::default(), "page", value), (message, is_type));
+        }
+    }
+
+    #[test]
+    fn the_options_of_an_endpoint_have_short_forms() {
+        let mut rules = Rules::default();
+        for (name, value) in [
+            ("metrics", true.into()),
+            ("hosts", "*".into()),
+            ("answers", "events".into()),
+            ("sse24", true.into()),
+            ("polling", OptionValue::List(vec![30_000_u64.into(), 1_000_u64.into()])),
+            ("auth", members([("resource", "https://a".into()), ("required_scopes", texts(["read"]))])),
+        ] {
+            rules.set(name, value).unwrap();
+        }
+        assert_eq!(rules.metrics.as_deref(), Some(Rules::METRICS));
+        assert_eq!((&rules.hosts, rules.answers), (&Hosts::Any, Answers::Events));
+        assert_eq!(rules.sse24.map(|paths| paths.events).as_deref(), Some("/sse"));
+        assert_eq!(rules.polling.map(|polling| polling.after), Some(30_000));
+        assert_eq!(rules.auth.map(|auth| auth.required_scopes), Some(vec!["read".to_owned()]));
+    }
+
+    #[test]
+    fn what_a_template_is_described_with() {
+        let mut template = Template::new("a://{x}");
+        let parameter =
+            members([("name", "x".into()), ("type", "date".into()), ("values", texts(["2025-01-01"]))]);
+        let fields = [
+            ("title", "T".into()),
+            ("pages", true.into()),
+            ("completes", texts(["x"])),
+            ("parameters", OptionValue::List(vec![parameter])),
+        ];
+        set_all(&mut template, members(fields)).unwrap();
+        assert_eq!(template.details.title.as_deref(), Some("T"));
+        assert_eq!(template.list.map(|list| list.pages), Some(true));
+        assert_eq!((&*template.parameters[0].name, template.parameters[0].values.len()), ("x", 1));
+        assert!(!said(template, "size", 1_u64.into()).1, "a name that there is not");
+    }
+}

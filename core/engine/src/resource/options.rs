@@ -1,0 +1,105 @@
+//! The options of resources, templates and what they hold, by name.
+
+use super::{
+    Audience, CacheHint, CacheScope, Icon, ListSource, Parameter, ParameterKind, Resource, Template, Theme,
+};
+use crate::option::{FromOption, OptionError, OptionValue, by_name, words};
+use mcp_resources_template::{Chars, ExtraQuery, Kind, Policy, UnknownWord, VariableOptions};
+
+/// The table of a type with details: its own options, then those that resources and templates share.
+macro_rules! with_details {
+    ($type:ty, $expected:literal { $($own:tt)* }) => {
+        by_name!($type, $expected {
+            "name" => details.name,
+            "title" => details.title,
+            "description" => details.description,
+            "mime_type" => details.mime_type,
+            "icons" => details.icons,
+            "audience" => details.annotations.audience,
+            "priority" => details.annotations.priority,
+            "last_modified" => details.annotations.last_modified,
+            "meta" => details.meta,
+            "ttl_ms" => details.cache.ttl_ms,
+            "cache_scope" => details.cache.scope,
+            "scopes" => details.scopes,
+            "children" => children,
+            $($own)*
+        });
+    };
+}
+
+with_details!(Resource, "a resource" { "size" => size, "uri" => uri });
+with_details!(Template, "a template" {
+    "parameters" => parameters,
+    "completes" => completes,
+    "pages" => list with pages,
+});
+by_name!(Icon, "an icon" { "src" => src, "mime_type" => mime_type, "sizes" => sizes, "theme" => theme });
+by_name!(CacheHint, "a caching hint" { "ttl_ms" => ttl_ms, "cache_scope" => scope });
+by_name!(Parameter, "a parameter" {
+    "name" => name,
+    "type" => kind,
+    "values" => values,
+    "pattern" => pattern,
+    "description" => description,
+    "required" => required,
+});
+by_name!(VariableOptions, "options of a variable" {
+    "kind" => kind,
+    "policy" => policy,
+    "empty" => empty,
+    "chars" => chars,
+});
+
+words! {
+    Audience, "user or assistant";
+    CacheScope, "public or private";
+    Theme, "light or dark";
+}
+
+impl FromOption for ParameterKind {
+    const EXPECTED: &'static str = "a text";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        let word = String::from_option(value)?;
+        let refused = || OptionError::sentence(format!("type is {word:?}, which is no type of a variable"));
+        Self::parse(&word).ok_or_else(refused)
+    }
+}
+
+macro_rules! template_words {
+    ($($type:ty),+) => {
+        $(impl FromOption for $type {
+            const EXPECTED: &'static str = "a text";
+
+            fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+                let refused = |error: UnknownWord| {
+                    OptionError::not_allowed(&value, format!("one of: {}", error.expected.join(", ")))
+                };
+                match &value {
+                    OptionValue::Text(word) => word.parse().map_err(refused),
+                    _ => Err(OptionError::wrong_type(&value, Self::EXPECTED)),
+                }
+            }
+        })+
+    };
+}
+template_words!(Kind, Policy, Chars, ExtraQuery);
+
+/// Its members by name, for a list of icons.
+impl From<Icon> for OptionValue {
+    fn from(icon: Icon) -> Self {
+        let mut members = vec![
+            ("src".into(), Self::Text(icon.src)),
+            ("sizes".into(), Self::List(icon.sizes.into_iter().map(Self::Text).collect())),
+        ];
+        members.extend(icon.mime_type.map(|mime_type| ("mime_type".into(), Self::Text(mime_type))));
+        members.extend(icon.theme.map(|theme| ("theme".into(), theme.as_str().into())));
+        Self::Members(members)
+    }
+}
+
+/// Whether a function lists the resources, and in pages of its own.
+fn pages(value: OptionValue) -> Result<Option<ListSource>, OptionError> {
+    Ok(Option::from_option(value)?.map(|pages| ListSource { pages }))
+}
