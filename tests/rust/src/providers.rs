@@ -386,6 +386,39 @@ fn the_guard_comes_first() {
     assert_eq!(side.asked, [0; 0]);
 }
 
+/// a source lists what other templates of its mount serve; what needs scopes is listed only to those who have them.
+#[test]
+fn scopes_of_other_templates_are_asked_for() {
+    let mut side = Side::new(Options::default(), |Asked { handler, .. }| match handler {
+        1 => listed(["t://1", "u://1"]),
+        _ => listed(["t://2", "u://2"]),
+    });
+    let mount = side.engine.new_mount();
+    side.publish([
+        template(Template::new("t://{x}").list(ListSource::default()), 1, mount),
+        template(Template::new("u://{x}").scopes(["admin"]), 2, mount),
+        source("a", 3, mount, false),
+    ]);
+    assert_eq!(side.walk(), ["t://1", "t://2"]);
+}
+
+/// The limit `list_source` holds for sources as for templates.
+#[test]
+fn a_source_that_gives_too_much_fails_the_list() {
+    let mut options = Options::default();
+    options.limits.list_source = 2;
+    let mut side = Side::new(options, |_| {
+        Answer::Listed(ListPage::new([1, 2, 3].map(|n| foreign(&format!("a://{n}")))))
+    });
+    let mount = side.engine.new_mount();
+    side.publish([source("a", 1, mount, false), fallback(9)]);
+    let data = side.ask("resources/list", json!({}))["error"]["data"].take();
+    assert_eq!(
+        (&data["kind"], &data["limit"], &data["size"]),
+        (&json!("size_exceeded"), &json!(2), &json!(3))
+    );
+}
+
 /// Values that a fallback completes are filtered as those of a template are.
 #[test]
 fn completions_of_the_fallback_are_filtered() {

@@ -1,4 +1,5 @@
-//! Changes of the catalogue: a list of edits makes the next snapshot, or none of them counts.
+//! Changes of the catalogue: a list of edits makes the next snapshot. Either all of them count or none
+//! ([`Catalog::apply`]), or each is judged by itself ([`Catalog::apply_each`]).
 //!
 //! Law: a snapshot in which something is duplicated, ambiguous or invalid is never made (R-070, DEC-14).
 

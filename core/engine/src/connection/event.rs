@@ -26,7 +26,7 @@ pub enum Event<'m> {
     Read(ReadRequest<'m>),
     /// A variable of a template is completed.
     Complete(CompletionRequest<'m>),
-    /// The concrete resources of a template are listed.
+    /// The resources of a list source are listed: the concrete ones of a template, or those of a mount.
     List(ListRequest<'m>),
     /// A method declared by an [`Extension`](crate::engine::Extension) is called.
     Call(CallRequest<'m>),
@@ -176,7 +176,7 @@ pub struct ReadRequest<'m> {
 pub struct CompletionRequest<'m> {
     /// Names the request in the answer.
     pub token: RequestToken,
-    /// The handler of the template.
+    /// The handler of the template, or the fallback.
     pub handler: HandlerId,
     /// What the client wants completed, as it wrote it: the text of a template, or a URI. A fallback needs it.
     pub reference: Cow<'m, str>,
@@ -190,12 +190,12 @@ pub struct CompletionRequest<'m> {
     pub caller: Caller<'m>,
 }
 
-/// `resources/list` has come to a template with a `.list` callback.
+/// `resources/list` has come to a list source: a template with a `.list` callback, or one without a template.
 #[derive(Debug)]
 pub struct ListRequest<'m> {
     /// Names the request in the answer.
     pub token: RequestToken,
-    /// The handler of the template.
+    /// The function that lists.
     pub handler: HandlerId,
     /// Where to go on: what the callback's last page gave as `next`. Always `None` for a callback that does not page.
     pub cursor: Option<String>,

@@ -403,7 +403,11 @@ fn served_by(
                 if matches!(route, Route::None { .. }) {
                     bad.add(index, || format!("{}: no resource or template has this URI", Shown(item.uri())));
                 }
-                if source.owns(&route) && engine.guard().permits(viewer, &canonical) {
+                let guard = engine.guard();
+                // What serves the item need not be the template that lists it: it may need other scopes.
+                let is_seen =
+                    || guard.permits(viewer, &canonical) && guard.missing(viewer, route.scopes()).is_empty();
+                if source.owns(&route) && is_seen() {
                     listed.push((canonical.clone(), item));
                 }
             }
