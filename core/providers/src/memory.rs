@@ -183,8 +183,8 @@ impl Shared {
 impl Item {
     fn contents(&self) -> ReadResult<'static> {
         let contents = match &self.body {
-            Bytes::Text(text) => Contents::text(text.to_string()),
-            Bytes::Blob(bytes) => Contents::blob(bytes.to_vec()),
+            Bytes::Text(text) => Contents::shared_text(text.clone()),
+            Bytes::Blob(bytes) => Contents::shared_blob(bytes.clone()),
         };
         match &self.mime_type {
             Some(mime_type) => contents.with_mime_type(mime_type.to_string()).into(),

@@ -1,9 +1,13 @@
 //! The fixture of the benchmark on `mcp-resources` in Rust.
 
-use mcp_resources::{Builder, Limits, Policy, ReadError, ReadRequest, Resource, ResourceServer, Template};
+use mcp_resources::provider::{Feed, Mount, Provider, Read, ReadRef, Responder, Route};
+use mcp_resources::{
+    Builder, Contents, Limits, Policy, ReadError, ReadRequest, ReadResult, RegistrationError, Resource,
+    ResourceServer, Template,
+};
 use std::error::Error;
 use std::net::Ipv4Addr;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 const TEXT: &str = include_str!("static.txt");
 const LARGE: usize = 1 << 20;
@@ -35,7 +39,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             LARGE_BLOB.as_slice()
         })
         .template("bench://sub/{n}", |request| async move { request.uri })
-        .template("bench://touch/{n}", touch);
+        .template("bench://touch/{n}", touch)
+        .mount(Items);
     for number in 0..number("STATIC", 1_000)? {
         builder = builder.resource(plain(&format!("bench://r/{number}")), move |_| async move {
             format!("resource {number}")
@@ -53,6 +58,33 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some(port) => Ok(server.run_http((Ipv4Addr::LOCALHOST, port.parse()?)).await?),
         None => Ok(server.run_stdio().await?),
     }
+}
+
+/// The items of a provider: at once, or on a worker.
+struct Items;
+
+const AT_ONCE: Route = Route(0);
+const ON_A_WORKER: Route = Route(1);
+
+impl Provider for Items {
+    fn mount(self: Arc<Self>, _feed: Feed) -> Result<Mount, RegistrationError> {
+        let template = |uri_template: &str| Template::new(uri_template).mime_type("text/plain");
+        Ok(Mount::new("items")
+            .template(AT_ONCE, template("bench://pitem/{id}"))
+            .template(ON_A_WORKER, template("bench://witem/{id}")))
+    }
+
+    fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
+        (request.route() == AT_ONCE).then(|| Ok(named(request.param("id"))))
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        reply.send(Ok(named(request.param("id"))));
+    }
+}
+
+fn named(id: Option<&str>) -> ReadResult<'static> {
+    Contents::text(format!("item {}", id.unwrap_or_default())).into()
 }
 
 /// So many globs, half of them allowed and half denied; one of them allows what is read.

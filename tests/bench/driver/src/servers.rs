@@ -30,6 +30,10 @@ pub(crate) enum Handler {
     Constant,
     /// The usual one, behind a policy of [`RULES`] globs.
     Guarded,
+    /// A provider that answers on the thread that read the request.
+    Provider,
+    /// A provider that answers on a worker of its own.
+    Worker,
 }
 
 impl fmt::Display for Contestant {
@@ -40,6 +44,8 @@ impl fmt::Display for Contestant {
             Handler::Async => write!(f, "{}, async", self.name),
             Handler::Constant => write!(f, "{}, constant", self.name),
             Handler::Guarded => write!(f, "{}, guarded", self.name),
+            Handler::Provider => write!(f, "{}, provider", self.name),
+            Handler::Worker => write!(f, "{}, provider on a worker", self.name),
         }
     }
 }
@@ -92,6 +98,8 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
             ("ours-python", Handler::Inline),
             ("python-sdk", Handler::Async),
             ("ours-rust", Handler::Guarded),
+            ("ours-rust", Handler::Provider),
+            ("ours-rust", Handler::Worker),
         ],
         Workload::Each => &[("ours-python", Handler::Async)],
         Workload::Http(_) => &[("ours-rust", Handler::Constant)],

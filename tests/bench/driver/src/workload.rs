@@ -52,6 +52,10 @@ pub(crate) enum Read {
     Item,
     /// `bench://aitem/{id}`.
     AsyncItem,
+    /// `bench://pitem/{id}`.
+    ProviderItem,
+    /// `bench://witem/{id}`.
+    WorkerItem,
     /// `bench://iitem/{id}`.
     InlineItem,
     /// `bench://text1m`.
@@ -199,6 +203,8 @@ impl Workload {
             (_, Handler::Constant) => Read::Constant,
             (_, Handler::Inline) => Read::InlineItem,
             (_, Handler::Async) => Read::AsyncItem,
+            (_, Handler::Provider) => Read::ProviderItem,
+            (_, Handler::Worker) => Read::WorkerItem,
             (_, Handler::Usual | Handler::Guarded) => read,
         }
     }
@@ -214,6 +220,8 @@ impl Read {
             Self::Item | Self::Anything => format!("bench://item/{id}"),
             Self::AsyncItem => format!("bench://aitem/{id}"),
             Self::InlineItem => format!("bench://iitem/{id}"),
+            Self::ProviderItem => format!("bench://pitem/{id}"),
+            Self::WorkerItem => format!("bench://witem/{id}"),
             Self::Template(number) => format!("bench://t{number}/{id}/z"),
             Self::Text => "bench://text1m".into(),
             Self::Blob => "bench://blob1m".into(),
@@ -226,7 +234,7 @@ impl Read {
             Self::Static | Self::Inline | Self::Constant | Self::Anything => {
                 contents.text() == Some(STATIC_TEXT)
             }
-            Self::Item | Self::AsyncItem | Self::InlineItem => {
+            Self::Item | Self::AsyncItem | Self::InlineItem | Self::ProviderItem | Self::WorkerItem => {
                 let number = contents.text().and_then(|text| text.strip_prefix("item "));
                 number.and_then(|digits| digits.parse().ok()) == Some(id)
             }
