@@ -21,25 +21,28 @@ pub(crate) fn handle_all(peer: &Rc<dyn Peer>, events: Events<'_>) -> Result<()> 
 pub(crate) fn do_all<'m>(peer: &Rc<dyn Peer>, work: impl IntoIterator<Item = Work<'m>>) -> Result<()> {
     let shared = peer.shared();
     let is_outermost = !shared.is_handling.replace(true);
-    let mut result = Ok(());
-    for work in work {
-        result = do_one(peer, work).and(result);
-    }
-    if !is_outermost {
-        return result;
-    }
-    loop {
-        let following = shared.following.borrow_mut().pop();
-        let Some((peer, event)) = following else { break };
-        result = do_one(&peer, Work::of(event)).and(result);
-    }
-    shared.is_handling.set(false);
-    result
+    shared.host.delivering(|| {
+        let mut result = Ok(());
+        for work in work {
+            result = do_one(peer, work).and(result);
+        }
+        if !is_outermost {
+            return result;
+        }
+        loop {
+            let following = shared.following.borrow_mut().pop();
+            let Some((peer, event)) = following else { break };
+            result = do_one(&peer, Work::of(event)).and(result);
+        }
+        shared.is_handling.set(false);
+        result
+    })?
 }
 
 /// Answers a request. What comes of that is handled too.
 pub(crate) fn respond(peer: &Rc<dyn Peer>, token: RequestToken, answer: Answer<'_>) -> Result<()> {
-    let (shared, events) = (peer.shared(), peer.respond(token, answer)?);
+    let shared = peer.shared();
+    let events = shared.host.delivering(|| peer.respond(token, answer))??;
     if shared.is_handling.get() {
         shared.following.borrow_mut().extend(events.into_iter().map(|event| (peer.clone(), event)));
         return Ok(());
@@ -59,7 +62,6 @@ fn do_one(peer: &Rc<dyn Peer>, work: Work<'_>) -> Result<()> {
             let answer = answer.map(|answer| answer.map(Cow::into_owned).map_err(Cow::into_owned));
             peer.shared().replied(peer.connection(), ask, answer)
         }
-        Work::Woken(woken) => peer.shared().host.tell(&woken),
         Work::Nothing => Ok(()),
     }
 }

@@ -9,6 +9,7 @@ use crate::peer::Drive;
 use crate::rules;
 use crate::server::{Server, number};
 use crate::web::{ResponseHead, Ring, Turned, Way, Web, WebPeer};
+use crate::woken::Woken;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::{Denied, Head, Verified};
 use mcp_resources_host::transport::Clock;
@@ -235,7 +236,8 @@ impl Exchange {
     pub fn register(&self, response: f64) {
         if let Some(exchange) = &self.0.exchange {
             let inbox = Arc::downgrade(&self.0.web.inbox);
-            exchange.register(&Waker::from(Arc::new(Rings { inbox, response })));
+            let woken = self.0.web.shared.host.woken.clone();
+            exchange.register(&Waker::from(Arc::new(Rings { inbox, woken, response })));
         }
     }
 
@@ -266,9 +268,10 @@ impl Exchange {
     }
 }
 
-/// A waker of one response. What wakes it is on the thread of the loop, which looks before it rests.
+/// A waker of one response, on any thread.
 struct Rings {
     inbox: Weak<Inbox<Ring>>,
+    woken: Arc<Woken>,
     response: f64,
 }
 
@@ -276,6 +279,7 @@ impl Wake for Rings {
     fn wake(self: Arc<Self>) {
         if let Some(inbox) = self.inbox.upgrade() {
             inbox.leave_quietly(Item::Own(Ring(self.response)));
+            self.woken.say();
         }
     }
 }

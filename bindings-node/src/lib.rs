@@ -22,3 +22,4 @@ mod server;
 mod template;
 mod testing;
 mod web;
+mod woken;

@@ -69,6 +69,7 @@ impl Link {
             idle_is_told: Cell::default(),
             reads: Cell::new(true),
         });
+        link.pipe.wake_with(host.woken.waker(Some(link.pipe.id())));
         host.join(&link);
         Ok(link)
     }
@@ -128,12 +129,18 @@ impl Link {
 
     /// Serves the lines that have come, as long as the client reads the answers; then writes.
     fn pump(self: &Rc<Self>, mut lines: Lines) -> Result<()> {
-        let mut result = self.serve(&mut lines);
-        // A client that reads as fast as it writes leaves lines behind without ever blocking the output.
-        while matches!(result, Ok(true)) && self.stdio.borrow().is_some() && self.write_out() == Flushed::All
-        {
-            result = self.serve(&mut lines);
-        }
+        let result = self.shared.host.delivering(|| {
+            let mut result = self.serve(&mut lines);
+            // A client that reads as fast as it writes leaves lines behind without ever blocking the output.
+            while matches!(result, Ok(true))
+                && self.stdio.borrow().is_some()
+                && self.write_out() == Flushed::All
+            {
+                result = self.serve(&mut lines);
+            }
+            result
+        });
+        let result = result.and_then(|result| result);
         self.lines_are_left.set(matches!(result, Ok(true)));
         self.lines.replace(Some(lines));
         if self.pipe.in_flight() == 0 {
@@ -149,11 +156,7 @@ impl Link {
         while !self.pipe.is_full() {
             let Some(line) = lines.next() else { return Ok(false) };
             let outcome = self.pipe.line(line);
-            let wakes = outcome.wakes;
             calls::handle_all(&self.peer(), self.outcome(outcome)?)?;
-            if wakes && self.delivers {
-                self.pipe.deliver();
-            }
         }
         Ok(true)
     }

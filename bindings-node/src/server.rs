@@ -8,8 +8,9 @@ use crate::options::{self, Given, HostFields};
 use crate::resource;
 use crate::template::UriTemplate;
 use crate::web::Web;
+use crate::woken::Woken;
 use mcp_resources_engine::catalog::Source;
-use mcp_resources_engine::engine::{Engine, ServerInfo};
+use mcp_resources_engine::engine::{Engine, ServerInfo, Timekeeper};
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::suggest;
@@ -18,7 +19,7 @@ use mcp_resources_host::transport::Clock;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub(crate) struct Host {
     pub(crate) env: Env,
     pub(crate) clock: Arc<Clock>,
     pub(crate) registry: Registry<Functions>,
+    pub(crate) woken: Arc<Woken>,
+    timekeeper: OnceCell<Timekeeper>,
     links: RefCell<HashMap<ConnectionId, Weak<Link>>>,
     webs: RefCell<Vec<Weak<Web>>>,
 }
@@ -55,8 +58,16 @@ impl Server {
         if let Some(file) = file {
             registry.audit(Box::new(file));
         }
-        let (links, webs) = (RefCell::default(), RefCell::default());
-        Ok(Self { host: Rc::new(Host { env, clock, registry, links, webs }) })
+        let own = Rc::new(OnceCell::<Weak<Host>>::new());
+        let found = own.clone();
+        let look = env.create_function_from_closure("look", move |_| {
+            found.get().and_then(Weak::upgrade).map_or(Ok(()), |host| host.look())
+        })?;
+        let woken = Woken::new(&look)?;
+        let (timekeeper, links, webs) = (OnceCell::new(), RefCell::default(), RefCell::default());
+        let host = Rc::new(Host { env, clock, registry, woken, timekeeper, links, webs });
+        let _ = own.set(Rc::downgrade(&host));
+        Ok(Self { host })
     }
 
     /// What to say of a name that is not among the known ones: with the one that was probably meant.
@@ -88,50 +99,44 @@ impl Server {
     #[napi(catch_unwind)]
     pub fn publish(&self, edits: Vec<ClassInstance<'_, Edit>>) -> Result<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
-        let mut woken = Vec::new();
-        let published = self.host.registry.publish(&changes, &mut woken);
-        let warnings = published.map_err(|error| {
+        let registry = &self.host.registry;
+        let published = self.host.delivering(|| registry.publish(&changes))?;
+        published.map_err(|error| {
             let first = self.host.registry.collides_with(&error);
             let reader = first.as_ref().map(|functions| &*functions.reader.name);
             registration(&self.host.env, &error, reader)
-        })?;
-        self.host.tell(&woken)?;
-        Ok(warnings)
+        })
     }
 
     /// Tells those who watch this URI that its contents have changed.
     #[napi(catch_unwind)]
     pub fn notify_updated(&self, uri: String) -> Result<()> {
-        let mut woken = Vec::new();
-        let told = self.host.engine()?.updated(&uri, self.host.clock.now(), &mut woken);
-        told.map_err(|error| registration(&self.host.env, &error, None))?;
-        self.host.tell(&woken)
+        let (engine, now) = (self.host.engine()?, self.host.clock.now());
+        let told = self.host.delivering(|| engine.updated(&uri, now))?;
+        told.map_err(|error| registration(&self.host.env, &error, None))
     }
 
     /// Tells clients that a list has changed.
     #[napi(catch_unwind)]
     pub fn notify_list_changed(&self, lists: String) -> Result<()> {
-        let mut woken = Vec::new();
-        self.host.engine()?.list_changed(list_kinds(&lists)?, self.host.clock.now(), &mut woken);
-        self.host.tell(&woken)
+        let (engine, lists) = (self.host.engine()?, list_kinds(&lists)?);
+        self.host.delivering(|| engine.list_changed(lists, self.host.clock.now()))
     }
 
     /// Ends every listen that is open now with its result.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) -> Result<()> {
-        self.host.webs().iter().try_for_each(|web| web.shutdown())?;
-        self.host.links().iter().try_for_each(|link| {
-            link.pipe.shutdown();
-            link.deliver()
-        })
+        self.host.delivering(|| {
+            self.host.links().iter().for_each(|link| link.pipe.shutdown());
+            self.host.webs().iter().try_for_each(|web| web.shutdown())
+        })?
     }
 
     /// The tokens of a subject are no longer valid: ends its listens and streams.
     #[napi(catch_unwind)]
     pub fn revoke(&self, subject: String) -> Result<()> {
-        let mut woken = Vec::new();
-        let _ = self.host.engine()?.revoke(&subject, &mut woken);
-        self.host.tell(&woken)
+        let engine = self.host.engine()?;
+        self.host.delivering(|| drop(engine.revoke(&subject)))
     }
 
     /// What was counted, in the text format of Prometheus; `null` if nothing is.
@@ -262,7 +267,9 @@ impl Edit {
 
 impl Host {
     pub(crate) fn engine(&self) -> Result<Arc<Engine>> {
-        self.registry.engine().map_err(|error| registration(&self.env, &error, None))
+        let engine = self.registry.engine().map_err(|error| registration(&self.env, &error, None))?;
+        self.timekeeper.get_or_init(|| engine.keep_time(self.woken.waker(None)));
+        Ok(engine)
     }
 
     pub(crate) fn join(&self, link: &Rc<Link>) {
@@ -280,22 +287,34 @@ impl Host {
 
     /// Lets time pass for the engine.
     pub(crate) fn tick(&self) -> Result<()> {
-        let mut woken = Vec::new();
-        self.engine()?.tick(self.clock.now(), &mut woken);
-        self.tell(&woken)
+        let engine = self.engine()?;
+        self.delivering(|| engine.tick(self.clock.now()))
     }
 
-    /// Tells an endpoint too what its clients have to hear.
+    /// Makes a change, and delivers to the clients that it has woken before it returns.
+    pub(crate) fn delivering<R>(&self, change: impl FnOnce() -> R) -> Result<R> {
+        let result = self.woken.during(change);
+        self.look()?;
+        Ok(result)
+    }
+
+    /// Sees to the responses of an endpoint too.
     pub(crate) fn serve(&self, web: &Rc<Web>) {
         let mut webs = self.webs.borrow_mut();
         webs.retain(|web| web.strong_count() > 0);
         webs.push(Rc::downgrade(web));
     }
 
-    /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
-    pub(crate) fn tell(&self, woken: &[ConnectionId]) -> Result<()> {
-        self.tell_pipes(woken)?;
-        self.webs().iter().try_for_each(|web| web.tell(woken))?;
+    /// Delivers to the pipes that have something to hear, and has the loop see to responses and to the time.
+    fn look(&self) -> Result<()> {
+        let Some(pipes) = self.woken.take() else { return Ok(()) };
+        for id in pipes {
+            let link = self.links.borrow().get(&id).and_then(Weak::upgrade);
+            if let Some(link) = link {
+                link.deliver()?;
+            }
+        }
+        self.webs().iter().try_for_each(|web| web.rest())?;
         if self.deadline().is_some() {
             self.links().iter().try_for_each(|link| link.rearm())?;
         }
@@ -308,17 +327,6 @@ impl Host {
 
     fn links(&self) -> Vec<Rc<Link>> {
         self.links.borrow().values().filter_map(Weak::upgrade).collect()
-    }
-
-    /// Delivers to those at the end of a pipe.
-    pub(crate) fn tell_pipes(&self, woken: &[ConnectionId]) -> Result<()> {
-        for id in woken {
-            let link = self.links.borrow().get(id).and_then(Weak::upgrade);
-            if let Some(link) = link {
-                link.deliver()?;
-            }
-        }
-        Ok(())
     }
 }
 

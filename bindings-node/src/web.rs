@@ -139,16 +139,6 @@ impl Web {
         self.rest()
     }
 
-    /// The hub has something for these connections.
-    pub(crate) fn tell(&self, woken: &[ConnectionId]) -> Result<()> {
-        match self.way.get() {
-            Some(Way::Endpoint(endpoint)) => endpoint.wake(woken),
-            Some(Way::Native(server)) => server.wake(woken),
-            None => {}
-        }
-        self.rest()
-    }
-
     /// Does what was left for the loop.
     pub(crate) fn work(self: &Rc<Self>) -> Result<()> {
         let mut result = Ok(());
@@ -165,7 +155,6 @@ impl Web {
                 let own: Rc<dyn Peer> = Rc::new(WebPeer { web: self.clone(), connection, exchange });
                 calls::do_all(&own, [*work])
             }
-            Item::Woken(woken) => self.shared.host.tell_pipes(&woken),
             Item::Verify(token, verdict) => {
                 let asked = self.next();
                 self.verdicts.borrow_mut().insert(asked, verdict);
@@ -231,7 +220,7 @@ impl Web {
 
     /// Has the loop look at what was left, and arms its timer for the earliest deadline of the sessions and the hub, unless
     /// it rings before that anyway.
-    fn rest(&self) -> Result<()> {
+    pub(crate) fn rest(&self) -> Result<()> {
         let Some(Way::Endpoint(endpoint)) = self.way.get() else { return Ok(()) };
         if self.inbox.is_due() {
             self.shared.drive(Need::Work, 0.0, None)?;

@@ -1,5 +1,6 @@
 //! From an event of the core to the author's function: on the loop, as a task, or on a worker thread.
 
+use crate::bell::delivering;
 use crate::context::{self, About, Context};
 use crate::convert::{Given, Sort};
 use crate::error;
@@ -48,15 +49,17 @@ pub(crate) fn do_all<'m>(
     peer: &Arc<dyn Peer>,
     work: impl IntoIterator<Item = Work<'m>>,
 ) -> PyResult<()> {
-    let mut result = Ok(());
-    let mut rest = Vec::new();
-    for work in work {
-        collect(one(py, peer, &work), &mut rest, &mut result);
-    }
-    while let Some(event) = rest.pop() {
-        collect(one(py, peer, &Work::of(event)), &mut rest, &mut result);
-    }
-    result
+    delivering(py, || {
+        let mut result = Ok(());
+        let mut rest = Vec::new();
+        for work in work {
+            collect(one(py, peer, &work), &mut rest, &mut result);
+        }
+        while let Some(event) = rest.pop() {
+            collect(one(py, peer, &Work::of(event)), &mut rest, &mut result);
+        }
+        result
+    })?
 }
 
 fn collect(outcome: PyResult<Events<'static>>, rest: &mut Vec<Event<'static>>, result: &mut PyResult<()>) {
@@ -75,7 +78,6 @@ fn one(py: Python<'_>, peer: &Arc<dyn Peer>, work: &Work<'_>) -> PyResult<Events
             waiting.map_or(Ok(()), |future| context::replied(py, &future, answer.as_ref()))?;
             Ok(Events::new())
         }
-        Work::Woken(woken) => peer.runtime().host.tell(py, woken).map(|()| Events::new()),
         Work::Nothing => Ok(Events::new()),
     }
 }

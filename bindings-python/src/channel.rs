@@ -2,6 +2,7 @@
 //!
 //! Law: no lock is held while Python runs, and Python objects are dropped outside of locks.
 
+use crate::bell::{Bell, DELIVER, Ear, Owner, TIME, WORK, delivering};
 use crate::calls;
 use crate::peer::{self, Effects, Peer, Runtime};
 use crate::queue::Queue;
@@ -9,6 +10,7 @@ use crate::server::Server;
 use mcp_resources_engine::connection::{
     Answer, AskError, AskId, Cancelled, Encoded, Event, Events, Reply, RequestToken,
 };
+use mcp_resources_engine::engine::Timekeeper;
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::jsonrpc::Lines;
 use mcp_resources_host::transport::{Flushed, Pipe, Received, Stdio};
@@ -29,6 +31,8 @@ const WRITE: u8 = 2;
 pub(crate) struct Link {
     pub(crate) pipe: Pipe,
     runtime: Runtime,
+    bell: Arc<Bell>,
+    _timekeeper: Timekeeper,
     /// Whether notifications are written as soon as they are there.
     delivers: bool,
     stdio: Option<Stdio>,
@@ -40,7 +44,6 @@ pub(crate) struct Link {
     /// Lines wait for room in the output.
     lines_left: AtomicBool,
     flush_is_due: AtomicBool,
-    wake_is_due: AtomicBool,
     ended: AtomicBool,
     idle_told: AtomicBool,
     polled: AtomicU8,
@@ -55,7 +58,10 @@ struct Reader {
 
 /// See the module.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct Channel(Arc<Link>);
+pub struct Channel {
+    link: Arc<Link>,
+    ear: Mutex<Option<Ear>>,
+}
 
 #[pymethods]
 impl Channel {
@@ -71,7 +77,10 @@ impl Channel {
         let host = server.host.clone();
         let engine = host.engine()?;
         let limit = engine.limits().message;
+        let (bell, ear) = Bell::new()?;
         let link = Arc::new(Link {
+            _timekeeper: engine.keep_time(bell.waker(TIME)),
+            bell,
             pipe: Pipe::new(&engine, host.clock.clone()),
             runtime: Runtime::new(host.clone(), driver, threads)?,
             delivers,
@@ -81,50 +90,56 @@ impl Channel {
             pumping: AtomicBool::new(false),
             lines_left: AtomicBool::new(false),
             flush_is_due: AtomicBool::new(false),
-            wake_is_due: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             idle_told: AtomicBool::new(false),
             polled: AtomicU8::new(READ),
             alarm: AtomicU64::new(u64::MAX),
         });
+        link.bell.belongs_to(Owner::Link(Arc::downgrade(&link)));
+        link.pipe.wake_with(link.bell.waker(DELIVER));
         host.join(&link);
         host.begin(driver.py())?;
-        Ok(Self(link))
+        Ok(Self { link, ear: Mutex::new(Some(ear)) })
+    }
+
+    /// What the loop watches for threads that have something for it, once.
+    fn ear(&self) -> Option<Ear> {
+        lock(&self.ear).take()
     }
 
     /// The descriptor to read from.
     #[getter]
     fn input(&self) -> i32 {
-        self.0.stdio.as_ref().map_or(-1, Stdio::input)
+        self.link.stdio.as_ref().map_or(-1, Stdio::input)
     }
 
     /// The descriptor to write to.
     #[getter]
     fn output(&self) -> i32 {
-        self.0.stdio.as_ref().map_or(-1, Stdio::output)
+        self.link.stdio.as_ref().map_or(-1, Stdio::output)
     }
 
     /// How many requests wait for a handler.
     #[getter]
     fn in_flight(&self) -> usize {
-        self.0.pipe.in_flight()
+        self.link.pipe.in_flight()
     }
 
     /// How many of them are suspended on the event loop.
     #[getter]
     fn suspended(&self) -> usize {
-        self.0.runtime.suspended()
+        self.link.runtime.suspended()
     }
 
     /// How many bytes wait to be written.
     #[getter]
     fn unwritten(&self) -> usize {
-        self.0.pipe.pending()
+        self.link.pipe.pending()
     }
 
     /// There is input: reads it, answers what can be answered, starts handlers, writes.
     fn readable(&self, py: Python<'_>) -> PyResult<()> {
-        let link = &self.0;
+        let link = &self.link;
         let Some(mut reader) = lock(&link.reader).take() else { return Ok(()) };
         let received = link.stdio.as_ref().map_or(Received::Nothing, |stdio| stdio.read(&mut reader.buffer));
         if let Received::Bytes(count) = received {
@@ -136,78 +151,71 @@ impl Channel {
 
     /// Takes input that was read elsewhere.
     fn feed(&self, py: Python<'_>, chunk: &[u8]) -> PyResult<()> {
-        let Some(mut reader) = lock(&self.0.reader).take() else { return Ok(()) };
+        let Some(mut reader) = lock(&self.link.reader).take() else { return Ok(()) };
         reader.lines.push(chunk);
-        self.0.pump(py, reader)
+        self.link.pump(py, reader)
     }
 
     /// The end of input.
     fn end(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.end(py)
+        self.link.end(py)
     }
 
     /// No further input is wanted: open listens end with their results.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.ended.store(true, Ordering::Release);
-        self.0.pipe.shutdown();
-        self.0.pipe.deliver();
-        self.0.settle(py)
+        self.link.ended.store(true, Ordering::Release);
+        self.link.pipe.shutdown();
+        self.link.pipe.deliver();
+        self.link.settle(py)
     }
 
     /// There is room for output.
     fn writable(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.settle(py)?;
-        self.0.resume(py)
+        self.link.settle(py)?;
+        self.link.resume(py)
     }
 
     /// Writes what waits.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.flush_is_due.store(false, Ordering::Release);
-        self.0.settle(py)
-    }
-
-    /// Another thread has something for the loop.
-    fn wake(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.wake_is_due.store(false, Ordering::Release);
-        let events = std::mem::take(&mut *lock(&self.0.events));
-        self.0.work(py, events)?;
-        self.0.resume(py)
+        self.link.flush_is_due.store(false, Ordering::Release);
+        self.link.settle(py)
     }
 
     /// It is time.
     fn timer(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.alarm.store(u64::MAX, Ordering::Release);
-        self.0.runtime.host.tick(py)?;
-        let outcome = self.0.pipe.tick();
-        self.0.work(py, peer::events(py, outcome))
+        self.link.alarm.store(u64::MAX, Ordering::Release);
+        self.link.runtime.host.tick(py)?;
+        let outcome = self.link.pipe.tick();
+        self.link.work(py, peer::events(py, outcome))
     }
 
     /// Cancels what is in flight.
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
-        let events = self.0.pipe.cancel_all();
-        self.0.work(py, events)
+        let events = self.link.pipe.cancel_all();
+        self.link.work(py, events)
     }
 
     /// Ends the connection.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.runtime.host.leave(self.0.pipe.id());
-        let events = self.0.pipe.close();
-        self.0.work(py, events)
+        self.link.runtime.host.leave(self.link.pipe.id());
+        self.link.bell.close();
+        let events = self.link.pipe.close();
+        self.link.work(py, events)
     }
 
     /// What was written to a client in the same process.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut bytes = self.0.pipe.take();
-        while self.0.lines_left.load(Ordering::Acquire) && !self.0.pumping.load(Ordering::Acquire) {
-            self.0.resume(py)?;
-            bytes.append(&mut self.0.pipe.take());
+        let mut bytes = self.link.pipe.take();
+        while self.link.lines_left.load(Ordering::Acquire) && !self.link.pumping.load(Ordering::Acquire) {
+            self.link.resume(py)?;
+            bytes.append(&mut self.link.pipe.take());
         }
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Appends notifications that wait, as far as there is room for so many bytes.
     fn deliver(&self, room: usize) {
-        self.0.pipe.deliver_up_to(room);
+        self.link.pipe.deliver_up_to(room);
     }
 }
 
@@ -215,11 +223,15 @@ impl Link {
     /// Serves the lines that have come, as long as the client reads the answers; then writes.
     fn pump(self: &Arc<Self>, py: Python<'_>, mut reader: Reader) -> PyResult<()> {
         self.pumping.store(true, Ordering::Release);
-        let mut result = self.serve(py, &mut reader);
-        // A client that reads as fast as it writes leaves lines behind without ever blocking the output.
-        while matches!(result, Ok(true)) && self.stdio.is_some() && self.write_out() == Flushed::All {
-            result = self.serve(py, &mut reader);
-        }
+        let result = delivering(py, || {
+            let mut result = self.serve(py, &mut reader);
+            // A client that reads as fast as it writes leaves lines behind without ever blocking the output.
+            while matches!(result, Ok(true)) && self.stdio.is_some() && self.write_out() == Flushed::All {
+                result = self.serve(py, &mut reader);
+            }
+            result
+        });
+        let result = result.and_then(|result| result);
         self.lines_left.store(matches!(result, Ok(true)), Ordering::Release);
         *lock(&self.reader) = Some(reader);
         self.pumping.store(false, Ordering::Release);
@@ -234,11 +246,7 @@ impl Link {
         while !self.pipe.is_full() {
             let Some(line) = reader.lines.next() else { return Ok(false) };
             let outcome = self.pipe.line(line);
-            let wakes = outcome.wakes;
             calls::handle_all(py, &peer, peer::events(py, outcome))?;
-            if wakes {
-                self.deliver(py)?;
-            }
         }
         Ok(true)
     }
@@ -328,12 +336,31 @@ impl Link {
             return Ok(());
         }
         if !self.runtime.on_loop() {
-            return self.wake_loop(py);
+            self.wake_loop();
+            return Ok(());
         }
         self.alarm.store(deadline, Ordering::Release);
         let delay = deadline.saturating_sub(self.runtime.host.clock.now().tick);
         #[expect(clippy::cast_precision_loss, reason = "a delay is short")]
         self.runtime.drive(py, "alarm", (delay as f64 / 1000.0,))
+    }
+
+    /// Does what another thread, or the engine, has left for the loop.
+    pub(crate) fn wake(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
+        if self.bell.heard() & DELIVER != 0 && self.delivers {
+            self.pipe.deliver();
+        }
+        let events = std::mem::take(&mut *lock(&self.events));
+        self.work(py, events)?;
+        self.resume(py)
+    }
+
+    /// The engine has said `words`, inside a call of this thread.
+    pub(crate) fn woken(self: &Arc<Self>, py: Python<'_>, words: u8) -> PyResult<()> {
+        if words & DELIVER != 0 {
+            return self.deliver(py);
+        }
+        if words & TIME != 0 { self.rearm(py) } else { Ok(()) }
     }
 
     /// The hub has something for this client.
@@ -398,7 +425,10 @@ impl Peer for Link {
             return Ok(());
         }
         if !self.runtime.on_loop() {
-            return if self.write_elsewhere() { self.wake_loop(py) } else { Ok(()) };
+            if self.write_elsewhere() {
+                self.wake_loop();
+            }
+            return Ok(());
         }
         if self.pipe.in_flight() == 0 || self.pipe.pending() > SOON {
             return self.settle(py);
@@ -413,19 +443,22 @@ impl Peer for Link {
         self.write_out() != Flushed::All || self.stdio.is_none() || self.ended.load(Ordering::Acquire)
     }
 
-    fn wake_loop(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.wake_is_due.swap(true, Ordering::AcqRel) {
-            self.runtime.drive(py, "wake", ())?;
-        }
-        Ok(())
+    fn wake_loop(&self) {
+        self.bell.say(WORK);
     }
 
-    fn hand_over(self: Arc<Self>, py: Python<'_>, events: Events<'static>) -> PyResult<()> {
-        if events.is_empty() {
-            return Ok(());
+    fn hand_over(self: Arc<Self>, events: Events<'static>) {
+        if !events.is_empty() {
+            lock(&self.events).extend(events);
+            self.wake_loop();
         }
-        lock(&self.events).extend(events);
-        self.wake_loop(py)
+    }
+}
+
+/// A loop that was forgotten lets go of what it watches.
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.bell.close();
     }
 }
 

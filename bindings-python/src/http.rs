@@ -1,26 +1,27 @@
 //! HTTP without a socket: what an ASGI server calls. Every rule is the core's; this moves its turns.
 
 use crate::auth::VerifiedParts;
+use crate::bell::{Bell, Ear};
 use crate::error;
 use crate::peer::Runtime;
 use crate::rules;
 use crate::server::Server;
-use crate::web::{HeadParts, TurnParts, Way, Web, WebPeer, head_parts, seconds};
+use crate::web::{HeadParts, Ring, TurnParts, Way, Web, WebPeer, head_parts, seconds};
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::{Denied, Head, Verified};
 use mcp_resources_host::transport::Clock;
-use mcp_resources_host::transport::http::session_ids;
+use mcp_resources_host::transport::http::{Inbox, Item, session_ids};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Wake, Waker};
 
 /// A response that is complete: its head and body.
 type ResponseParts<'py> = (HeadParts, Bound<'py, PyBytes>);
 /// An endpoint on the event loop of its driver.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct Endpoint(Arc<Web>);
+pub struct Endpoint(Arc<Web>, Mutex<Option<Ear>>);
 
 /// A request whose head may come in.
 #[pyclass(module = "mcp_resources._core")]
@@ -59,16 +60,17 @@ impl Endpoint {
         let host = server.host.clone();
         let endpoint = core::Endpoint::new(host.engine()?, rules::read(options)?, session_ids());
         let endpoint = endpoint.map_err(|error| rules::refused(driver.py(), &error))?;
-        let awake = driver.clone().unbind();
-        let ring = move || {
-            // The loop is closed: nobody waits.
-            Python::attach(|py| drop(awake.call_method0(py, "wake")));
-        };
-        let web = Web::new(Runtime::new(host.clone(), driver, true)?, Arc::new(ring));
+        let (bell, ear) = Bell::new()?;
+        let web = Web::new(Runtime::new(host.clone(), driver, true)?, bell);
         web.settle(Way::Asgi(endpoint));
         host.serve(&web);
         host.begin(driver.py())?;
-        Ok(Self(web))
+        Ok(Self(web, Mutex::new(Some(ear))))
+    }
+
+    /// What the loop watches for threads that have something for it, once.
+    fn ear(&self) -> Option<Ear> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Raises if an option has a value that is not allowed.
@@ -135,11 +137,6 @@ impl Endpoint {
         self.0.rearm(py)
     }
 
-    /// Another thread has something for the loop.
-    fn wake(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.work(py)
-    }
-
     /// Ends the listens and streams of notifications of this endpoint.
     fn shutdown(&self) -> PyResult<()> {
         self.0.shutdown()
@@ -148,7 +145,6 @@ impl Endpoint {
     /// Ends every session: what is in flight is cancelled.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let turns = self.0.endpoint()?.close(self.0.runtime.host.clock.now());
-        self.0.inbox.close();
         self.0.turns(py, turns)
     }
 }
@@ -231,10 +227,11 @@ impl Receiving {
 
 #[pymethods]
 impl Exchange {
-    /// Has `waker` called once when there is something to deliver, on any thread.
-    fn register(&self, waker: Py<PyAny>) {
+    /// Has `ring` called once on the loop, when there is something to deliver.
+    fn register(&self, ring: Py<PyAny>) {
         if let Some(exchange) = &self.0.exchange {
-            exchange.register(&Waker::from(Arc::new(Calls(waker))));
+            let inbox = Arc::downgrade(&self.0.web.inbox);
+            exchange.register(&Waker::from(Arc::new(Rings { inbox, ring: Arc::new(ring) })));
         }
     }
 
@@ -258,6 +255,20 @@ impl Exchange {
         let Some(exchange) = &self.0.exchange else { return Ok(()) };
         let turn = exchange.closed(self.0.web.runtime.host.clock.now());
         self.0.web.turn(py, turn, &[], &self.0).map(drop)
+    }
+}
+
+/// A waker of one response, on any thread: it leaves to the loop what is to be called.
+struct Rings {
+    inbox: Weak<Inbox<Ring>>,
+    ring: Arc<Py<PyAny>>,
+}
+
+impl Wake for Rings {
+    fn wake(self: Arc<Self>) {
+        if let Some(inbox) = self.inbox.upgrade() {
+            inbox.leave([Item::Own(Ring(self.ring.clone()))]);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod audit;
 mod auth;
+mod bell;
 mod calls;
 mod channel;
 mod context;
@@ -31,6 +32,8 @@ mod _core {
     use super::audit::Records;
     #[pymodule_export]
     use super::auth::{TokenCheck, TokenVerifier};
+    #[pymodule_export]
+    use super::bell::Ear;
     #[pymodule_export]
     use super::channel::Channel;
     #[pymodule_export]

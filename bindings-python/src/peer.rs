@@ -38,9 +38,9 @@ pub(crate) trait Peer: Send + Sync {
     /// Writes as much as the client takes. Any thread; needs no interpreter. Returns whether the loop must see to the rest.
     fn write_elsewhere(&self) -> bool;
     /// Lets the loop look at the output.
-    fn wake_loop(&self, py: Python<'_>) -> PyResult<()>;
+    fn wake_loop(&self);
     /// Gives events of another thread to the loop.
-    fn hand_over(self: Arc<Self>, py: Python<'_>, events: Events<'static>) -> PyResult<()>;
+    fn hand_over(self: Arc<Self>, events: Events<'static>);
 }
 
 /// What the host must do after a call.

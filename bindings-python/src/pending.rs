@@ -1,5 +1,6 @@
 //! A request whose handler is still at work: what is told its outcome, from the loop or from a worker thread.
 
+use crate::bell::delivering;
 use crate::convert::{Gather, Given, Sort};
 use crate::error;
 use crate::function::Function;
@@ -91,8 +92,8 @@ impl Pending {
             if let Some(misuse) = encoded.misuse.take() {
                 error::log_misuse(py, &self.function.get().name, &misuse);
             }
-            let effects = self.peer.finish(encoded);
-            self.peer.clone().hand_over(py, effects.events)?;
+            let effects = delivering(py, || self.peer.finish(encoded))?;
+            self.peer.clone().hand_over(effects.events);
         }
         self.peer.clone().appended(py, by_worker)
     }

@@ -331,7 +331,7 @@ impl State {
 fn write(py: Python<'_>, unwritten: Peers) -> PyResult<()> {
     for peer in unwritten {
         if py.detach(|| peer.write_elsewhere()) {
-            peer.wake_loop(py)?;
+            peer.wake_loop();
         }
     }
     Ok(())

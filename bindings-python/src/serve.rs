@@ -1,9 +1,10 @@
 //! The native HTTP server: its threads read, answer what the engine can, and write; the event loop runs the handlers.
 //!
 //! Law: a thread of the server never waits for the interpreter. It leaves what it has in the loop's inbox and rings a
-//! bell that the loop waits for, once for a batch.
+//! bell that the loop watches, once for a batch.
 
 use crate::auth::{TokenVerifier, VerifiedParts};
+use crate::bell::{Bell, Ear};
 use crate::error;
 use crate::peer::Runtime;
 use crate::rules;
@@ -14,9 +15,8 @@ use mcp_resources_host::transport::http::{HttpOptions, Running, Tls, Verdict};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::io::{self, PipeReader, Read, Write};
+use std::io;
 use std::net::TcpListener;
-use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct HttpServer {
     web: Arc<Web>,
-    ear: Mutex<PipeReader>,
+    ear: Mutex<Option<Ear>>,
     running: Mutex<Option<Running>>,
 }
 
@@ -46,10 +46,8 @@ impl HttpServer {
         tls: Option<(PathBuf, PathBuf)>,
     ) -> PyResult<Self> {
         let host = server.host.clone();
-        let (ear, bell) = io::pipe()?;
-        // Fails only when nobody listens any longer.
-        let ring = move || drop((&bell).write_all(&[0]));
-        let web = Web::new(Runtime::new(host.clone(), driver, true)?, Arc::new(ring));
+        let (bell, ear) = Bell::new()?;
+        let web = Web::new(Runtime::new(host.clone(), driver, true)?, bell);
         let mut given = HttpOptions::new(rules::read(options)?);
         if given.rules.auth.is_some() {
             given.verifier = Some(verifier.map_or_else(|| web.inbox.reach() as _, TokenVerifier::shared));
@@ -64,7 +62,7 @@ impl HttpServer {
         web.settle(Way::Native(made));
         host.serve(&web);
         host.begin(driver.py())?;
-        Ok(Self { web, ear: Mutex::new(ear), running: Mutex::default() })
+        Ok(Self { web, ear: Mutex::new(Some(ear)), running: Mutex::default() })
     }
 
     /// Starts to listen, on threads of its own. Returns the port.
@@ -79,17 +77,9 @@ impl HttpServer {
         Ok(port)
     }
 
-    /// The descriptor that is readable when the loop must call `wake`.
-    #[getter]
-    fn bell(&self) -> i32 {
-        self.ear.lock().unwrap_or_else(PoisonError::into_inner).as_raw_fd()
-    }
-
-    /// A thread has something for the loop.
-    fn wake(&self, py: Python<'_>) -> PyResult<()> {
-        // One byte for one ring: the pipe is never full, and this never waits.
-        self.ear.lock().unwrap_or_else(PoisonError::into_inner).read_exact(&mut [0])?;
-        self.web.work(py)
+    /// What the loop watches for threads that have something for it, once.
+    fn ear(&self) -> Option<Ear> {
+        self.ear.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// No new request comes in; what is in flight has its grace. The driver hears of the end.
@@ -104,6 +94,7 @@ impl HttpServer {
     /// Lets go of the threads.
     fn close(&self) {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.web.close();
     }
 
     /// How many handlers are suspended on the event loop.

@@ -1,6 +1,7 @@
 //! The server: an engine, the handlers behind its numbers, and the channels to tell of changes.
 
 use crate::audit::{Audit, Recorder};
+use crate::bell::delivering;
 use crate::channel::Link;
 use crate::error;
 use crate::function::Function;
@@ -126,42 +127,35 @@ impl Server {
     /// Applies edits, all or none. Returns warnings for the author.
     fn publish(&self, py: Python<'_>, edits: Vec<PyRef<'_, Edit>>) -> PyResult<Vec<String>> {
         let changes: Vec<_> = edits.iter().map(|edit| &edit.0).collect();
-        let mut woken = Vec::new();
         let registry = &self.host.registry;
         // An edit of templates builds their index anew: other threads go on meanwhile.
-        let published = py.detach(|| registry.publish(&changes, &mut woken));
-        let warnings = published.map_err(|error| self.host.refusal(py, &error))?;
-        self.host.tell(py, &woken)?;
-        Ok(warnings)
+        let published = delivering(py, || py.detach(|| registry.publish(&changes)))?;
+        published.map_err(|error| self.host.refusal(py, &error))
     }
 
     fn notify_updated(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
-        let mut woken = Vec::new();
-        let told = self.host.engine()?.updated(uri, self.host.clock.now(), &mut woken);
-        told.map_err(|error| error::registration(py, &error, None))?;
-        self.host.tell(py, &woken)
+        let (engine, now) = (self.host.engine()?, self.host.clock.now());
+        let told = delivering(py, || engine.updated(uri, now))?;
+        told.map_err(|error| error::registration(py, &error, None))
     }
 
     fn notify_list_changed(&self, py: Python<'_>, lists: &str) -> PyResult<()> {
-        let mut woken = Vec::new();
-        self.host.engine()?.list_changed(list_kinds(lists)?, self.host.clock.now(), &mut woken);
-        self.host.tell(py, &woken)
+        let (engine, now, lists) = (self.host.engine()?, self.host.clock.now(), list_kinds(lists)?);
+        delivering(py, || engine.list_changed(lists, now))
     }
 
     /// Ends every listen that is open now with its result.
     fn shutdown(&self, py: Python<'_>) -> PyResult<()> {
-        self.host.webs().iter().try_for_each(|web| web.shutdown())?;
-        self.host.links().iter().try_for_each(|link| {
-            link.pipe.shutdown();
-            link.deliver(py)
-        })
+        delivering(py, || {
+            self.host.links().iter().for_each(|link| link.pipe.shutdown());
+            self.host.webs().iter().try_for_each(|web| web.shutdown())
+        })?
     }
 
     /// The tokens of a subject are no longer valid: ends its listens and streams.
     fn revoke(&self, py: Python<'_>, subject: &str) -> PyResult<()> {
-        let mut woken = Vec::new();
-        let _ = self.host.engine()?.revoke(subject, &mut woken);
-        self.host.tell(py, &woken)
+        let engine = self.host.engine()?;
+        delivering(py, || drop(engine.revoke(subject)))
     }
 
     /// What was counted, in the text format of Prometheus; `None` if nothing is.
@@ -335,19 +329,8 @@ impl Host {
 
     /// Lets time pass for the engine.
     pub(crate) fn tick(&self, py: Python<'_>) -> PyResult<()> {
-        let mut woken = Vec::new();
-        self.engine()?.tick(self.clock.now(), &mut woken);
-        self.tell(py, &woken)
-    }
-
-    /// Delivers to the connections that have something to hear. What must wait is somebody's timer's.
-    pub(crate) fn tell(&self, py: Python<'_>, woken: &[ConnectionId]) -> PyResult<()> {
-        self.tell_pipes(py, woken)?;
-        self.webs().iter().try_for_each(|web| web.tell(py, woken))?;
-        if self.deadline().is_some() {
-            self.links().iter().try_for_each(|link| link.rearm(py))?;
-        }
-        Ok(())
+        let (engine, now) = (self.engine()?, self.clock.now());
+        delivering(py, || engine.tick(now))
     }
 
     fn webs(&self) -> Vec<Arc<Web>> {
@@ -356,15 +339,6 @@ impl Host {
 
     fn links(&self) -> Vec<Arc<Link>> {
         lock(&self.links).values().filter_map(Weak::upgrade).collect()
-    }
-
-    /// Delivers to those at the end of a pipe.
-    pub(crate) fn tell_pipes(&self, py: Python<'_>, woken: &[ConnectionId]) -> PyResult<()> {
-        woken.iter().filter_map(|id| self.link(*id)).try_for_each(|link| link.deliver(py))
-    }
-
-    fn link(&self, id: ConnectionId) -> Option<Arc<Link>> {
-        lock(&self.links).get(&id).and_then(Weak::upgrade)
     }
 }
 

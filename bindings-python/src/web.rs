@@ -1,5 +1,6 @@
 //! What all requests of one HTTP endpoint share, and what the event loop does for them.
 
+use crate::bell::{Bell, Owner, TIME, WORK};
 use crate::calls;
 use crate::error;
 use crate::peer::{self, Effects, Peer, Runtime};
@@ -8,15 +9,15 @@ use crate::serve::Verification;
 use mcp_resources_engine::connection::{
     Answer, AskError, AskId, Cancelled, Encoded, Events, Reply, RequestToken,
 };
+use mcp_resources_engine::engine::Timekeeper;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_host::transport::http::{Bell, HttpServer, Inbox, Item};
+use mcp_resources_host::transport::http::{HttpServer, Inbox, Item};
 use mcp_resources_host::transport::{self, Work};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -25,9 +26,14 @@ pub(crate) struct Web {
     pub(crate) runtime: Runtime,
     way: OnceLock<Way>,
     /// What other threads have for the loop.
-    pub(crate) inbox: Arc<Inbox<Infallible>>,
+    pub(crate) inbox: Arc<Inbox<Ring>>,
+    bell: Arc<Bell>,
+    timekeeper: OnceLock<Timekeeper>,
     alarm: AtomicU64,
 }
+
+/// What is to be called on the loop: there is something to deliver on a response.
+pub(crate) struct Ring(pub(crate) Arc<Py<PyAny>>);
 
 /// Who reads and writes.
 pub(crate) enum Way {
@@ -52,18 +58,33 @@ pub(crate) type TurnParts<'py> = (Option<HeadParts>, Bound<'py, PyBytes>, bool, 
 
 impl Web {
     /// `bell` wakes the loop.
-    pub(crate) fn new(runtime: Runtime, bell: Bell) -> Arc<Self> {
-        Arc::new(Self {
+    pub(crate) fn new(runtime: Runtime, bell: Arc<Bell>) -> Arc<Self> {
+        let rung = bell.clone();
+        let web = Arc::new(Self {
             runtime,
             way: OnceLock::new(),
-            inbox: Inbox::new(Some(bell)),
+            inbox: Inbox::new(Some(Arc::new(move || rung.say(WORK)))),
+            bell,
+            timekeeper: OnceLock::new(),
             alarm: AtomicU64::new(u64::MAX),
-        })
+        });
+        web.bell.belongs_to(Owner::Web(Arc::downgrade(&web)));
+        web
     }
 
-    /// Settles who reads and writes, once.
+    /// Settles who reads and writes, once. Native threads keep the engine's time by themselves.
     pub(crate) fn settle(&self, way: Way) {
+        if let Way::Asgi(endpoint) = &way {
+            let timekeeper = endpoint.engine().keep_time(self.bell.waker(TIME));
+            let _ = self.timekeeper.set(timekeeper);
+        }
         let _ = self.way.set(way);
+    }
+
+    /// Nothing more comes from other threads.
+    pub(crate) fn close(&self) {
+        self.inbox.close();
+        self.bell.close();
     }
 
     pub(crate) fn native(&self) -> Option<&Arc<HttpServer>> {
@@ -87,18 +108,9 @@ impl Web {
         Ok(())
     }
 
-    /// The hub has something for these connections.
-    pub(crate) fn tell(&self, py: Python<'_>, woken: &[ConnectionId]) -> PyResult<()> {
-        match self.way.get() {
-            Some(Way::Asgi(endpoint)) => endpoint.wake(woken),
-            Some(Way::Native(server)) => server.wake(woken),
-            None => {}
-        }
-        self.rearm(py)
-    }
-
     /// Does what other threads have left for the loop.
     pub(crate) fn work(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
+        self.bell.heard();
         let mut result = Ok(());
         for item in self.inbox.take() {
             result = result.and(self.do_one(py, item));
@@ -108,14 +120,13 @@ impl Web {
         result
     }
 
-    fn do_one(self: &Arc<Self>, py: Python<'_>, item: Item<Infallible>) -> PyResult<()> {
+    fn do_one(self: &Arc<Self>, py: Python<'_>, item: Item<Ring>) -> PyResult<()> {
         match item {
             Item::Work(asked, work) => {
                 let (connection, exchange) = (asked.connection(), asked.http().cloned());
                 let peer: Arc<dyn Peer> = Arc::new(WebPeer { web: self.clone(), connection, exchange });
                 calls::do_all(py, &peer, [*work])
             }
-            Item::Woken(woken) => self.runtime.host.tell_pipes(py, &woken),
             Item::Verify(token, verdict) => {
                 let verification = Verification::new(verdict);
                 self.runtime.drive(py, "verify", (token, verification))
@@ -129,7 +140,7 @@ impl Web {
                 Ok(())
             }
             Item::Ended => self.runtime.drive(py, "ended", ()),
-            Item::Own(never) => match never {},
+            Item::Own(Ring(ring)) => ring.call0(py).map(drop),
         }
     }
 
@@ -244,12 +255,11 @@ impl Peer for WebPeer {
         false
     }
 
-    fn wake_loop(&self, _py: Python<'_>) -> PyResult<()> {
+    fn wake_loop(&self) {
         self.web.inbox.leave([]);
-        Ok(())
     }
 
-    fn hand_over(self: Arc<Self>, _py: Python<'_>, events: Events<'static>) -> PyResult<()> {
+    fn hand_over(self: Arc<Self>, events: Events<'static>) {
         if !events.is_empty() {
             let clock = self.web.runtime.host.clock.clone();
             let (exchange, reach) = (self.exchange.clone(), self.web.inbox.reach());
@@ -257,7 +267,13 @@ impl Peer for WebPeer {
             let own = |event| Item::Work(peer.clone(), Box::new(Work::of(event)));
             self.web.inbox.leave(events.into_iter().map(own));
         }
-        Ok(())
+    }
+}
+
+/// A loop that was forgotten lets go of what it watches.
+impl Drop for Web {
+    fn drop(&mut self) {
+        self.bell.close();
     }
 }
 

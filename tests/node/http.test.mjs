@@ -120,6 +120,34 @@ for (const [way, serving] of Object.entries(WAYS)) {
     });
   });
 
+  test(`${way}: a handler notifies its own session (R-083)`, async () => {
+    const made = server();
+    made.resource('note://a', () => 'x');
+    made.resource('tell://now', () => {
+      made.notifyUpdated('note://a');
+      return 'told';
+    });
+    made.resource('tell://later', async () => {
+      await sleep(1);
+      made.notifyUpdated('note://a');
+      return 'told';
+    });
+    await serving(made, {}, async (caller) => {
+      const leaving = new AbortController();
+      const session = await caller.session();
+      const stream = messages(await session.listen({ signal: leaving.signal }));
+      await answer(await session.post(request(1, 'resources/subscribe', { uri: 'note://a' })));
+      for (const uri of ['tell://now', 'tell://later']) {
+        const read = await answer(await session.post(request(2, 'resources/read', { uri })));
+        assert.equal(read.result.contents[0].text, 'told');
+        assert.equal((await next(stream)).params.uri, 'note://a');
+      }
+      const end = assert.rejects(next(stream));
+      leaving.abort();
+      await end;
+    });
+  });
+
   test(`${way}: leaving cancels a modern request only (R-129, R-130)`, async () => {
     const made = server();
     const started = resolvers();

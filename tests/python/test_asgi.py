@@ -154,6 +154,32 @@ async def test_one_update_reaches_both_eras(server: ResourceServer) -> None:
     await asyncio.gather(stream.task, listen.task)
 
 
+async def test_a_handler_notifies_its_own_session(server: ResourceServer) -> None:
+    """R-083: from the loop, as a task and from a worker thread, without waiting for what it answers."""
+
+    def notify() -> str:
+        server.notify_updated("note://a")
+        return "told"
+
+    async def later() -> str:
+        await asyncio.sleep(0)
+        return notify()
+
+    server.resource("note://a")(lambda: "x")
+    server.resource("tell://worker")(notify)
+    server.resource("tell://inline", inline=True)(notify)
+    server.resource("tell://task")(later)
+    session = await initialize(server.asgi())
+    stream = session.get()
+    await session.post(request(1, "resources/subscribe", uri="note://a")).json()
+    for number, uri in enumerate(["tell://worker", "tell://inline", "tell://task"], 1):
+        answer = await session.post(request(number + 1, "resources/read", uri=uri)).json()
+        assert answer["result"]["contents"][0]["text"] == "told"
+        await stream.until(lambda number=number: len(stream.messages()) == number)
+    stream.leave()
+    await stream.task
+
+
 async def test_leaving_cancels_a_modern_request_only(server: ResourceServer) -> None:
     """R-129, R-130."""
     cancelled = asyncio.Event()

@@ -118,6 +118,52 @@ async def test_what_the_engine_knows_does_not_wait_for_the_loop(server: Resource
     assert answers == ["constant", 2, -32602]
 
 
+async def test_a_handler_notifies_its_own_session(server: ResourceServer) -> None:
+    """R-083: from the loop and from a worker thread, while the server's threads write."""
+
+    def notify() -> str:
+        server.notify_updated("note://a")
+        return "told"
+
+    server.resource("note://a")(lambda: "x")
+    server.resource("tell://worker")(notify)
+    server.resource("tell://inline", inline=True)(notify)
+    async with serving(server) as url:
+        assert await asyncio.to_thread(tell, url, ["tell://worker", "tell://inline"]) == ["told", "told"]
+
+
+def tell(url: str, uris: list[str]) -> list[str]:
+    """Reads in a session that watches `note://a`, and waits for a notification after each. Blocks."""
+    at = urlsplit(url)
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    caller, watcher = (http.client.HTTPConnection(at.hostname or "", at.port, timeout=30) for _ in range(2))
+
+    def call(method: str, **params: Any) -> Any:
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        caller.request("POST", at.path, json.dumps({"id": 1, **message}), headers)
+        response = caller.getresponse()
+        if session := response.headers["mcp-session-id"]:
+            headers["mcp-session-id"] = session
+        return json.loads(response.read())["result"]
+
+    try:
+        call("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "c", "version": "1"})
+        message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        caller.request("POST", at.path, json.dumps(message), headers)
+        caller.getresponse().read()
+        call("resources/subscribe", uri="note://a")
+        watcher.request("GET", at.path, headers=headers)
+        stream, texts = watcher.getresponse(), []
+        for uri in uris:
+            texts.append(call("resources/read", uri=uri)["contents"][0]["text"])
+            while b"note://a" not in stream.readline():
+                pass
+        return texts
+    finally:
+        caller.close()
+        watcher.close()
+
+
 async def test_tokens_are_verified_on_the_loop(server: ResourceServer) -> None:
     """R-195, R-198, R-202."""
     asked: list[str] = []

@@ -134,6 +134,7 @@ class _Web(Driver):
     ) -> None:
         super().__init__(loop)
         self.endpoint = self.channel = Endpoint(server, weakref.proxy(self), options)
+        self.attach(self.endpoint)
         self._stop = stop
         self._waiting = 0
         self._look: asyncio.TimerHandle | None = None
@@ -278,17 +279,16 @@ class _Request:
 
 
 class _Bell:
-    """Rings when there is something to write, on any thread, or when the client has left."""
+    """Rings when there is something to write, or when the client has left."""
 
     def __init__(self, receive: Receive) -> None:
-        self._loop = asyncio.get_running_loop()
         self._receive = receive
         self._rung = asyncio.Event()
         self._left: asyncio.Task[None] | None = None
 
     def now(self, exchange: Exchange) -> Turn:
         """What is to be written now. The bell rings when there is something after that."""
-        exchange.register(self._ring)
+        exchange.register(self._rung.set)
         return exchange.deliver(_ROOM)
 
     async def next(self, exchange: Exchange) -> Turn:
@@ -309,10 +309,6 @@ class _Bell:
         """Nobody waits any longer."""
         if self._left is not None:
             self._left.cancel()
-
-    def _ring(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._rung.set)
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

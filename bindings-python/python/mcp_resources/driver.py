@@ -2,16 +2,18 @@
 
 import asyncio
 import functools
+import select
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
-from ._core import Channel, Endpoint
+from ._core import Channel, Ear, Endpoint, HttpServer
 
 
 class Driver:
-    """One channel's event loop. All is called on the loop's thread, except `wake`."""
+    """One channel's event loop. All is called on the loop's thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -39,12 +41,14 @@ class Driver:
         if isinstance(self.channel, Channel):
             self.loop.call_soon(self.channel.flush)
 
-    def wake(self) -> None:
-        """Lets the loop look at the channel. From any thread."""
-        channel = self.channel
-        if channel is not None:
-            with suppress(RuntimeError):  # the loop is closed
-                self.loop.call_soon_threadsafe(channel.wake)
+    def attach(self, served: Channel | Endpoint | HttpServer) -> None:
+        """Lets the loop watch for threads that have something for it."""
+        ear = served.ear()
+        if ear is not None:
+            try:
+                self.loop.add_reader(ear, _hear, self.loop, ear)
+            except NotImplementedError:  # a loop that cannot wait for descriptors
+                _Listener(self.loop, ear)
 
     def output(self) -> None:
         """There is something to take, where the core does not write it itself."""
@@ -68,3 +72,35 @@ class Driver:
     def _silence(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+
+
+def _hear(loop: asyncio.AbstractEventLoop, ear: Ear) -> None:
+    """What is served may be gone: the loop then watches no longer."""
+    if not ear.hear():
+        loop.remove_reader(ear)
+
+
+class _Listener:
+    """A thread that listens for a loop that cannot."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, ear: Ear) -> None:
+        self._loop = loop
+        self._ear = ear
+        self._heard = threading.Semaphore(0)
+        self._watches = True
+        threading.Thread(target=self._run, name="mcp-resources-ear", daemon=True).start()
+
+    def _run(self) -> None:
+        poll = select.poll()
+        poll.register(self._ear, select.POLLIN)
+        with suppress(RuntimeError):  # the loop is closed
+            while self._watches:
+                poll.poll()
+                self._loop.call_soon_threadsafe(self._hear)
+                self._heard.acquire()
+
+    def _hear(self) -> None:
+        try:
+            self._watches = self._ear.hear()
+        finally:
+            self._heard.release()

@@ -86,7 +86,7 @@ class _Http(Driver):
         self._http = HttpServer(server, weakref.proxy(self), given, compiled(auth), _files(tls))
         http = self._http
         self._watchdog = Watchdog(loop, lambda: http.suspended)
-        loop.add_reader(self._http.bell, self._http.wake)
+        self.attach(http)
 
     def listen(self, host: str, port: int) -> str:
         """Starts to listen. Returns the URL."""
@@ -113,7 +113,6 @@ class _Http(Driver):
             self._http.shutdown()
             with suppress(asyncio.CancelledError):
                 await asyncio.shield(self._ended.wait())
-        self.loop.remove_reader(self._http.bell)
         self._http.close()
         self._watchdog.stop()
 

@@ -44,6 +44,7 @@ class _Stdio(Driver):
         self._polled = (False, False)
         self._reader: _Reader | None = None
         self._channel = self.channel = Channel(server, weakref.proxy(self), stdio=True)
+        self.attach(self._channel)
         self._watchdog = Watchdog(loop, lambda: self._channel.suspended)
 
     def change(self, read: bool, write: bool) -> None:

@@ -111,6 +111,7 @@ class Client:
         self._loop = asyncio.get_running_loop()
         self._driver = _Memory(self._loop, self._receive)
         self._channel = self._driver.channel = Channel(self._core, weakref.proxy(self._driver), stdio=False)
+        self._driver.attach(self._channel)
         if self._is_modern:
             self.server_info = await self.request("discover")
         else:
@@ -320,6 +321,7 @@ class Connection:
         self._driver = _Still(self.loop)
         self._channel = Channel(self._core, weakref.proxy(self._driver), stdio=False, threads=False, delivers=False)
         self._driver.channel = self._channel
+        self._driver.attach(self._channel)
 
     def receive(self, data: bytes) -> bytes:
         """Takes bytes of the client's, in any chunks, and returns what the server has to write."""

@@ -30,7 +30,7 @@ fn connection(items: usize) -> Connection {
         resource: Resource::new(format!("bench://r/{n}")).mime_type("text/plain"),
         source: Source::Handler(handler),
     }));
-    engine.publish(edits, Now::default(), &mut Vec::new()).expect("valid resources");
+    engine.publish(edits, Now::default()).expect("valid resources");
     let mut connection = engine.connect(Peer::Stdio);
     let principal = Principal::local();
     let arrival = Arrival { message: HELLO.as_bytes(), principal: &principal, mirror: None };

@@ -25,7 +25,7 @@
 //! let engine = Engine::new(info, Options::default())?;
 //! let template = Template::new("notes://{day}");
 //! let edit = Edit::AddTemplate { template, handler: engine.new_handler(), mount: None };
-//! engine.publish(vec![edit], Now::default(), &mut Vec::new())?;
+//! engine.publish(vec![edit], Now::default())?;
 //!
 //! let (mut connection, principal, mut out) = (engine.connect(Peer::Stdio), Principal::local(), Vec::new());
 //! for message in [

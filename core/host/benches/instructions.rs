@@ -12,7 +12,6 @@ use mcp_resources_engine::catalog::Edit;
 use mcp_resources_engine::connection::{Answer, Contents, Event, Events, ReadResult};
 use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::jsonrpc::{Line, Lines};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::resource::{RegistrationError, Template};
@@ -70,8 +69,6 @@ struct Nobody;
 impl Host for Nobody {
     fn handle(&self, _peer: &Peer, _events: Events<'_>) {}
 
-    fn woken(&self, _connections: &[ConnectionId]) {}
-
     fn misuse(&self, what: &str) {
         panic!("{what}");
     }
@@ -90,7 +87,7 @@ fn read(provided: bool) -> Work {
     } else {
         let handler = engine.new_handler();
         let edit = Edit::AddTemplate { template: Template::new(TEMPLATE), handler, mount: None };
-        engine.publish(vec![edit], Now::default(), &mut Vec::new()).expect("a template");
+        engine.publish(vec![edit], Now::default()).expect("a template");
     }
     let pipe = Arc::new(Pipe::new(&engine, clock.clone()));
     let peer = Peer::pipe(pipe.clone(), clock, Arc::new(Nobody));

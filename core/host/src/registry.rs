@@ -11,7 +11,7 @@ use imbl::OrdMap;
 use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
 use mcp_resources_engine::engine::{Engine, Extension, Options, ServerInfo};
 use mcp_resources_engine::guard::AuditEntry;
-use mcp_resources_engine::hub::{ConnectionId, ListKinds};
+use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::{RegistrationError, Resource, Template};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -193,15 +193,11 @@ impl<H> Registry<H> {
         true
     }
 
-    /// Applies changes, all or none. Appends the connections that must hear of it, and returns warnings for the author.
+    /// Applies changes, all or none. Returns warnings for the author.
     ///
     /// # Errors
     /// What is wrong with the first change that cannot be applied.
-    pub fn publish(
-        &self,
-        changes: &[&Change<H>],
-        woken: &mut Vec<ConnectionId>,
-    ) -> Result<Vec<String>, RegistrationError> {
+    pub fn publish(&self, changes: &[&Change<H>]) -> Result<Vec<String>, RegistrationError> {
         let engine = self.engine()?;
         let (mut edits, mut added) = (Vec::new(), Vec::new());
         for change in changes {
@@ -209,7 +205,7 @@ impl<H> Registry<H> {
             added.extend(number);
             edits.push(edit);
         }
-        let (unused, warnings) = match engine.apply(edits, self.clock.now(), woken) {
+        let (unused, warnings) = match engine.apply(edits, self.clock.now()) {
             Ok(applied) => (applied.freed, Ok(applied.warnings)),
             Err(error) => (added, Err(error)),
         };
@@ -318,7 +314,7 @@ mod tests {
         registry: &Registry<&'static str>,
         changes: &[Change<&'static str>],
     ) -> Result<Vec<String>, RegistrationError> {
-        registry.publish(&changes.iter().collect::<Vec<_>>(), &mut Vec::new())
+        registry.publish(&changes.iter().collect::<Vec<_>>())
     }
 
     #[test]

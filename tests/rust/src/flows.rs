@@ -172,7 +172,7 @@ fn a_web_uri_is_warned_of() {
     let engine = engine("a secret of ours", 0);
     let add = |uri: &str| {
         let edit = Edit::AddResource { resource: Resource::new(uri), source: Source::Text("".into()) };
-        engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap()
+        engine.publish(vec![edit], Now::default()).unwrap()
     };
     assert_eq!(add("https://example.com/a").len(), 1);
     assert_eq!(add("http://example.com/a").len(), 1);
@@ -196,7 +196,7 @@ fn walks_meet_every_item_once() {
             source: Source::Text("".into()),
         };
         let edits = (0..250).rev().flat_map(|n| [template(n), resource(n)]).collect();
-        engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
+        engine.publish(edits, Now::default()).unwrap();
         for (method, list, key) in [
             ("resources/list", "resources", "uri"),
             ("resources/templates/list", "resourceTemplates", "uriTemplate"),
@@ -229,7 +229,7 @@ fn a_walk_goes_on_when_the_first_scoped_resource_comes() {
         resource: Resource::new(format!("c://{n:04}")),
         source: Source::Text("".into()),
     };
-    engine.publish((0..5).map(constant).collect(), Now::default(), &mut Vec::new()).unwrap();
+    engine.publish((0..5).map(constant).collect(), Now::default()).unwrap();
     let mut talk = Talk::new(&engine, Peer::Stdio);
     let mut page = |params: Value| talk.modern(1, "resources/list", params).sent.remove(0)["result"].take();
     let (mut met, mut scopes, mut params) = (Vec::new(), Vec::new(), json!({}));
@@ -242,7 +242,7 @@ fn a_walk_goes_on_when_the_first_scoped_resource_comes() {
             let mut resource = Resource::new("c://0002a");
             resource.details.scopes = vec!["admin".into()];
             let edit = Edit::AddResource { resource, source: Source::Text("".into()) };
-            engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+            engine.publish(vec![edit], Now::default()).unwrap();
         }
         match result["nextCursor"].take() {
             Value::Null => break,
@@ -261,13 +261,7 @@ fn no_item_of_a_callback_is_listed_twice() {
     (options.limits.page, options.limits.list_ttl) = (2, 60_000);
     let engine = Engine::new(info(), options).unwrap();
     let template = Template::new("n://{id}").list(ListSource { pages: false });
-    engine
-        .publish(
-            vec![Edit::AddTemplate { template, handler: 0, mount: None }],
-            Now::default(),
-            &mut Vec::new(),
-        )
-        .unwrap();
+    engine.publish(vec![Edit::AddTemplate { template, handler: 0, mount: None }], Now::default()).unwrap();
     let mut talk = Talk::new(&engine, Peer::Stdio);
     let mut walk = |register: Option<&str>| {
         let (mut met, mut params, mut register) = (Vec::new(), json!({}), register);
@@ -285,7 +279,7 @@ fn no_item_of_a_callback_is_listed_twice() {
             if let Some(uri) = register.take() {
                 let edit =
                     Edit::AddResource { resource: Resource::new(uri), source: Source::Text("".into()) };
-                engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+                engine.publish(vec![edit], Now::default()).unwrap();
             }
             match answer["result"]["nextCursor"].take() {
                 Value::Null => break met,
@@ -324,12 +318,11 @@ fn a_thousand_listeners_hear_once_each() {
     for talk in &mut talks {
         assert_eq!(talk.modern(1, "subscriptions/listen", filter.clone()).sent.len(), 1);
     }
-    let mut woken = Vec::new();
     for _ in 0..100 {
-        engine.updated("live://status", Now::default(), &mut woken).unwrap();
+        engine.updated("live://status", Now::default()).unwrap();
     }
-    assert_eq!(woken.len(), 1_000);
     for talk in &mut talks {
+        assert_eq!(talk.take_woken(), 1);
         assert_eq!(talk.deliver().len(), 1);
         assert_eq!(talk.deliver().len(), 0);
     }
@@ -347,7 +340,7 @@ fn the_acknowledgement_comes_first() {
         let (engine, stop) = (engine.clone(), stop.clone());
         move || {
             while !stop.load(Ordering::Relaxed) {
-                engine.updated("live://status", Now::default(), &mut Vec::new()).unwrap();
+                engine.updated("live://status", Now::default()).unwrap();
             }
         }
     });
@@ -397,7 +390,7 @@ fn a_completion_has_at_most_a_hundred_values() {
     let handler = engine.new_handler();
     let add =
         Edit::AddTemplate { template: Template::new("many://{x}").completes("x"), handler, mount: None };
-    engine.publish(vec![add], Now::default(), &mut Vec::new()).unwrap();
+    engine.publish(vec![add], Now::default()).unwrap();
     let mut talk = Talk::new(&engine, Peer::Stdio);
     let params = json!({ "ref": { "type": "ref/resource", "uri": "many://{x}" }, "argument": { "name": "x", "value": "" } });
     let token = talk.modern(1, "completion/complete", params).tokens[0];
@@ -417,7 +410,7 @@ fn credentials_are_not_logged() {
     let handler = engine.new_handler();
     let edit =
         Edit::AddResource { resource: Resource::new("live://status"), source: Source::Handler(handler) };
-    engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+    engine.publish(vec![edit], Now::default()).unwrap();
     let mut talk = Talk::new(&engine, Peer::Stdio);
     talk.shake_hands(&json!({}));
     talk.send(
@@ -447,12 +440,11 @@ fn the_catalogue_changes_under_open_reads() {
             resource: Resource::new(format!("n://{n}")),
             source: Source::Text("".into()),
         };
-        engine.publish(vec![add], talk.now, &mut Vec::new()).unwrap();
+        engine.publish(vec![add], talk.now).unwrap();
     }
     let gone = ["c://0000", "live://status"].map(|uri| Edit::RemoveResource { uri: uri.into() });
-    let mut woken = Vec::new();
-    engine.publish(gone.to_vec(), talk.now, &mut woken).unwrap();
-    assert_eq!(woken, [talk.connection.id()]);
+    engine.publish(gone.to_vec(), talk.now).unwrap();
+    assert_eq!(talk.take_woken(), 1);
     assert_eq!(talk.deliver()[0]["params"]["uri"], "c://0000");
     let answer = talk.respond(token, Answer::Contents(Contents::text("still").into()));
     assert_eq!(answer["result"]["contents"][0]["text"], "still");

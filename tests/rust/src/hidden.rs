@@ -72,7 +72,7 @@ impl Side {
         options.keys = vec![SealKey::from_secret(b"a secret of the test").unwrap()];
         let info = ServerInfo { name: "hidden".into(), version: "1".into(), ..ServerInfo::default() };
         let engine = Engine::new(info, options).unwrap();
-        engine.publish(edits(&engine, has_hidden), Now::default(), &mut Vec::new()).unwrap();
+        engine.publish(edits(&engine, has_hidden), Now::default()).unwrap();
         let connection = engine.connect(peer);
         Self { engine, connection, has_hidden, sent: Vec::new(), calls: 0 }
     }
@@ -155,7 +155,7 @@ impl Pair {
 
     fn updated(&mut self, uri: &str) {
         for side in &mut self.0 {
-            side.engine.updated(uri, Now::default(), &mut Vec::new()).unwrap();
+            side.engine.updated(uri, Now::default()).unwrap();
         }
     }
 
@@ -281,10 +281,7 @@ fn the_comparison_can_fail() {
     let [mut with, mut without] = Pair::new(Peer::Stdio).0;
     let list = modern("resources/read", json!({ "uri": "x://a/1" }));
     assert_eq!(with.say(&list), without.say(&list));
-    without
-        .engine
-        .publish(vec![Edit::RemoveResource { uri: "x://a/1".into() }], Now::default(), &mut Vec::new())
-        .unwrap();
+    without.engine.publish(vec![Edit::RemoveResource { uri: "x://a/1".into() }], Now::default()).unwrap();
     assert_ne!(with.say(&list), without.say(&list));
 }
 

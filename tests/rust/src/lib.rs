@@ -23,6 +23,8 @@ mod sockets;
 mod statuses;
 #[cfg(test)]
 mod talk;
+#[cfg(test)]
+mod wakes;
 mod wire;
 
 pub use http::served::serve;

@@ -43,7 +43,7 @@ impl Side {
 
     fn publish(&self, edits: impl IntoIterator<Item = Edit>) {
         let edits = edits.into_iter().collect();
-        self.engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
+        self.engine.publish(edits, Now::default()).unwrap();
     }
 
     /// The response to a request of 2026-07-28.
@@ -460,11 +460,8 @@ fn edits_that_are_judged_one_by_one_are_announced_once() {
         last_modified: None,
         description: Some("new".into()),
     };
-    let (reports, applied) = side.engine.apply_each(
-        vec![at("a://1"), at("bad"), at("a://2"), update],
-        Now::default(),
-        &mut Vec::new(),
-    );
+    let (reports, applied) =
+        side.engine.apply_each(vec![at("a://1"), at("bad"), at("a://2"), update], Now::default());
     assert_eq!(reports.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, false, true, true]);
     assert!(applied.resources_changed && applied.removed.is_empty());
     let mut out = Vec::new();

@@ -11,11 +11,23 @@ use mcp_resources_engine::resource::{Resource, Template};
 use mcp_resources_engine::seal::SealKey;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
 
 /// See the module.
 pub(crate) struct Talk {
     pub(crate) connection: Connection,
     pub(crate) now: Now,
+    woken: Arc<Count>,
+}
+
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 /// What a message brought about.
@@ -28,7 +40,14 @@ pub(crate) struct Heard {
 
 impl Talk {
     pub(crate) fn new(engine: &Arc<Engine>, peer: Peer) -> Self {
-        Self { connection: engine.connect(peer), now: Now::default() }
+        let (mut connection, woken) = (engine.connect(peer), Arc::new(Count::default()));
+        connection.wake_with(Waker::from(woken.clone()));
+        Self { connection, now: Now::default(), woken }
+    }
+
+    /// How often the engine has woken it since the last call.
+    pub(crate) fn take_woken(&self) -> usize {
+        self.woken.0.swap(0, Ordering::SeqCst)
     }
 
     pub(crate) fn send(&mut self, message: &Value) -> Heard {
@@ -101,6 +120,6 @@ pub(crate) fn engine(key: &str, resources: usize) -> Arc<Engine> {
         source: Source::Handler(handler),
     });
     edits.push(Edit::AddTemplate { template: Template::new("note://{id}"), handler, mount: None });
-    engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
+    engine.publish(edits, Now::default()).unwrap();
     engine
 }

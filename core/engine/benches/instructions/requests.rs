@@ -68,7 +68,7 @@ pub(crate) fn engine(size: Size, options: Options) -> Arc<Engine> {
     let info = ServerInfo { name: "bench".into(), version: "1".into(), ..ServerInfo::default() };
     let engine = Engine::new(info, options).expect("a valid engine");
     let handler = engine.new_handler();
-    engine.publish(catalog(size, handler), Now::default(), &mut Vec::new()).expect("valid resources");
+    engine.publish(catalog(size, handler), Now::default()).expect("valid resources");
     engine
 }
 

@@ -63,16 +63,10 @@ impl Connection {
     ) -> Sharing {
         let Some(cache) = self.engine.cache() else { return Sharing::None };
         let is_open = served.cache().ttl_ms > 0;
-        match cache.fly(normal, &request.principal.authority(), is_open, self.id, epoch) {
+        match cache.fly(normal, &request.principal.authority(), is_open, (self.id, &self.waker), epoch) {
             Ok(lead) => Sharing::Leads(lead),
             Err(flight) => Sharing::Waits(flight),
         }
-    }
-
-    /// Whom a landing wakes, for the host.
-    pub(super) fn woken(&self) -> Option<Event<'static>> {
-        let woken = self.engine.cache()?.take_woken();
-        (!woken.is_empty()).then_some(Event::Woken(woken))
     }
 
     /// Cancels what is in flight, but for calls that clients of other connections wait for.
@@ -82,7 +76,7 @@ impl Connection {
         for (_, ticket) in &dropped {
             self.record_ended(ticket, Verdict::Cancelled, 0, now);
         }
-        dropped.into_iter().map(|(token, _)| Event::Cancelled(token)).chain(self.woken()).collect()
+        dropped.into_iter().map(|(token, _)| Event::Cancelled(token)).collect()
     }
 }
 

@@ -4,7 +4,6 @@
 
 use crate::catalog::HandlerId;
 use crate::headers::Headers;
-use crate::hub::ConnectionId;
 use crate::jsonrpc::Json;
 use crate::principal::Principal;
 use crate::version::Revision;
@@ -47,9 +46,6 @@ pub enum Event<'m> {
     /// This read waits for another one of the same that is under way, and is answered when that one is: there is nothing
     /// to do (`Options::cache`).
     Shared(RequestToken),
-    /// Reads of these connections wait no longer: wake them, as for what [`Connection::deliver`](super::Connection::deliver)
-    /// has for them.
-    Woken(Vec<ConnectionId>),
     /// The request was cancelled or ran out of time: stop working on it. It still has to be answered; the answer is
     /// dropped.
     Cancelled(RequestToken),

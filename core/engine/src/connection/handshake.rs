@@ -37,7 +37,12 @@ impl Connection {
         });
         let (engine, notifies) = (&self.engine, self.can_notify());
         if notifies {
-            engine.hub().legacy(self.id, step.arrival.principal.clone(), engine.announced_lists());
+            engine.hub().legacy(
+                self.id,
+                step.arrival.principal.clone(),
+                engine.announced_lists(),
+                &self.waker,
+            );
         }
         self.wording_of(raw).complete(out, |result| {
             result.str("protocolVersion", revision.as_str());

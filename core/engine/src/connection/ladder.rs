@@ -94,9 +94,8 @@ impl Connection {
         match &*method {
             "notifications/initialized" => {
                 self.is_operating = true;
-                let mut woken = Vec::new();
-                self.engine.hub().ready(self.id, &mut woken);
-                Outcome { wakes: !woken.is_empty(), ..outcome }
+                self.engine.hub().ready(self.id);
+                outcome
             }
             "notifications/cancelled" => outcome.with(self.cancelled(params, now)),
             _ => {
@@ -146,7 +145,7 @@ impl Connection {
         }
         let id = self.batches.begin();
         let step = Step { batch: Some(id), ..step };
-        let (mut events, mut lines, mut wakes) = (Events::new(), Vec::new(), false);
+        let (mut events, mut lines) = (Events::new(), Vec::new());
         for message in messages {
             let outcome = match message {
                 Ok(message) => self.one(message, step, &mut lines),
@@ -156,7 +155,6 @@ impl Connection {
             if outcome.status == Status::Pending {
                 self.batches.wait(id);
             }
-            wakes |= outcome.wakes;
         }
         self.forget_cancelled(&mut events);
         let status = match (self.batches.read(id, &lines, out), lines.is_empty()) {
@@ -164,7 +162,7 @@ impl Connection {
             (false, true) => Status::Accepted,
             (false, false) => Status::Answered,
         };
-        Outcome { events, wakes, ..Outcome::new(status) }
+        Outcome { events, ..Outcome::new(status) }
     }
 
     /// Leaves out the requests that their own batch cancelled: no handler need begin what is over.

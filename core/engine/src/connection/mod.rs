@@ -66,6 +66,7 @@ use reply::{Next, Written};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use std::task::Waker;
 use terms::Session;
 
 #[cfg(test)]
@@ -112,6 +113,7 @@ pub struct Connection {
     engine: Arc<Engine>,
     peer: Peer,
     id: ConnectionId,
+    waker: Waker,
     decode: DecodeLimits,
     session: Option<Session>,
     /// Whether `notifications/initialized` has come.
@@ -140,6 +142,7 @@ impl Connection {
             engine,
             peer,
             id,
+            waker: Waker::noop().clone(),
             decode,
             session: None,
             is_operating: false,
@@ -153,6 +156,20 @@ impl Connection {
             principal: None,
             closing: false,
         }
+    }
+
+    /// Has `waker` called whenever there is something for [`Connection::deliver`] and there was nothing before. Call this
+    /// before the first message, or as soon as one of them has begun a session, listens, or waits for another read: what has
+    /// come up until then wakes it at once. It may be called when there is nothing.
+    ///
+    /// It is called and dropped on any thread, also inside a call of this connection or of another one, so it must neither
+    /// wait nor call the engine: it leaves a word, and the host delivers later.
+    pub fn wake_with(&mut self, waker: Waker) {
+        if self.session.is_some() || !self.listens.is_empty() {
+            self.engine.hub().wake_with(self.id, &waker);
+        }
+        self.waiting.iter().for_each(|(_, flight)| flight.wake_with(self.id, &waker));
+        self.waker = waker;
     }
 
     /// Whether a legacy client has sent `notifications/initialized`.
@@ -244,7 +261,7 @@ impl Connection {
         }
         self.record_token(token, Verdict::Cancelled, 0, now);
         self.inflight.settle(token);
-        Outcome::new(Status::Accepted).with(self.woken())
+        Outcome::new(Status::Accepted)
     }
 
     /// Answers the reads that waited for another one, and writes what the hub has marked for this connection, up to about
@@ -292,7 +309,7 @@ impl Connection {
         self.peer
     }
 
-    /// This connection's name in the lists of who was woken.
+    /// Its number, for records and for the tables of hosts.
     pub fn id(&self) -> ConnectionId {
         self.id
     }
@@ -360,7 +377,7 @@ impl Connection {
         }
         let unanswered =
             self.asks.expire(now.tick).into_iter().map(|ask| Event::Replied { ask, answer: None });
-        let events: Vec<_> = expired.into_iter().chain(unanswered).chain(self.woken()).collect();
+        let events: Vec<_> = expired.into_iter().chain(unanswered).collect();
         Outcome { misuse: late.message(), ..Outcome::new(Status::Accepted).with(events) }
     }
 
@@ -398,11 +415,8 @@ impl Connection {
     }
 
     /// Marks everything that a legacy client subscribed to: notifications may have been lost on their way to it.
-    /// Returns whether there is now something to deliver.
-    pub fn mark_all(&mut self) -> bool {
-        let mut woken = Vec::new();
-        self.engine.hub().mark_all(self.id, &mut woken);
-        !woken.is_empty()
+    pub fn mark_all(&mut self) {
+        self.engine.hub().mark_all(self.id);
     }
 
     /// Ends the listens of this connection with their results, after the notifications that are due. Later
@@ -410,7 +424,7 @@ impl Connection {
     /// it returns [`Delivered::Ended`] once everything is written.
     pub fn shutdown(&mut self) {
         self.closing = true;
-        self.engine.hub().shutdown(self.id, &mut Vec::new());
+        self.engine.hub().shutdown(self.id);
     }
 
     /// Whether [`Connection::shutdown`] was called.
@@ -421,7 +435,7 @@ impl Connection {
     /// Ends the listens of this connection with their results and nothing else: the token that they were opened with has
     /// expired. Deliver next.
     pub fn end_listens(&mut self) -> Events<'static> {
-        let left = self.engine.hub().end_listens(self.id, &mut Vec::new());
+        let left = self.engine.hub().end_listens(self.id);
         left.into_iter().map(|uri| Event::Unwatched { uri }).collect()
     }
 
@@ -468,9 +482,6 @@ impl Connection {
         let Written { misuse, missing_capability, verdict } = written;
         let mut outcome = Outcome::new(Status::Answered);
         (outcome.misuse, outcome.verdict) = (misuse, verdict);
-        if let Some(woken) = self.woken() {
-            outcome.events.push(woken);
-        }
         match next {
             Some(Next { reply, question }) if self.inflight.wanted(token).is_some() => {
                 self.inflight.put_back(token, reply);

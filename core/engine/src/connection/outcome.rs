@@ -12,8 +12,6 @@ pub struct Outcome<'m> {
     pub events: Events<'m>,
     /// What the author did wrong, if an answer was not one that its event can have: for the host's log.
     pub misuse: Option<String>,
-    /// There is something for [`Connection::deliver`](super::Connection::deliver), as if the connection had been woken.
-    pub wakes: bool,
     /// How a request ended, if it has: for the record.
     pub verdict: Verdict,
     /// The scopes that the token lacks, with [`Refusal::Scope`].
@@ -58,14 +56,7 @@ pub enum Refusal {
 
 impl<'m> Outcome<'m> {
     pub(super) fn new(status: Status) -> Self {
-        Self {
-            status,
-            events: Events::new(),
-            misuse: None,
-            wakes: false,
-            verdict: status.verdict(),
-            scopes: Vec::new(),
-        }
+        Self { status, events: Events::new(), misuse: None, verdict: status.verdict(), scopes: Vec::new() }
     }
 
     /// Nothing was to be done, and nothing follows.

@@ -213,7 +213,7 @@ mod tests {
             (0..4_000).map(|number| Edit::AddTemplate { template: template(number), handler, mount: None });
         let completed =
             Edit::AddTemplate { template: Template::new("y://{a}").completes("a"), handler, mount: None };
-        engine.publish(edits.chain([completed]).collect(), host.now, &mut Vec::new()).unwrap();
+        engine.publish(edits.chain([completed]).collect(), host.now).unwrap();
         let uri = format!("x:///{}", (0..4_000).map(|number| format!("-k{number}-")).collect::<String>());
         host.read(1, &uri);
         assert!(host.sent()[0]["error"]["message"].is_string());
@@ -295,7 +295,7 @@ mod tests {
         let (engine, mut resource) = (host.connection.engine().clone(), Resource::new("test://kept"));
         resource.details.cache.ttl_ms = 1_000;
         let source = Source::Handler(engine.new_handler());
-        engine.publish(vec![Edit::AddResource { resource, source }], host.now, &mut Vec::new()).unwrap();
+        engine.publish(vec![Edit::AddResource { resource, source }], host.now).unwrap();
         let tokens = [host.read(1, "test://kept"), host.read(2, "test://kept")].concat();
         assert_eq!(tokens.len(), 1);
         let answer = Answer::Contents(Contents::text("x").into());

@@ -91,11 +91,11 @@ impl Connection {
         }
         let pairs: Vec<_> = honoured.uris.iter().map(|(normal, uri)| (&**normal, &**uri)).collect();
         let filter = Filter { lists: honoured.lists, uris: &pairs };
-        match self.engine.hub().listen(self.id, request.id, request.principal.clone(), filter) {
+        match self.engine.hub().listen(self.id, request.id, request.principal.clone(), filter, &self.waker) {
             Ok(first) => {
                 self.listens.insert(OwnedId::from(request.id));
                 if self.closing {
-                    self.engine.hub().shutdown(self.id, &mut Vec::new());
+                    self.engine.hub().shutdown(self.id);
                 }
                 self.acknowledge(request, &honoured, out);
                 let outcome =

@@ -33,7 +33,7 @@ impl Host {
             Edit::AddResource { resource: Resource::new("test://handled"), source: Source::Handler(handler) },
             Edit::AddTemplate { template: Template::new("test://item/{id}"), handler, mount: None },
         ];
-        engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
+        engine.publish(edits, Now::default()).unwrap();
         Self { connection: engine.connect(Peer::Stdio), out: Vec::new(), now: Now::default() }
     }
 

@@ -7,25 +7,23 @@
 //! ```
 //!
 //! Law: what is private is found by its own principal alone. Nothing is kept that was read before a purge. Both locks
-//! are leaves; whoever is to be woken is named to the next call of a connection, and woken by its host.
+//! are leaves: the connections that wait are woken after they were released.
 
 use crate::connection::{InputRequired, Kept};
 use crate::error::ReadError;
-use crate::hub::ConnectionId;
+use crate::hub::{ConnectionId, Wakers};
 use crate::limits::Limits;
 use crate::now::{Millis, Now};
 use crate::resource::{CacheHint, CacheScope};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Waker;
 
 /// See the module. Bounded by [`Limits::cache_entries`] and [`Limits::cache_bytes`].
 pub(crate) struct ReadCache {
     table: Mutex<Table>,
-    woken: Mutex<Vec<ConnectionId>>,
-    /// Whether there is somebody in `woken`.
-    wakes: AtomicBool,
     hits: AtomicU64,
     misses: AtomicU64,
     shared: AtomicU64,
@@ -60,7 +58,8 @@ pub(crate) struct Flight {
 struct FlightState {
     /// What it reads was purged: it is not kept.
     is_stale: bool,
-    waiting: Vec<ConnectionId>,
+    /// Each connection once, however many of its reads wait.
+    waiting: HashMap<ConnectionId, Waker>,
 }
 
 /// What a flight came to, and when.
@@ -133,8 +132,8 @@ impl ReadCache {
             most_entries: limits.cache_entries,
             most_bytes: limits.cache_bytes,
         };
-        let (woken, wakes, hits, misses, shared, epoch) = Default::default();
-        Arc::new(Self { table: Mutex::new(table), woken, wakes, hits, misses, shared, epoch })
+        let (hits, misses, shared, epoch) = Default::default();
+        Arc::new(Self { table: Mutex::new(table), hits, misses, shared, epoch })
     }
 
     /// What is kept for `whose` at `uri`, with what is left of its time.
@@ -149,16 +148,16 @@ impl ReadCache {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// The right to make the call, for a read by `connection` that was routed in this epoch.
+    /// The right to make the call, for a read by the connection `by` that was routed in this epoch.
     ///
     /// # Errors
-    /// The flight to wait for instead, if `is_open` and there is one: `connection` is woken when it lands.
+    /// The flight to wait for instead, if `is_open` and there is one: the waker is called when it lands.
     pub(crate) fn fly(
         self: &Arc<Self>,
         uri: &str,
         whose: &str,
         is_open: bool,
-        connection: ConnectionId,
+        by: (ConnectionId, &Waker),
         epoch: u64,
     ) -> Result<Lead, Arc<Flight>> {
         let mut table = self.table();
@@ -167,15 +166,12 @@ impl ReadCache {
         let open = if is_open && !is_stale { table.shelf(uri).open.get(whose) } else { None };
         if let Some(flight) = open {
             // In the same hold of the lock: nobody can end it between finding and joining.
-            let mut state = flight.state();
-            if !state.waiting.contains(&connection) {
-                state.waiting.push(connection);
-            }
+            flight.state().waiting.entry(by.0).or_insert_with(|| by.1.clone());
             self.shared.fetch_add(1, Ordering::Relaxed);
             return Err(flight.clone());
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
-        let state = Mutex::new(FlightState { is_stale, waiting: Vec::new() });
+        let state = Mutex::new(FlightState { is_stale, waiting: HashMap::new() });
         let landing = OnceLock::new();
         let flight = Arc::new(Flight { uri: uri.into(), whose: whose.into(), landing, state });
         if !is_stale {
@@ -188,16 +184,17 @@ impl ReadCache {
     /// on. Else nobody can join it any more.
     pub(crate) fn goes_on(&self, flight: &Arc<Flight>, but: Option<ConnectionId>) -> bool {
         let mut table = self.table();
-        let goes_on = flight.state().waiting.iter().any(|id| Some(*id) != but);
+        let goes_on = flight.state().waiting.keys().any(|id| Some(*id) != but);
         if !goes_on {
             table.leave(flight);
         }
         goes_on
     }
 
-    /// A flight has come to its end: tells those who wait, and keeps what may be kept. Only the first landing counts.
+    /// A flight has come to its end: wakes those who wait, and keeps what may be kept. Only the first landing counts.
     pub(crate) fn land(&self, flight: &Arc<Flight>, landed: Landed, now: Now) {
-        let waiting = {
+        let mut woken = Wakers::default();
+        {
             let mut table = self.table();
             table.leave(flight);
             let mut state = flight.state();
@@ -209,22 +206,9 @@ impl ReadCache {
             }
             // A second landing changes nothing.
             let _ = flight.landing.set(Landing { landed, now });
-            std::mem::take(&mut state.waiting)
-        };
-        if !waiting.is_empty() {
-            lock(&self.woken).extend(waiting);
-            self.wakes.store(true, Ordering::Release);
+            woken.extend(state.waiting.drain().map(|(_, waker)| waker));
         }
-    }
-
-    /// The connections that have reads to answer. Each is named once.
-    pub(crate) fn take_woken(&self) -> Vec<ConnectionId> {
-        if !self.wakes.load(Ordering::Acquire) {
-            return Vec::new();
-        }
-        let mut woken = lock(&self.woken);
-        self.wakes.store(false, Ordering::Release);
-        std::mem::take(&mut *woken)
+        woken.wake();
     }
 
     /// What was read at `uri`, in normal form, is no longer so.
@@ -265,6 +249,18 @@ impl Flight {
     /// What it came to, once it has.
     pub(crate) fn landing(&self) -> Option<&Landing> {
         self.landing.get()
+    }
+
+    /// A connection that waits is woken with another waker; at once if it waits no longer.
+    pub(crate) fn wake_with(&self, connection: ConnectionId, waker: &Waker) {
+        let waits = {
+            let mut state = self.state();
+            let waiting = state.waiting.get_mut(&connection);
+            waiting.map(|own| own.clone_from(waker)).is_some()
+        };
+        if !waits {
+            waker.wake_by_ref();
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, FlightState> {

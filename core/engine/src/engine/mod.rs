@@ -9,6 +9,7 @@ mod observe;
 mod options;
 mod records;
 mod sight;
+mod time;
 mod words;
 
 pub use cache::CacheCounts;
@@ -17,6 +18,7 @@ pub(crate) use lists::Given;
 pub(crate) use metrics::{Lapse, Open};
 pub use options::{Extension, Options, ServerInfo, Setup};
 pub(crate) use sight::Suggested;
+pub use time::Timekeeper;
 
 pub(crate) use cache::{Flight, Landed, Landing, Lead};
 
@@ -26,10 +28,10 @@ use crate::catalog::{
 };
 use crate::connection::{Connection, Event, Events, Listed, Peer};
 use crate::guard::{Amounts, Guard};
-use crate::hub::{ConnectionId, Counts, Hub, ListKinds};
+use crate::hub::{Counts, Hub, ListKinds};
 use crate::jsonrpc::ObjectWriter;
 use crate::limits::Limits;
-use crate::now::{Millis, Now};
+use crate::now::Now;
 use crate::principal::Principal;
 use crate::resource::RegistrationError;
 use crate::seal::Seal;
@@ -155,29 +157,19 @@ impl Engine {
     }
 
     /// Changes the catalogue, all or nothing, and announces it: `list_changed`, and `updated` for what was removed
-    /// . `woken` gets the connections that now have something to deliver. Returns warnings for the author.
+    /// . Returns warnings for the author.
     ///
     /// # Errors
     /// [`RegistrationError`], and nothing has changed.
-    pub fn publish(
-        &self,
-        edits: Vec<Edit>,
-        now: Now,
-        woken: &mut Vec<ConnectionId>,
-    ) -> Result<Vec<String>, RegistrationError> {
-        self.apply(edits, now, woken).map(|applied| applied.warnings)
+    pub fn publish(&self, edits: Vec<Edit>, now: Now) -> Result<Vec<String>, RegistrationError> {
+        self.apply(edits, now).map(|applied| applied.warnings)
     }
 
     /// The same; returns all that has changed, for a host that keeps the functions behind handlers.
     ///
     /// # Errors
     /// As [`Engine::publish`].
-    pub fn apply(
-        &self,
-        mut edits: Vec<Edit>,
-        now: Now,
-        woken: &mut Vec<ConnectionId>,
-    ) -> Result<Applied, RegistrationError> {
+    pub fn apply(&self, mut edits: Vec<Edit>, now: Now) -> Result<Applied, RegistrationError> {
         let concerned = self.prepare(&mut edits);
         let applied = {
             let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,7 +177,7 @@ impl Engine {
             self.catalog.store(Arc::new(catalog));
             applied
         };
-        self.announce(&concerned, &applied, now, woken);
+        self.announce(&concerned, &applied, now);
         Ok(applied)
     }
 
@@ -195,7 +187,6 @@ impl Engine {
         &self,
         mut edits: Vec<Edit>,
         now: Now,
-        woken: &mut Vec<ConnectionId>,
     ) -> (Vec<Result<(), RegistrationError>>, Applied) {
         let mut concerned = self.prepare(&mut edits);
         let (applied, reports) = {
@@ -205,7 +196,7 @@ impl Engine {
             (applied, reports)
         };
         concerned.added.retain(|(at, _)| reports.get(*at).is_some_and(Result::is_ok));
-        self.announce(&concerned, &applied, now, woken);
+        self.announce(&concerned, &applied, now);
         (reports, applied)
     }
 
@@ -218,49 +209,34 @@ impl Engine {
     ///
     /// # Errors
     /// [`RegistrationError::InvalidUri`].
-    pub fn updated(
-        &self,
-        uri: &str,
-        now: Now,
-        woken: &mut Vec<ConnectionId>,
-    ) -> Result<(), RegistrationError> {
+    pub fn updated(&self, uri: &str, now: Now) -> Result<(), RegistrationError> {
         let normal = uri::normalize(uri, self.limits().uri).map_err(|error| invalid_uri(uri, &error))?;
-        self.mark(&normal, now, woken);
+        self.mark(&normal, now);
         Ok(())
     }
 
     /// Tells that a list has changed in a way that the catalogue does not show: what `.list` callbacks give, or one
     /// behind the extension door.
-    pub fn list_changed(&self, lists: ListKinds, now: Now, woken: &mut Vec<ConnectionId>) {
+    pub fn list_changed(&self, lists: ListKinds, now: Now) {
         if lists.contains(ListKinds::RESOURCES) {
             self.lists.clear();
             if let Some(cache) = &self.cache {
                 cache.purge_all();
             }
         }
-        self.hub.list_changed(lists.intersection(self.announced_lists()), now.tick, woken);
-    }
-
-    /// When [`Engine::tick`] must be called at the latest.
-    pub fn deadline(&self) -> Option<Millis> {
-        self.hub.deadline()
-    }
-
-    /// Lets time pass: updates that were held back are due.
-    pub fn tick(&self, now: Now, woken: &mut Vec<ConnectionId>) {
-        self.hub.tick(now.tick, woken);
+        self.hub.list_changed(lists.intersection(self.announced_lists()), now.tick);
     }
 
     /// The tokens of the principal with this identity are no longer valid: every HTTP endpoint forgets that it has verified
-    /// them, its listens end with their results, and the streams of notifications of its sessions end. Deliver to the
-    /// woken connections, and do what the events ask.
+    /// them, its listens end with their results, and the streams of notifications of its sessions end. Do what the
+    /// events ask.
     ///
     /// The next request with such a token is verified again, in a session too, and is refused if the verifier refuses it.
     /// Sessions stay, with their subscriptions, for a client that comes back with another token of this principal; others
     /// end when they are idle. Nothing happens for the empty identity of the local process.
-    pub fn revoke(&self, principal: &str, woken: &mut Vec<ConnectionId>) -> Events<'static> {
+    pub fn revoke(&self, principal: &str) -> Events<'static> {
         self.keepers.forget(principal);
-        let left = self.hub.revoke(principal, woken);
+        let left = self.hub.revoke(principal);
         left.into_iter().map(|uri| Event::Unwatched { uri }).collect()
     }
 
@@ -289,7 +265,7 @@ impl Engine {
     }
 
     /// Drops what is no longer so, and announces what has changed.
-    fn announce(&self, concerned: &Concerned, applied: &Applied, now: Now, woken: &mut Vec<ConnectionId>) {
+    fn announce(&self, concerned: &Concerned, applied: &Applied, now: Now) {
         let rerouted = applied.templates_changed || applied.fallback_changed;
         if rerouted || applied.sources_changed || !applied.removed.is_empty() {
             self.lists.clear();
@@ -305,10 +281,10 @@ impl Engine {
             }
         }
         for uri in &applied.removed {
-            self.mark(uri, now, woken);
+            self.mark(uri, now);
         }
         if applied.resources_changed || applied.templates_changed || applied.sources_changed {
-            self.hub.list_changed(ListKinds::RESOURCES, now.tick, woken);
+            self.hub.list_changed(ListKinds::RESOURCES, now.tick);
         }
     }
 
@@ -324,13 +300,13 @@ impl Engine {
         added.collect()
     }
 
-    fn mark(&self, normal: &str, now: Now, woken: &mut Vec<ConnectionId>) {
+    fn mark(&self, normal: &str, now: Now) {
         let catalog = self.catalog.load();
         let parents: Vec<&str> = catalog.parents_of(normal).collect();
         if let Some(cache) = &self.cache {
             parents.iter().chain([&normal]).for_each(|uri| cache.purge(uri));
         }
-        self.hub.updated(normal, &parents, now.tick, woken);
+        self.hub.updated(normal, &parents, now.tick);
     }
 }
 

@@ -1,22 +1,29 @@
 //! One connection over HTTP, and its streams: a legacy session with many of them, or one modern request with one.
 //!
 //! Law: the lock is a leaf. It is never held while a handler runs or an answer that was detached is encoded, and whoever
-//! is to be woken is woken after it was released.
+//! is to be woken is woken after it was released. The engine may wake the channel while its lock is held: that leaves a
+//! word, and whoever holds the lock does the rest.
 
 use super::state::State;
 use crate::hub::ConnectionId;
 use crate::now::Now;
 use crate::principal::{ANONYMOUS, Network, Principal};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::task::{Wake, Waker};
 
 /// See the module.
 pub(super) struct Channel {
     id: ConnectionId,
     owner: Owner,
     state: Mutex<State>,
+    /// The engine has woken it, and nobody has looked since.
+    is_rung: AtomicBool,
 }
+
+/// What the engine wakes. The engine does not keep the channel alive by it.
+struct Ring(Weak<Channel>);
 
 /// Who a session belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +47,8 @@ impl Owner {
 
 impl Channel {
     pub(super) fn new(state: State, principal: &Principal) -> Self {
-        Self { id: state.connection.id(), owner: Owner::of(principal), state: Mutex::new(state) }
+        let (id, owner) = (state.connection.id(), Owner::of(principal));
+        Self { id, owner, state: Mutex::new(state), is_rung: AtomicBool::new(false) }
     }
 
     pub(super) fn owner(&self) -> &Owner {
@@ -57,21 +65,66 @@ impl Channel {
 
     /// Works on the state, then wakes whoever must be.
     pub(super) fn with<R>(&self, work: impl FnOnce(&mut State) -> R) -> R {
-        let mut state = self.lock();
-        let result = work(&mut state);
-        let wakers = state.take_wakers();
-        drop(state);
-        wakers.into_iter().for_each(Waker::wake);
+        let result = work_on(self.lock(), work);
+        self.catch_up();
         result
     }
 
-    /// The hub has something for it, or reads of it wait no longer.
-    pub(super) fn wake(&self) {
-        self.with(State::woken);
+    /// Has the engine wake its writers from now on, and now if there is something.
+    pub(super) fn hear(self: &Arc<Self>) {
+        let waker = Waker::from(Arc::new(Ring(Arc::downgrade(self))));
+        self.with(|state| state.connection.wake_with(waker));
+    }
+
+    /// The hub has something for it, or reads of it wait no longer. Never waits: if the lock is held, the holder catches up
+    /// after it.
+    fn ring(&self) {
+        self.is_rung.store(true, Ordering::Relaxed);
+        self.catch_up();
+    }
+
+    /// Does what it was rung for. The fence stands between the word and the lock, here and in [`Channel::ring`]: of one who
+    /// leaves a word and one who releases the lock, at least one sees what the other did.
+    fn catch_up(&self) {
+        loop {
+            fence(Ordering::SeqCst);
+            if !self.is_rung.load(Ordering::Relaxed) {
+                return;
+            }
+            let state = match self.state.try_lock() {
+                Ok(state) => state,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            if self.is_rung.swap(false, Ordering::Relaxed) {
+                work_on(state, State::woken);
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Works on a state, releases it, and wakes whoever must be.
+fn work_on<R>(mut state: MutexGuard<'_, State>, work: impl FnOnce(&mut State) -> R) -> R {
+    let result = work(&mut state);
+    let wakers = state.take_wakers();
+    drop(state);
+    wakers.into_iter().for_each(Waker::wake);
+    result
+}
+
+impl Wake for Ring {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(channel) = self.0.upgrade() {
+            channel.ring();
+        }
     }
 }
 

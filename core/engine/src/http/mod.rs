@@ -11,7 +11,7 @@
 //!
 //!  the writer:  register(waker) ─▶ deliver(room, now, out) ─▶ write ─▶ wait for the waker or the deadline ─▶ …
 //!  a handler:   respond | detach … finish | report                     (wakes the writer)
-//!  the engine's lists of woken connections ─▶ Endpoint::wake           (wakes the writers of listens and streams)
+//!  the engine                                                           (wakes the writers of listens and streams)
 //! ```
 //!
 //! Law: no I/O, no clock, no randomness. A host moves [`Turn`]s and knows no word of the protocol.
@@ -81,7 +81,7 @@ pub struct Endpoint {
     session_ids: SessionIds,
     sessions: Mutex<Sessions>,
     older: Mutex<Sessions>,
-    /// Who is woken when the hub has something for a connection.
+    /// Those that the hub may have something for, to be ended with the endpoint.
     channels: Mutex<HashMap<ConnectionId, Weak<Channel>>>,
     refusals: Logged,
     /// When [`Endpoint::tick`] is due; `u64::MAX` is never.
@@ -188,16 +188,6 @@ impl Endpoint {
         }
     }
 
-    /// Wakes the writers of connections that the engine says have something to deliver. Names that are not of this
-    /// endpoint are ignored.
-    pub fn wake(&self, woken: &[ConnectionId]) {
-        let found: Vec<_> = {
-            let channels = self.channels();
-            woken.iter().filter_map(|id| channels.get(id)?.upgrade()).collect()
-        };
-        found.iter().for_each(|channel| channel.wake());
-    }
-
     /// Ends what this endpoint tells its clients: listens with their results (R-096), streams of notifications after what
     /// they must still carry; later ones end at once. Requests go on until [`Endpoint::close`]. Other endpoints and pipes
     /// of the same engine are not affected.
@@ -209,6 +199,7 @@ impl Endpoint {
 
     /// A channel that the hub may have something for.
     fn know(&self, channel: &Arc<Channel>) {
+        channel.hear();
         self.channels().insert(channel.id(), Arc::downgrade(channel));
         // Looked at after it can be found: a shutdown between the two is not missed.
         if self.closing.load(Ordering::SeqCst) {
@@ -258,8 +249,6 @@ impl Endpoint {
                 let channel = Arc::new(Channel::new(state, &request.principal));
                 if hears {
                     self.know(&channel);
-                    // What was told before it could be found.
-                    channel.wake();
                 }
                 self.opened(taken, &channel, false)
             }

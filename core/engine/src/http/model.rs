@@ -86,14 +86,11 @@ impl Client {
         match op {
             Op::Change(uri) => {
                 self.changed[*uri] = self.step;
-                let mut woken = Vec::new();
-                self.endpoint.engine().updated(&format!("test://item/{uri}"), self.now, &mut woken).unwrap();
-                self.endpoint.wake(&woken);
+                self.endpoint.engine().updated(&format!("test://item/{uri}"), self.now).unwrap();
             }
             Op::Wait => {
                 self.now.tick += 25;
-                let mut woken = Vec::new();
-                self.endpoint.engine().tick(self.now, &mut woken);
+                self.endpoint.engine().tick(self.now);
             }
             Op::Read { room } => {
                 let written = self.write(*room);

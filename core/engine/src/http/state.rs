@@ -98,9 +98,6 @@ impl State {
         let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
         let arrival = Arrival { message, principal: &whose.principal, mirror: Some(mirror) };
         let outcome = self.connection.message(arrival, now, &mut lines);
-        if outcome.wakes {
-            self.wake_notices();
-        }
         let completed = self.connection.take_completed();
         self.cancelled(&outcome.events, completed);
         self.hears |= outcome.events.iter().any(|event| matches!(event, Event::Shared(_)));

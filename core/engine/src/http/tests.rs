@@ -21,7 +21,7 @@ pub(super) fn endpoint(limits: Limits, rules: Rules) -> Arc<Endpoint> {
         Edit::AddResource { resource: Resource::new("test://one"), source: Source::Text("one".into()) },
         Edit::AddTemplate { template: Template::new("test://item/{id}"), handler, mount: None },
     ];
-    engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
+    engine.publish(edits, Now::default()).unwrap();
     let next = AtomicU64::new(0);
     let ids = move || {
         let mut id = [0; SESSION_ID_BYTES];
@@ -312,8 +312,7 @@ fn a_listen_ends_with_its_token() {
     let exchange = got.exchange.unwrap();
     assert_eq!(exchange.deadline(), Some(500));
     assert_eq!(written(&exchange, at(499)), (String::new(), false, 0));
-    let mut woken = Vec::new();
-    endpoint.engine().updated("test://one", at(500), &mut woken).unwrap();
+    endpoint.engine().updated("test://one", at(500)).unwrap();
     let (text, is_over, events) = written(&exchange, at(500));
     assert!(text.contains(r#""resultType":"complete""#) && !text.contains("updated"), "{text}");
     assert!(is_over && events == 1, "{events} events: the URI is watched no longer");
@@ -348,9 +347,7 @@ fn revocation_ends_what_is_open() {
     let (id, stream) = session_until(&endpoint, u64::MAX);
     let count = Arc::new(Count::default());
     [&theirs, &stream].into_iter().for_each(|open| open.register(&Waker::from(Arc::clone(&count))));
-    let mut woken = Vec::new();
-    assert!(endpoint.engine().revoke("eve", &mut woken).is_empty(), "another one watches it");
-    endpoint.wake(&woken);
+    assert!(endpoint.engine().revoke("eve").is_empty(), "another one watches it");
     assert_eq!(count.0.load(Ordering::SeqCst), 2);
     let (text, is_over, _) = written(&theirs, at(1));
     assert!(is_over && text.contains(r#""resultType":"complete""#), "{text}");
@@ -374,11 +371,11 @@ fn a_listen_that_is_opened_after_a_revocation_ends_at_once() {
     let endpoint = endpoint(Limits::default(), Rules::default());
     endpoint.engine().measure();
     let theirs = verified(&endpoint, "POST", &LISTEN);
-    let _ = endpoint.engine().revoke("adam", &mut Vec::new());
+    let _ = endpoint.engine().revoke("adam");
     let going_on = open(&endpoint, &theirs, &listen_body(), at(1)).exchange.unwrap();
     assert!(!written(&going_on, at(1)).1, "another one's tokens were revoked");
     let late = verified(&endpoint, "POST", &LISTEN);
-    let _ = endpoint.engine().revoke("eve", &mut Vec::new());
+    let _ = endpoint.engine().revoke("eve");
     assert!(written(&going_on, at(1)).1);
     let _ = going_on.closed(at(1));
     let got = open(&endpoint, &late, &listen_body(), at(2));
@@ -396,7 +393,7 @@ fn a_stream_that_is_opened_after_a_revocation_ends_at_once() {
     endpoint.engine().measure();
     let (id, stream) = session_until(&endpoint, u64::MAX);
     let late = verified(&endpoint, "GET", &[("mcp-session-id", &id)]);
-    let _ = endpoint.engine().revoke("eve", &mut Vec::new());
+    let _ = endpoint.engine().revoke("eve");
     assert!(open(&endpoint, &late, "", at(1)).exchange.is_none());
     assert!(written(&stream, at(1)).1);
     assert_eq!(lapses(&endpoint), (0, 2));
@@ -411,7 +408,7 @@ fn after_very_many_revocations_a_late_listen_ends() {
     for (revoked, ends) in [(10, false), (10_000, true)] {
         let late = verified(&endpoint, "POST", &LISTEN);
         for number in 0..revoked {
-            let _ = endpoint.engine().revoke(&format!("adam-{number}"), &mut Vec::new());
+            let _ = endpoint.engine().revoke(&format!("adam-{number}"));
         }
         assert_eq!(open(&endpoint, &late, &listen_body(), at(1)).exchange.is_none(), ends, "{revoked}");
     }
@@ -433,26 +430,21 @@ fn the_end_of_an_endpoint_is_its_own() {
     assert!(written(&late, at(1)).1);
     assert_eq!(lapses(&one), (0, 0));
     assert!(!written(&going_on, at(1)).1);
-    let mut woken = Vec::new();
-    one.engine().updated("test://one", at(2), &mut woken).unwrap();
+    one.engine().updated("test://one", at(2)).unwrap();
     assert!(written(&going_on, at(2)).0.contains("resources/updated"));
     assert!(!written(&listen(&other).exchange.unwrap(), at(2)).1);
 }
 
-/// A name that is not of this endpoint is another transport's.
+/// The engine wakes the writer of a listen by itself, once until it has looked.
 #[test]
-fn strangers_are_not_woken() {
-    let (one, other) =
-        (endpoint(Limits::default(), Rules::default()), endpoint(Limits::default(), Rules::default()));
-    let exchange = listen(&one).exchange.unwrap();
+fn a_change_wakes_the_writer_of_a_listen() {
+    let endpoint = endpoint(Limits::default(), Rules::default());
+    let exchange = listen(&endpoint).exchange.unwrap();
     let count = Arc::new(Count::default());
     exchange.register(&Waker::from(Arc::clone(&count)));
-    let mut woken = Vec::new();
-    one.engine().updated("test://one", Now::default(), &mut woken).unwrap();
-    other.wake(&woken);
-    assert_eq!(count.0.load(Ordering::SeqCst), 0);
-    one.wake(&woken);
-    one.wake(&woken);
+    for uri in ["test://two", "test://one", "test://one"] {
+        endpoint.engine().updated(uri, Now::default()).unwrap();
+    }
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
 }
 

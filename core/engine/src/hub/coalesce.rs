@@ -5,8 +5,8 @@
 //! Telling means marking its watchers dirty; nothing is worded here. A change that comes while everybody who watches is
 //! still marked needs no telling of its own: a burst of edits that nobody has heard of yet is heard of once.
 
-use super::ConnectionId;
 use super::table::{Table, Topic};
+use super::{ConnectionId, Wakers};
 use crate::now::Millis;
 use std::collections::BTreeSet;
 
@@ -77,16 +77,22 @@ impl Schedule {
 }
 
 impl Table {
-    /// A topic changed: its watchers are marked, now or when its interval has passed.
-    pub(super) fn changed(&mut self, topic: usize, now: Millis, woken: &mut Vec<ConnectionId>) {
+    /// A topic changed: its watchers are marked, now or when its interval has passed. Then somebody must keep the time.
+    pub(super) fn changed(&mut self, topic: usize, now: Millis, woken: &mut Wakers) {
         let Topic { watchers, gate, is_unheard, .. } = &mut self.topics[topic];
-        if !*is_unheard && !watchers.is_empty() && self.schedule.changed(topic, gate, now) {
+        if *is_unheard || watchers.is_empty() {
+            return;
+        }
+        let before = self.schedule.deadline();
+        if self.schedule.changed(topic, gate, now) {
             self.mark(topic, woken);
+        } else if self.schedule.deadline() != before {
+            woken.extend(self.timekeepers.iter().map(|(_, waker)| waker.clone()));
         }
     }
 
     /// Marks the watchers of what is due.
-    pub(super) fn tick(&mut self, now: Millis, woken: &mut Vec<ConnectionId>) {
+    pub(super) fn tick(&mut self, now: Millis, woken: &mut Wakers) {
         let until = now.saturating_add(self.schedule.interval);
         while let Some(topic) = self.schedule.next_due(now) {
             self.topics[topic].gate = Gate::Closed(until);
@@ -95,7 +101,7 @@ impl Table {
     }
 
     /// Marks what is pending for one subscriber, before its time.
-    pub(super) fn mark_pending(&mut self, key: usize, woken: &mut Vec<ConnectionId>) {
+    pub(super) fn mark_pending(&mut self, key: usize, woken: &mut Wakers) {
         let subscriber = &mut self.subscribers[key];
         for (topic, watch) in subscriber.watches.iter_mut().filter(|(_, watch)| !watch.dirty) {
             if matches!(self.topics[*topic].gate, Gate::Pending(_)) {
@@ -107,7 +113,7 @@ impl Table {
     }
 
     /// Marks everything that a legacy connection asked for.
-    pub(super) fn mark_all(&mut self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
+    pub(super) fn mark_all(&mut self, id: ConnectionId, woken: &mut Wakers) {
         let Some(key) = self.legacy_of(id) else { return };
         let subscriber = &mut self.subscribers[key];
         for (topic, watch) in subscriber.watches.iter_mut().filter(|(_, watch)| !watch.dirty) {
@@ -117,7 +123,7 @@ impl Table {
         subscriber.enqueue(key, &mut self.connections, woken);
     }
 
-    fn mark(&mut self, topic: usize, woken: &mut Vec<ConnectionId>) {
+    fn mark(&mut self, topic: usize, woken: &mut Wakers) {
         self.topics[topic].is_unheard = true;
         for key in &self.topics[topic].watchers {
             let subscriber = &mut self.subscribers[*key];

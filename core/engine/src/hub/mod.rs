@@ -2,7 +2,7 @@
 //!
 //! Law: a change only *marks*; bytes are made in [`Hub::deliver`] alone, when the owner of a stream can write. So a
 //! slow consumer holds dirty bits, never bytes, and what it holds is bounded by what it asked for (DEC-17). The one
-//! lock is a leaf: nothing is asked, worded or called while it is held, and no read or list takes it.
+//! lock is a leaf: nothing is asked, worded, woken or called while it is held, and no read or list takes it.
 
 mod coalesce;
 #[cfg(test)]
@@ -11,8 +11,10 @@ mod notice;
 mod table;
 #[cfg(test)]
 mod tests;
+mod wakers;
 
 pub use notice::word_end;
+pub(crate) use wakers::Wakers;
 
 use crate::json_text;
 use crate::jsonrpc::Id;
@@ -25,7 +27,8 @@ use std::fmt;
 use std::ops::BitOr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use table::{Spelling, Table};
+use std::task::Waker;
+use table::{Spelling, Table, Wanted};
 
 /// The only table of subscriptions of a server. An unknown [`ConnectionId`] is ignored everywhere: it has nothing
 /// here, or has just left.
@@ -60,14 +63,23 @@ impl Hub {
 
     /// The connection negotiated a legacy revision: it may subscribe, and hears of changes to the lists in `lists`
     /// (those whose `listChanged` was declared, R-042, R-076), all held back until [`Hub::ready`] (R-038, DEC-08).
-    /// A second call changes nothing.
-    pub fn legacy(&self, id: ConnectionId, principal: Arc<Principal>, lists: ListKinds) {
-        self.lock().legacy(id, principal, lists);
+    /// `waker` is woken whenever there is something to deliver and there was nothing before. A second call changes nothing.
+    pub fn legacy(&self, id: ConnectionId, principal: Arc<Principal>, lists: ListKinds, waker: &Waker) {
+        self.lock().legacy(id, principal, lists, waker);
+    }
+
+    /// Replaces the waker of a connection that called [`Hub::legacy`] or [`Hub::listen`], and wakes it once: there may be
+    /// something to deliver already.
+    pub fn wake_with(&self, id: ConnectionId, waker: &Waker) {
+        let is_known = self.lock().wake_with(id, waker);
+        if is_known {
+            waker.wake_by_ref();
+        }
     }
 
     /// `notifications/initialized` came: what was held back may go out.
-    pub fn ready(&self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
-        self.lock().ready(id, woken);
+    pub fn ready(&self, id: ConnectionId) {
+        self.waking(|table, woken| table.ready(id, woken));
     }
 
     /// `resources/subscribe` on a connection that called [`Hub::legacy`]. Idempotent: the first `spelling` is the one
@@ -94,7 +106,8 @@ impl Hub {
 
     /// `subscriptions/listen`. Its id is repeated byte for byte in whatever it is told. The caller writes the
     /// acknowledgement before the next [`Hub::deliver`] on this connection. Returns the URIs that nobody
-    /// watched before. After [`Hub::shutdown`] of the connection the next deliver ends it.
+    /// watched before. `waker` is that of the connection, as in [`Hub::legacy`]; the first one stays. After
+    /// [`Hub::shutdown`] of the connection the next deliver ends it.
     ///
     /// # Errors
     /// [`ListenError`]; nothing is registered then.
@@ -104,6 +117,7 @@ impl Hub {
         request_id: Id<'_>,
         principal: Arc<Principal>,
         filter: Filter<'_>,
+        waker: &Waker,
     ) -> Result<Vec<Arc<str>>, ListenError> {
         let mut seen = HashSet::with_capacity(filter.uris.len());
         let distinct = filter.uris.iter().filter(|(canonical, _)| seen.insert(*canonical));
@@ -112,7 +126,8 @@ impl Hub {
         if uris.len() > self.max_filter_uris {
             return Err(ListenError::LimitReached);
         }
-        self.lock().listen(id, request_id, principal, filter.lists, uris)
+        let wanted = Wanted { lists: filter.lists, uris };
+        self.waking(|table, woken| table.listen(id, request_id, principal, wanted, waker, woken))
     }
 
     /// `notifications/cancelled` for a listen: nothing further for that id, and no response. Returns the URIs
@@ -127,35 +142,37 @@ impl Hub {
     }
 
     /// `canonical` changed. Those who watch it, or one of `under` (the resources registered as having children that
-    /// it lies beneath), are marked; connections that had nothing to deliver before are added to `woken`. A watched
-    /// URI is told at once, then not again before [`Limits::coalesce`] has passed.
-    pub fn updated(&self, canonical: &str, under: &[&str], now: Millis, woken: &mut Vec<ConnectionId>) {
-        let mut table = self.lock();
-        if let Some(topic) = table.topic(canonical) {
-            table.changed(topic, now, woken);
-        }
-        for (at, parent) in under.iter().enumerate() {
-            let is_new = *parent != canonical && !under[..at].contains(parent);
-            if let Some(topic) = table.topic(parent).filter(|_| is_new) {
+    /// it lies beneath), are marked; connections that had nothing to deliver before are woken. A watched URI is told at
+    /// once, then not again before [`Limits::coalesce`] has passed.
+    pub fn updated(&self, canonical: &str, under: &[&str], now: Millis) {
+        self.waking(|table, woken| {
+            if let Some(topic) = table.topic(canonical) {
                 table.changed(topic, now, woken);
             }
-        }
+            for (at, parent) in under.iter().enumerate() {
+                let is_new = *parent != canonical && !under[..at].contains(parent);
+                if let Some(topic) = table.topic(parent).filter(|_| is_new) {
+                    table.changed(topic, now, woken);
+                }
+            }
+        });
     }
 
     /// The lists in `kinds` changed: the same for everybody who hears of them.
-    pub fn list_changed(&self, kinds: ListKinds, now: Millis, woken: &mut Vec<ConnectionId>) {
-        let mut table = self.lock();
-        for (topic, kind) in ListKinds::EACH.into_iter().enumerate() {
-            if kinds.contains(kind) {
-                table.changed(topic, now, woken);
+    pub fn list_changed(&self, kinds: ListKinds, now: Millis) {
+        self.waking(|table, woken| {
+            for (topic, kind) in ListKinds::EACH.into_iter().enumerate() {
+                if kinds.contains(kind) {
+                    table.changed(topic, now, woken);
+                }
             }
-        }
+        });
     }
 
     /// Marks everything that a legacy connection asked for: notifications may have been lost on their way, as when a
     /// stream is resumed from before its replay log.
-    pub fn mark_all(&self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
-        self.lock().mark_all(id, woken);
+    pub fn mark_all(&self, id: ConnectionId) {
+        self.waking(|table, woken| table.mark_all(id, woken));
     }
 
     /// Appends what the connection must be told, one JSON line for each message, ended by `\n`, in HTTP too.
@@ -192,17 +209,32 @@ impl Hub {
         self.lock().schedule.deadline()
     }
 
+    /// Has `waker` woken whenever [`Hub::deadline`] becomes earlier. The number is for [`Hub::leave_time`].
+    pub fn keep_time(&self, waker: Waker) -> usize {
+        self.lock().timekeepers.insert(waker)
+    }
+
+    /// The waker with this number is woken no longer.
+    pub fn leave_time(&self, number: usize) {
+        let left = self.lock().timekeepers.try_remove(number);
+        // Dropped without the lock: it may be the last to hold a host.
+        drop(left);
+    }
+
     /// Marks what waited for its coalescing time.
-    pub fn tick(&self, now: Millis, woken: &mut Vec<ConnectionId>) {
-        self.lock().tick(now, woken);
+    pub fn tick(&self, now: Millis) {
+        self.waking(|table, woken| table.tick(now, woken));
     }
 
     /// Ends the listens of the principal with this identity: each is answered, and hears of nothing more. For its
     /// legacy connections the next [`Hub::deliver`] appends nothing and returns [`Delivered::Ended`]; their subscriptions
     /// stay, for a stream that the client opens with another token. Returns the URIs that nobody watches any longer. The
     /// local process has no token: nothing happens for an empty identity.
-    pub fn revoke(&self, principal: &str, woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
-        if principal.is_empty() { Vec::new() } else { self.lock().revoke(principal, woken) }
+    pub fn revoke(&self, principal: &str) -> Vec<Arc<str>> {
+        if principal.is_empty() {
+            return Vec::new();
+        }
+        self.waking(|table, woken| table.revoke(principal, woken))
     }
 
     /// The client of a legacy connection was let in after [`Hub::revoke`]: its stream is not ended.
@@ -217,14 +249,14 @@ impl Hub {
 
     /// Ends the listens of one connection, which hear of nothing more: its token has expired. Returns the URIs that nobody
     /// watches any longer.
-    pub fn end_listens(&self, id: ConnectionId, woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
-        self.lock().end_listens(id, woken)
+    pub fn end_listens(&self, id: ConnectionId) -> Vec<Arc<str>> {
+        self.waking(|table, woken| table.end_listens(id, woken))
     }
 
     /// Ends the listens of one connection after what they must still be told. It is told of no later change,
     /// and a later listen on it ends at once. Other connections go on.
-    pub fn shutdown(&self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
-        self.lock().shutdown(id, woken);
+    pub fn shutdown(&self, id: ConnectionId) {
+        self.waking(|table, woken| table.shutdown(id, woken));
     }
 
     /// Whether anybody watches `canonical`.
@@ -235,6 +267,14 @@ impl Hub {
     /// What the hub holds: all zero once everybody has left.
     pub fn counts(&self) -> Counts {
         self.lock().counts()
+    }
+
+    /// Changes the table, then wakes those who must be, without the lock.
+    fn waking<R>(&self, change: impl FnOnce(&mut Table, &mut Wakers) -> R) -> R {
+        let mut woken = Wakers::default();
+        let result = change(&mut self.lock(), &mut woken);
+        woken.wake();
+        result
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {

@@ -1,6 +1,6 @@
 //! The hub against a naive model: random histories, a host that delivers only when it was woken.
 
-use super::tests::id;
+use super::tests::{Woken, id};
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -80,6 +80,7 @@ type Key = (usize, Option<usize>);
 
 struct World {
     hub: Hub,
+    woken: Woken,
     now: Millis,
     ids: [ConnectionId; 3],
     awake: BTreeSet<ConnectionId>,
@@ -95,6 +96,7 @@ impl World {
         let ids = [hub.connect(), hub.connect(), hub.connect()];
         let mut world = Self {
             hub,
+            woken: Woken::default(),
             now: 1_000,
             ids,
             awake: BTreeSet::new(),
@@ -110,7 +112,8 @@ impl World {
     fn initialize(&mut self, on: usize) {
         let (principal, lists) = if on == 0 { (0, ListKinds::RESOURCES) } else { (1, ListKinds::NONE) };
         if on != 1 {
-            self.hub.legacy(self.ids[on], Principal::new(PRINCIPALS[principal]), lists);
+            let waker = self.woken.waker(self.ids[on]);
+            self.hub.legacy(self.ids[on], Principal::new(PRINCIPALS[principal]), lists, &waker);
             let mut subscriber = Subscriber { principal, held: true, ..Subscriber::default() };
             for kind in ListKinds::EACH.into_iter().filter(|kind| lists.contains(*kind)) {
                 subscriber.interests.insert(kind.method().into(), self.interest(kind.method(), ""));
@@ -133,9 +136,8 @@ impl World {
     /// Runs an operation; checks what it says of the first and last watchers.
     fn apply(&mut self, op: Op) {
         let before = self.watched();
-        let mut woken = Vec::new();
-        let (came, left) = self.run(op, &mut woken);
-        self.awake.extend(woken);
+        let (came, left) = self.run(op);
+        self.awake.extend(self.woken.take());
         let after = self.watched();
         let set = |uris: Vec<Arc<str>>| uris.iter().map(|uri| uri.to_string()).collect::<BTreeSet<_>>();
         assert_eq!(set(came), after.difference(&before).cloned().collect());
@@ -143,7 +145,7 @@ impl World {
         assert_eq!(self.hub.counts().uris, after.len());
     }
 
-    fn run(&mut self, op: Op, woken: &mut Vec<ConnectionId>) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+    fn run(&mut self, op: Op) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
         let (mut came, mut left) = (Vec::new(), Vec::new());
         match op {
             Op::Subscribe(on, uri, spelling) => {
@@ -177,7 +179,7 @@ impl World {
                 self.initialize(on);
             }
             Op::Revoke(principal) => {
-                left = self.hub.revoke(PRINCIPALS[principal], woken);
+                left = self.hub.revoke(PRINCIPALS[principal]);
                 // Its sessions come back at once.
                 self.ids.into_iter().for_each(|on| self.hub.readmit(on));
                 let is_theirs = |(key, subscriber): &(&Key, &Subscriber)| {
@@ -188,32 +190,32 @@ impl World {
                 self.subscribers.retain(|key, _| !theirs.contains(key));
                 self.ending.extend(theirs);
             }
-            op => self.change(op, woken),
+            op => self.change(op),
         }
         (came, left)
     }
 
     /// The operations after which everybody watches what they did before.
-    fn change(&mut self, op: Op, woken: &mut Vec<ConnectionId>) {
+    fn change(&mut self, op: Op) {
         match op {
             Op::Ready(on) => {
-                self.hub.ready(self.ids[on], woken);
+                self.hub.ready(self.ids[on]);
                 self.subscribers.get_mut(&(on, None)).into_iter().for_each(|legacy| legacy.held = false);
             }
             Op::Updated(uri) => {
                 let under: &[&str] = if uri == 3 { &[URIS[2][0]] } else { &[] };
-                self.hub.updated(URIS[uri][0], under, self.now, woken);
+                self.hub.updated(URIS[uri][0], under, self.now);
                 [URIS[uri][0]].iter().chain(under).for_each(|uri| self.changed(uri));
             }
             Op::ListChanged(kinds) => {
-                self.hub.list_changed(ListKinds(kinds), self.now, woken);
+                self.hub.list_changed(ListKinds(kinds), self.now);
                 let kinds = ListKinds::EACH.into_iter().filter(|kind| ListKinds(kinds).contains(*kind));
                 kinds.for_each(|kind| self.changed(kind.method()));
             }
             Op::Advance(by) => {
                 self.now += by;
                 if self.hub.deadline().is_some_and(|deadline| deadline <= self.now) {
-                    self.hub.tick(self.now, woken);
+                    self.hub.tick(self.now);
                 }
             }
             Op::Deliver(room) => self.deliver(room),
@@ -232,7 +234,8 @@ impl World {
             uris.iter().map(|(uri, spelling)| (URIS[*uri][0], URIS[*uri][*spelling])).collect();
         let (on, request) = (self.ids[key.0], id(IDS[key.1.unwrap_or_default()]));
         let filter = Filter { lists, uris: &pairs };
-        let result = self.hub.listen(on, request.as_id(), Principal::new(PRINCIPALS[principal]), filter);
+        let (principal_of, waker) = (Principal::new(PRINCIPALS[principal]), self.woken.waker(on));
+        let result = self.hub.listen(on, request.as_id(), principal_of, filter, &waker);
         if self.subscribers.contains_key(&key) || self.ending.contains(&key) {
             assert_eq!(result, Err(ListenError::IdInUse));
             return Vec::new();
@@ -353,9 +356,8 @@ proptest! {
         world.drain();
         world.assert_settled();
 
-        let mut woken = Vec::new();
-        world.ids.into_iter().for_each(|on| world.hub.shutdown(on, &mut woken));
-        world.awake.extend(woken);
+        world.ids.into_iter().for_each(|on| world.hub.shutdown(on));
+        world.awake.extend(world.woken.take());
         let open: Vec<Key> = world.subscribers.keys().filter(|(_, request)| request.is_some()).copied().collect();
         world.ending.extend(open);
         world.drain();

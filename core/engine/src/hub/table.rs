@@ -4,13 +4,14 @@
 //! little as coming. A topic lives while somebody watches it; the lists are topics that live for ever.
 
 use super::coalesce::{Gate, Schedule};
-use super::{ConnectionId, Counts, LimitReached, ListKinds, ListenError};
+use super::{ConnectionId, Counts, LimitReached, ListKinds, ListenError, Wakers};
 use crate::jsonrpc::{Id, OwnedId};
 use crate::limits::Limits;
 use crate::principal::Principal;
 use slab::Slab;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+use std::task::Waker;
 
 /// Everything behind the lock of the hub. The hash maps are looked up in, never walked: order comes from the slabs.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Table {
     /// The lists come first, in the order of [`ListKinds::EACH`].
     pub(super) topics: Slab<Topic>,
     pub(super) schedule: Schedule,
+    /// Woken when something is due earlier than before.
+    pub(super) timekeepers: Slab<Waker>,
     by_id: HashMap<ConnectionId, usize>,
     by_uri: HashMap<Arc<str>, usize>,
     max_subscriptions: usize,
@@ -32,11 +35,12 @@ pub(super) struct Table {
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    pub(super) id: ConnectionId,
+    /// What the host gave for it; called without the lock.
+    waker: Waker,
     pub(super) legacy: Option<usize>,
     /// By [`Id::canonical`].
     pub(super) listens: BTreeMap<Box<str>, usize>,
-    /// Subscribers that have something to be told, each once, served in turn. The host was woken when it became
+    /// Subscribers that have something to be told, each once, served in turn. The waker was called when it became
     /// non-empty.
     pub(super) queue: VecDeque<usize>,
     /// Whether the server ended a listen, and none was opened since.
@@ -45,6 +49,14 @@ pub(super) struct Connection {
     pub(super) closing: bool,
     /// Set by [`Table::revoke`] for a legacy connection, until its stream has ended.
     pub(super) revoked: bool,
+}
+
+/// What a listen asks for.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) lists: ListKinds,
+    /// Each canonical URI once.
+    pub(super) uris: Vec<(&'a str, Option<Spelling>)>,
 }
 
 /// A legacy connection or one listen.
@@ -117,6 +129,7 @@ impl Table {
             subscribers: Slab::new(),
             topics: lists.enumerate().collect(),
             schedule: Schedule::new(limits.coalesce),
+            timekeepers: Slab::new(),
             by_id: HashMap::new(),
             by_uri: HashMap::new(),
             max_subscriptions: limits.subscriptions,
@@ -127,8 +140,14 @@ impl Table {
         }
     }
 
-    pub(super) fn legacy(&mut self, id: ConnectionId, principal: Arc<Principal>, lists: ListKinds) {
-        let connection = self.connection_or_new(id);
+    pub(super) fn legacy(
+        &mut self,
+        id: ConnectionId,
+        principal: Arc<Principal>,
+        lists: ListKinds,
+        waker: &Waker,
+    ) {
+        let connection = self.connection_or_new(id, waker);
         if self.connections[connection].legacy.is_some() {
             return;
         }
@@ -137,7 +156,16 @@ impl Table {
         self.watch_lists(key, lists);
     }
 
-    pub(super) fn ready(&mut self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
+    /// Gives a connection another waker; whether there is such a connection.
+    pub(super) fn wake_with(&mut self, id: ConnectionId, waker: &Waker) -> bool {
+        let key = self.connection(id);
+        if let Some(key) = key {
+            self.connections[key].waker.clone_from(waker);
+        }
+        key.is_some()
+    }
+
+    pub(super) fn ready(&mut self, id: ConnectionId, woken: &mut Wakers) {
         let Some(key) = self.legacy_of(id) else { return };
         let subscriber = &mut self.subscribers[key];
         if subscriber.state == State::Held {
@@ -180,14 +208,15 @@ impl Table {
         self.release(topic, &watch)
     }
 
-    /// `uris` holds each canonical URI once. Returns those that are newly watched.
+    /// Returns the URIs that are newly watched.
     pub(super) fn listen(
         &mut self,
         id: ConnectionId,
         request_id: Id<'_>,
         principal: Arc<Principal>,
-        lists: ListKinds,
-        uris: Vec<(&str, Option<Spelling>)>,
+        Wanted { lists, uris }: Wanted<'_>,
+        waker: &Waker,
+        woken: &mut Wakers,
     ) -> Result<Vec<Arc<str>>, ListenError> {
         let canonical_id = request_id.canonical();
         let known = self.connection(id);
@@ -202,7 +231,7 @@ impl Table {
         {
             return Err(ListenError::LimitReached);
         }
-        let connection = self.connection_or_new(id);
+        let connection = self.connection_or_new(id, waker);
         let owned_id = Arc::new(OwnedId::from(request_id));
         let key = self.subscribers.insert(Subscriber::new(connection, principal, Some(owned_id)));
         self.connections[connection].listens.insert(canonical_id.into(), key);
@@ -211,7 +240,7 @@ impl Table {
         let watch = |(canonical, spelling)| self.watch_uri(key, canonical, spelling);
         let new = uris.into_iter().filter_map(watch).collect();
         if self.connections[connection].closing {
-            self.end(key, &mut Vec::new());
+            self.end(key, woken);
         }
         Ok(new)
     }
@@ -244,7 +273,7 @@ impl Table {
     }
 
     /// Ends the open listens of a principal, and has the streams of its legacy connections ended.
-    pub(super) fn revoke(&mut self, principal: &str, woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
+    pub(super) fn revoke(&mut self, principal: &str, woken: &mut Wakers) -> Vec<Arc<str>> {
         let theirs = self.subscribers.iter().filter(|(_, subscriber)| subscriber.principal.id() == principal);
         let theirs: Vec<usize> = theirs.map(|(key, _)| key).collect();
         for key in &theirs {
@@ -252,14 +281,14 @@ impl Table {
             if subscriber.request_id.is_none() {
                 let connection = &mut self.connections[subscriber.connection];
                 connection.revoked = true;
-                woken.push(connection.id);
+                woken.push(connection.waker.clone());
             }
         }
         self.end_silently(&theirs, woken)
     }
 
     /// Ends the listens of a connection, which hear of nothing more.
-    pub(super) fn end_listens(&mut self, id: ConnectionId, woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
+    pub(super) fn end_listens(&mut self, id: ConnectionId, woken: &mut Wakers) -> Vec<Arc<str>> {
         let Some(key) = self.connection(id) else { return Vec::new() };
         let subscribers: Vec<usize> = self.connections[key].subscribers().collect();
         self.end_silently(&subscribers, woken)
@@ -274,7 +303,7 @@ impl Table {
 
     /// Ends those of `subscribers` that are open listens. They hear of nothing more, so what they watched is released at
     /// once. Returns what nobody watches any longer.
-    fn end_silently(&mut self, subscribers: &[usize], woken: &mut Vec<ConnectionId>) -> Vec<Arc<str>> {
+    fn end_silently(&mut self, subscribers: &[usize], woken: &mut Wakers) -> Vec<Arc<str>> {
         let mut left = Vec::new();
         for key in subscribers {
             let subscriber = &mut self.subscribers[*key];
@@ -291,7 +320,7 @@ impl Table {
     }
 
     /// Ends the listens of a connection after what they must still be told. Other connections go on.
-    pub(super) fn shutdown(&mut self, id: ConnectionId, woken: &mut Vec<ConnectionId>) {
+    pub(super) fn shutdown(&mut self, id: ConnectionId, woken: &mut Wakers) {
         let Some(key) = self.connection(id) else { return };
         if std::mem::replace(&mut self.connections[key].closing, true) {
             return;
@@ -325,8 +354,8 @@ impl Table {
         self.connections[self.connection(id)?].legacy
     }
 
-    fn connection_or_new(&mut self, id: ConnectionId) -> usize {
-        *self.by_id.entry(id).or_insert_with(|| self.connections.insert(Connection::new(id)))
+    fn connection_or_new(&mut self, id: ConnectionId, waker: &Waker) -> usize {
+        *self.by_id.entry(id).or_insert_with(|| self.connections.insert(Connection::new(waker.clone())))
     }
 
     /// What [`Limits::subscriptions`] counts.
@@ -413,7 +442,7 @@ impl Table {
     }
 
     /// An open listen is to be answered; anything else stays as it is.
-    fn end(&mut self, key: usize, woken: &mut Vec<ConnectionId>) {
+    fn end(&mut self, key: usize, woken: &mut Wakers) {
         let subscriber = &mut self.subscribers[key];
         if subscriber.request_id.is_some() && subscriber.state == State::Open {
             subscriber.state = State::Ending;
@@ -423,9 +452,9 @@ impl Table {
 }
 
 impl Connection {
-    fn new(id: ConnectionId) -> Self {
+    fn new(waker: Waker) -> Self {
         let (listens, queue) = (BTreeMap::new(), VecDeque::new());
-        Self { id, legacy: None, listens, queue, ended: false, closing: false, revoked: false }
+        Self { waker, legacy: None, listens, queue, ended: false, closing: false, revoked: false }
     }
 
     fn subscribers(&self) -> impl Iterator<Item = usize> {
@@ -451,19 +480,14 @@ impl Subscriber {
 
     /// Puts it, whose key is `key`, into its connection's queue if something is to be told; wakes the connection if
     /// it had nothing.
-    pub(super) fn enqueue(
-        &mut self,
-        key: usize,
-        connections: &mut Slab<Connection>,
-        woken: &mut Vec<ConnectionId>,
-    ) {
+    pub(super) fn enqueue(&mut self, key: usize, connections: &mut Slab<Connection>, woken: &mut Wakers) {
         if self.queued || !self.is_due() {
             return;
         }
         self.queued = true;
         let connection = &mut connections[self.connection];
         if connection.queue.is_empty() {
-            woken.push(connection.id);
+            woken.push(connection.waker.clone());
         }
         connection.queue.push_back(key);
     }

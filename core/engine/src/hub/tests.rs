@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::jsonrpc::{Json, OwnedId};
+use std::task::Wake;
 
 const UPDATED: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":"#;
 const LIST: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed""#;
@@ -16,7 +17,34 @@ pub(super) fn id(raw: &str) -> OwnedId {
 struct World {
     hub: Hub,
     now: Millis,
-    woken: Vec<ConnectionId>,
+    woken: Woken,
+}
+
+/// The connections that were woken, in this order.
+#[derive(Clone, Default)]
+pub(super) struct Woken(Arc<Mutex<Vec<ConnectionId>>>);
+
+struct Bell(ConnectionId, Woken);
+
+impl Woken {
+    /// What to wake a connection with.
+    pub(super) fn waker(&self, id: ConnectionId) -> Waker {
+        Waker::from(Arc::new(Bell(id, self.clone())))
+    }
+
+    pub(super) fn all(&self) -> Vec<ConnectionId> {
+        self.0.lock().unwrap().clone()
+    }
+
+    pub(super) fn take(&self) -> Vec<ConnectionId> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.1.0.lock().unwrap().push(self.0);
+    }
 }
 
 impl World {
@@ -25,19 +53,19 @@ impl World {
     }
 
     fn with(limits: Limits) -> Self {
-        Self { hub: Hub::new(&limits), now: 0, woken: Vec::new() }
+        Self { hub: Hub::new(&limits), now: 0, woken: Woken::default() }
     }
 
     /// A legacy connection after `notifications/initialized`.
     fn legacy(&mut self) -> ConnectionId {
         let connection = self.hub.connect();
-        self.hub.legacy(connection, Principal::local(), ListKinds::RESOURCES);
-        self.hub.ready(connection, &mut self.woken);
+        self.hub.legacy(connection, Principal::local(), ListKinds::RESOURCES, &self.woken.waker(connection));
+        self.hub.ready(connection);
         connection
     }
 
     fn listen(&self, on: ConnectionId, request: &str, filter: Filter<'_>) -> Vec<Arc<str>> {
-        self.hub.listen(on, id(request).as_id(), Principal::local(), filter).unwrap()
+        self.hub.listen(on, id(request).as_id(), Principal::local(), filter, &self.woken.waker(on)).unwrap()
     }
 
     /// A modern connection with one listen.
@@ -48,16 +76,16 @@ impl World {
     }
 
     fn updated(&mut self, uri: &str) {
-        self.hub.updated(uri, &[], self.now, &mut self.woken);
+        self.hub.updated(uri, &[], self.now);
     }
 
     fn list_changed(&mut self) {
-        self.hub.list_changed(ListKinds::RESOURCES, self.now, &mut self.woken);
+        self.hub.list_changed(ListKinds::RESOURCES, self.now);
     }
 
     fn pass(&mut self, by: Millis) {
         self.now += by;
-        self.hub.tick(self.now, &mut self.woken);
+        self.hub.tick(self.now);
     }
 
     fn deliver_within(&self, to: ConnectionId, room: usize, ending: Ending) -> (Vec<String>, Delivered) {
@@ -144,7 +172,7 @@ fn only_those_who_asked_are_woken() {
     world.hub.subscribe(asked, "note://a", "note://a").unwrap();
     world.updated("note://a");
     world.updated("note://c");
-    assert_eq!(world.woken, [asked]);
+    assert_eq!(world.woken.all(), [asked]);
     world.list_changed();
     assert!(world.deliver(other).is_empty());
 }
@@ -154,15 +182,15 @@ fn only_those_who_asked_are_woken() {
 fn held_until_ready() {
     let mut world = World::new();
     let connection = world.hub.connect();
-    world.hub.legacy(connection, Principal::local(), ListKinds::RESOURCES);
+    world.hub.legacy(connection, Principal::local(), ListKinds::RESOURCES, &world.woken.waker(connection));
     world.hub.subscribe(connection, "note://a", "note://a").unwrap();
     world.updated("note://a");
     world.list_changed();
-    assert!(world.woken.is_empty());
+    assert!(world.woken.all().is_empty());
     assert!(world.deliver(connection).is_empty());
-    world.hub.ready(connection, &mut world.woken);
-    world.hub.ready(connection, &mut world.woken);
-    assert_eq!(world.woken, [connection]);
+    world.hub.ready(connection);
+    world.hub.ready(connection);
+    assert_eq!(world.woken.all(), [connection]);
     assert_eq!(world.deliver(connection), [legacy_update("note://a"), format!("{LIST}}}")]);
 }
 
@@ -171,10 +199,10 @@ fn held_until_ready() {
 fn undeclared_lists_are_silent() {
     let mut world = World::new();
     let connection = world.hub.connect();
-    world.hub.legacy(connection, Principal::local(), ListKinds::NONE);
-    world.hub.ready(connection, &mut world.woken);
+    world.hub.legacy(connection, Principal::local(), ListKinds::NONE, &world.woken.waker(connection));
+    world.hub.ready(connection);
     world.list_changed();
-    assert!(world.woken.is_empty() && world.deliver(connection).is_empty());
+    assert!(world.woken.all().is_empty() && world.deliver(connection).is_empty());
 }
 
 /// R-076, R-077, X-10: one for a burst; modern only where it was asked for, tagged.
@@ -185,7 +213,7 @@ fn a_burst_of_list_changes_is_one_notification() {
     let asked = world.listener("\"l\"", ListKinds::RESOURCES, &[]);
     let not_asked = world.listener("2", ListKinds::NONE, &[("note://a", "note://a")]);
     (0..1_000).for_each(|_| world.list_changed());
-    assert_eq!(world.woken, [legacy, asked]);
+    assert_eq!(world.woken.all(), [legacy, asked]);
     assert_eq!(world.deliver(legacy), [format!("{LIST}}}")]);
     assert_eq!(world.deliver(asked), [tagged_list("\"l\"")]);
     assert!(world.deliver(not_asked).is_empty());
@@ -199,10 +227,10 @@ fn a_burst_of_list_changes_is_one_notification() {
 /// The lists of the extension door.
 #[test]
 fn foreign_lists_are_told_by_name() {
-    let mut world = World::new();
+    let world = World::new();
     let connection = world.listener("1", ListKinds::TOOLS | ListKinds::PROMPTS, &[]);
-    world.hub.list_changed(ListKinds::RESOURCES | ListKinds::PROMPTS, 0, &mut world.woken);
-    world.hub.list_changed(ListKinds::TOOLS, 0, &mut world.woken);
+    world.hub.list_changed(ListKinds::RESOURCES | ListKinds::PROMPTS, 0);
+    world.hub.list_changed(ListKinds::TOOLS, 0);
     let lines = world.deliver(connection);
     assert_eq!(lines.len(), 2);
     assert!(lines[0].contains("\"notifications/prompts/list_changed\""));
@@ -218,7 +246,7 @@ fn each_listen_has_its_own_tagged_copy() {
         world.listen(connection, request, Filter { uris: &[("note://a", "note://a")], ..Filter::default() });
     }
     world.updated("note://a");
-    assert_eq!(world.woken, [connection]);
+    assert_eq!(world.woken.all(), [connection]);
     let expected = ["1", "\"1\"", "\"\\u0061\""].map(|request| tagged_update(request, "note://a"));
     assert_eq!(world.deliver(connection), expected);
 }
@@ -236,7 +264,7 @@ fn nothing_after_cancel() {
     assert!(!world.hub.listening(connection, id("\"a\"").as_id()));
     world.updated("note://a");
     world.list_changed();
-    world.hub.shutdown(connection, &mut world.woken);
+    world.hub.shutdown(connection);
     let (lines, left) = world.deliver_within(connection, usize::MAX, Ending::ResultThenCancelled);
     assert_eq!((lines, left), (vec![], Delivered::Ended));
 }
@@ -278,7 +306,7 @@ fn subscriptions_are_bounded() {
     assert_eq!(world.hub.subscribe(connection, "note://a", "note://a"), Ok(None));
     let listen = |on, request, uris: &[(&str, &str)]| {
         let filter = Filter { lists: ListKinds::NONE, uris };
-        world.hub.listen(on, id(request).as_id(), Principal::local(), filter)
+        world.hub.listen(on, id(request).as_id(), Principal::local(), filter, &world.woken.waker(on))
     };
     assert_eq!(listen(connection, "2", &[]), Err(ListenError::LimitReached));
     assert_eq!(listen(connection, "1", &[]), Err(ListenError::IdInUse));
@@ -296,11 +324,17 @@ fn subscriptions_are_bounded() {
 fn the_bytes_of_watched_uris_are_bounded() {
     let world = World::with(Limits { watched_bytes: 24, watched_total: 40, ..Limits::default() });
     let listen = |on, request, uris: &[(&str, &str)]| {
-        world.hub.listen(on, id(request).as_id(), Principal::local(), Filter { lists: ListKinds::NONE, uris })
+        world.hub.listen(
+            on,
+            id(request).as_id(),
+            Principal::local(),
+            Filter { lists: ListKinds::NONE, uris },
+            &world.woken.waker(on),
+        )
     };
     let [a, b, c] = ["note://a", "note://b", "note://c"].map(|uri| (uri, uri));
     let first = world.hub.connect();
-    world.hub.legacy(first, Principal::local(), ListKinds::RESOURCES);
+    world.hub.legacy(first, Principal::local(), ListKinds::RESOURCES, &world.woken.waker(first));
     assert!(world.hub.subscribe(first, "note://a", "note://a").is_ok());
     assert_eq!(
         world.hub.subscribe(first, "note://b", "note://bcdefg"),
@@ -314,7 +348,7 @@ fn the_bytes_of_watched_uris_are_bounded() {
     world.hub.unsubscribe(first, "note://a");
     assert!(listen(first, "2", &[c]).is_ok());
     world.hub.cancel(first, id("2").as_id());
-    world.hub.end_listens(first, &mut Vec::new());
+    world.hub.end_listens(first);
     assert_eq!(world.hub.counts().bytes, 0);
     assert!(listen(first, "3", &[a, b, c]).is_ok());
     let second = world.hub.connect();
@@ -358,8 +392,8 @@ fn parents_hear_of_their_children() {
     let mut world = World::new();
     let connection = world.legacy();
     world.hub.subscribe(connection, "file:///d", "file:///d").unwrap();
-    world.hub.updated("file:///d/x", &["file:///d", "file:///d"], 0, &mut world.woken);
-    assert_eq!((world.woken.len(), world.hub.deadline()), (1, None));
+    world.hub.updated("file:///d/x", &["file:///d", "file:///d"], 0);
+    assert_eq!((world.woken.all().len(), world.hub.deadline()), (1, None));
     assert_eq!(world.deliver(connection), [legacy_update("file:///d")]);
 }
 
@@ -376,7 +410,7 @@ fn a_slow_consumer_is_served_in_turn() {
     for _ in 0..3 {
         uris.iter().for_each(|uri| world.updated(uri));
     }
-    assert_eq!(world.woken, [connection]);
+    assert_eq!(world.woken.all(), [connection]);
     let (first, left) = world.deliver_within(connection, 300, Ending::ResultOnly);
     assert_eq!(left, Delivered::More);
     let expected =
@@ -399,7 +433,16 @@ fn the_guard_is_asked_once() {
     let connection = world.hub.connect();
     let filter = Filter { lists: ListKinds::NONE, uris: &[("note://a", "note://a"), ("note://b", "x")] };
     for (request, principal) in [("1", &alice), ("2", &eve), ("3", &alice)] {
-        world.hub.listen(connection, id(request).as_id(), Arc::clone(principal), filter).unwrap();
+        world
+            .hub
+            .listen(
+                connection,
+                id(request).as_id(),
+                Arc::clone(principal),
+                filter,
+                &world.woken.waker(connection),
+            )
+            .unwrap();
     }
     world.updated("note://a");
     world.updated("note://b");
@@ -424,14 +467,14 @@ fn a_change_during_a_delivery_wakes_again() {
     let connection = world.legacy();
     world.hub.subscribe(connection, "note://a", "note://a").unwrap();
     world.updated("note://a");
-    let mut woken = Vec::new();
+    world.woken.take();
     let mut may_see = |_: &Principal, uri: &str| {
-        world.hub.updated(uri, &[], 0, &mut woken);
+        world.hub.updated(uri, &[], 0);
         true
     };
     let delivery = Delivery { room: usize::MAX, server_info: None, ending: Ending::ResultOnly };
     assert_eq!(world.hub.deliver(connection, delivery, &mut Vec::new(), &mut may_see), Delivered::Idle);
-    assert_eq!(woken, [connection]);
+    assert_eq!(world.woken.all(), [connection]);
     assert_eq!(world.deliver(connection), [legacy_update("note://a")]);
 }
 
@@ -458,9 +501,9 @@ fn mark_all_repeats_everything() {
     let mut world = World::new();
     let connection = world.legacy();
     world.hub.subscribe(connection, "note://a", "note://a").unwrap();
-    world.hub.mark_all(connection, &mut world.woken);
-    world.hub.mark_all(connection, &mut world.woken);
-    assert_eq!(world.woken, [connection]);
+    world.hub.mark_all(connection);
+    world.hub.mark_all(connection);
+    assert_eq!(world.woken.all(), [connection]);
     assert_eq!(world.deliver(connection), [format!("{LIST}}}"), legacy_update("note://a")]);
 }
 

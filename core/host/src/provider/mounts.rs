@@ -121,7 +121,7 @@ impl Mounts {
         let mut all = self.mounted();
         self.is_used.store(true, Ordering::Release);
         let edits = self.edits(&engine, &mounted, mount);
-        if let Err(error) = engine.apply(edits, self.clock.now(), &mut Vec::new()) {
+        if let Err(error) = engine.apply(edits, self.clock.now()) {
             self.forget(&mounted);
             let with = self.holder(&engine, &error).map(|with| format!("; the mount {with} has it"));
             return Err(refused(&mounted.name, format!("{error}{}", with.unwrap_or_default())));
@@ -143,7 +143,7 @@ impl Mounts {
             let own: Vec<HandlerId> = lock(&mounted.state.handlers).values().copied().collect();
             let edits = engine.catalog().without(id, &own);
             // Nothing refuses a removal of what is there.
-            let _ = engine.apply(edits, self.clock.now(), &mut Vec::new());
+            let _ = engine.apply(edits, self.clock.now());
         }
         self.forget(&mounted);
         drop(all);
@@ -205,7 +205,7 @@ impl Mounts {
         };
         if before.is_some() || handler.is_some() {
             // Nothing refuses it.
-            let _ = engine.apply(vec![Edit::SetFallback { handler }], self.clock.now(), &mut Vec::new());
+            let _ = engine.apply(vec![Edit::SetFallback { handler }], self.clock.now());
         }
     }
 }
@@ -339,12 +339,12 @@ impl Mounts {
 
     pub(super) fn updated(&self, uri: &str) -> Result<(), RegistrationError> {
         let Some(engine) = self.engine() else { return Ok(()) };
-        engine.updated(uri, self.clock.now(), &mut Vec::new())
+        engine.updated(uri, self.clock.now())
     }
 
     pub(super) fn list_changed(&self) {
         if let Some(engine) = self.engine() {
-            engine.list_changed(ListKinds::RESOURCES, self.clock.now(), &mut Vec::new());
+            engine.list_changed(ListKinds::RESOURCES, self.clock.now());
         }
     }
 
@@ -368,7 +368,7 @@ impl Mounts {
                 Err(error) => Err(error),
             });
         }
-        let (applied, _) = engine.apply_each(edits, self.clock.now(), &mut Vec::new());
+        let (applied, _) = engine.apply_each(edits, self.clock.now());
         let sound = reports.iter_mut().filter(|report| report.is_ok());
         sound.zip(applied).for_each(|(report, applied)| *report = applied);
         reports

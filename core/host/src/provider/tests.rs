@@ -5,7 +5,6 @@ use crate::transport::{Clock, Host, Peer, Pipe};
 use mcp_resources_engine::catalog::{Edit, MountId, Source};
 use mcp_resources_engine::connection::{Contents, Events, Item};
 use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
-use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::jsonrpc::Line;
 use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::now::Now;
@@ -111,8 +110,6 @@ impl Host for Everything {
             }
         }
     }
-
-    fn woken(&self, _connections: &[ConnectionId]) {}
 
     fn misuse(&self, what: &str) {
         lock(&self.log.0).push(what.to_owned());
@@ -426,7 +423,7 @@ fn a_feed_speaks_of_its_own_while_it_is_mounted() {
     let served = Served::new(Limits::default());
     let constant = Resource::new("fed:///constant");
     let edit = Edit::AddResource { resource: constant, source: Source::Text("mine".into()) };
-    served.engine.apply(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+    served.engine.apply(vec![edit], Now::default()).unwrap();
     let provider = Arc::new(Fed(Mutex::default()));
     let id = served.mount(provider.clone());
     let feed = lock(&provider.0).clone().unwrap();

@@ -31,9 +31,6 @@ fn step(client: &Arc<Client>, outcome: Outcome<'_>) -> Vec<Outcome<'static>> {
     if let Some(misuse) = &outcome.misuse {
         client.shared.diagnose(&Diagnostic::Misuse(misuse));
     }
-    if outcome.wakes {
-        client.peer.deliver();
-    }
     let mut following = Vec::new();
     for event in outcome.events {
         let next = handle(client, event);
@@ -55,7 +52,6 @@ pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>)
                 link.cancel();
             }
         }
-        Event::Woken(connections) => shared.woken(connections),
         Event::Watched { uri } => shared.watched(uri, true),
         Event::Unwatched { uri } => shared.watched(uri, false),
         _ => {}

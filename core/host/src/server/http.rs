@@ -8,7 +8,6 @@ use crate::transport::http::{HttpOptions, HttpServer, Verifier};
 use crate::transport::{Host, Peer};
 use mcp_resources_engine::connection::{Events, Outcome};
 use mcp_resources_engine::http::{Answers, Auth, Hosts, Origins, Rules, RulesError, Sse24};
-use mcp_resources_engine::hub::ConnectionId;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -244,10 +243,6 @@ impl Host for HttpHost {
         let runtime = self.runtime.get_or_init(Handle::current).clone();
         let client = Client::new(self.shared.clone(), peer.clone(), runtime);
         calls::after(&client, Outcome { events, ..Outcome::nothing() });
-    }
-
-    fn woken(&self, connections: &[ConnectionId]) {
-        self.shared.woken(connections);
     }
 
     fn warn(&self, what: &str) {

@@ -7,7 +7,6 @@ use super::client::Client;
 use super::shared::{Diagnostic, Shared};
 use crate::transport::{Flushed, Host, Peer, Pipe, Stdio, Wake};
 use mcp_resources_engine::connection::{Events, Outcome};
-use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Now;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +39,7 @@ pub(super) struct PipeHost {
 impl PipeHost {
     pub(super) fn new(shared: Arc<Shared>, stdio: Stdio, runtime: Handle, wake: Arc<Wake>) -> Arc<Self> {
         let pipe = Arc::new(Pipe::new(&shared.engine, shared.clock.clone()));
+        pipe.wake_with(wake.waker(word::DELIVER));
         shared.joined(pipe.id(), wake.clone());
         let (over, draining) = Default::default();
         Arc::new(Self { shared, pipe, stdio, runtime, wake, over, draining })
@@ -121,10 +121,6 @@ impl Host for PipeHost {
         if let Some(deadline) = self.pipe.deadline() {
             self.wake.due(deadline, word::LOOK);
         }
-    }
-
-    fn woken(&self, connections: &[ConnectionId]) {
-        self.shared.woken(connections);
     }
 
     fn misuse(&self, what: &str) {

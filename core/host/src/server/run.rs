@@ -115,6 +115,7 @@ impl Keeper {
     /// Until the peer leaves or the server is told to stop, and everything is written or given up.
     pub(super) fn run(self) -> io::Result<()> {
         let _entered = self.host.runtime().enter();
+        let _timekeeper = self.host.shared().engine.keep_time(self.waiter.wake().waker(word::LOOK));
         let ended = self.keep().and_then(|()| self.drain());
         self.host.close();
         // The answers that the grace left: nobody waits longer for a client that does not read.

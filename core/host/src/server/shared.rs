@@ -159,9 +159,7 @@ impl Shared {
     /// Applies all changes, or none, and announces them.
     pub(super) fn apply(&self, changes: Changes) -> Result<(), RegistrationError> {
         let changes = changes.prepare(self.redact.is_some())?;
-        let mut woken = Vec::new();
-        let warnings = self.registry.publish(&changes.iter().collect::<Vec<_>>(), &mut woken)?;
-        self.wake(&woken);
+        let warnings = self.registry.publish(&changes.iter().collect::<Vec<_>>())?;
         for warning in &warnings {
             self.diagnose(&Diagnostic::Warning(warning));
         }
@@ -170,26 +168,19 @@ impl Shared {
 
     /// Marks a resource as updated.
     pub(super) fn updated(&self, uri: &str) -> Result<(), RegistrationError> {
-        let mut woken = Vec::new();
-        self.engine.updated(uri, self.clock.now(), &mut woken)?;
-        self.wake(&woken);
-        Ok(())
+        self.engine.updated(uri, self.clock.now())
     }
 
     /// Marks lists as changed.
     pub(super) fn list_changed(&self, lists: ListKinds) {
-        let mut woken = Vec::new();
-        self.engine.list_changed(lists, self.clock.now(), &mut woken);
-        self.wake(&woken);
+        self.engine.list_changed(lists, self.clock.now());
     }
 
     /// Lets time pass for the engine, and says when it is needed again.
     pub(super) fn tick(&self, now: Now) -> Option<Millis> {
         let mut deadline = self.engine.deadline();
         if deadline.is_some_and(|deadline| deadline <= now.tick) {
-            let mut woken = Vec::new();
-            self.engine.tick(now, &mut woken);
-            self.woken(&woken);
+            self.engine.tick(now);
             deadline = self.engine.deadline();
         }
         deadline
@@ -197,9 +188,7 @@ impl Shared {
 
     /// Ends the streams of a principal whose tokens are no longer valid.
     pub(super) fn revoke(&self, principal: &str) {
-        let mut woken = Vec::new();
-        let events = self.engine.revoke(principal, &mut woken);
-        self.woken(&woken);
+        let events = self.engine.revoke(principal);
         for event in &events {
             if let Event::Unwatched { uri } = event {
                 self.watched(uri, false);
@@ -218,7 +207,7 @@ impl Shared {
         }
     }
 
-    /// An HTTP endpoint that is told of changes from now on.
+    /// An HTTP endpoint that ends with the server.
     #[cfg(feature = "http")]
     pub(super) fn listens(&self, endpoint: &Arc<HttpServer>) {
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,43 +226,7 @@ impl Shared {
     }
 
     pub(super) fn left(&self, id: ConnectionId) {
-        let mut peers = self.peers();
-        peers.remove(&id);
-        // Somebody else has to keep the engine's time now.
-        for wake in peers.values() {
-            wake.say(word::LOOK);
-        }
-    }
-
-    /// Wakes those who have something to deliver.
-    pub(super) fn woken(&self, woken: &[ConnectionId]) {
-        self.say(woken, word::DELIVER);
-        #[cfg(feature = "http")]
-        for endpoint in self.endpoints() {
-            endpoint.wake(woken);
-        }
-    }
-
-    /// Wakes those who have something to deliver, and somebody for a deadline that nobody waits for yet.
-    fn wake(&self, woken: &[ConnectionId]) {
-        self.woken(woken);
-        let Some(deadline) = self.engine.deadline() else { return };
-        let peers = self.peers();
-        if !peers.values().any(|wake| wake.armed() <= deadline)
-            && let Some(wake) = peers.values().next()
-        {
-            wake.say(word::LOOK);
-        }
-    }
-
-    fn say(&self, ids: &[ConnectionId], word: u32) {
-        if ids.is_empty() {
-            return;
-        }
-        let peers = self.peers();
-        for wake in ids.iter().filter_map(|id| peers.get(id)) {
-            wake.say(word);
-        }
+        self.peers().remove(&id);
     }
 
     fn peers(&self) -> MutexGuard<'_, HashMap<ConnectionId, Arc<Wake>>> {

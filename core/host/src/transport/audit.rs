@@ -336,7 +336,7 @@ mod tests {
         let engine = Engine::new(info, options).unwrap();
         let source = Source::Text("secret contents".into());
         let edit = Edit::AddResource { resource: Resource::new("test://a"), source };
-        engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+        engine.publish(vec![edit], Now::default()).unwrap();
         engine
     }
 

@@ -2,7 +2,6 @@
 
 use crate::transport::Peer;
 use mcp_resources_engine::connection::Events;
-use mcp_resources_engine::hub::ConnectionId;
 
 /// Hands the engine's events to the author's functions, and has the answers written.
 ///
@@ -28,10 +27,6 @@ pub trait Host: Send + Sync + 'static {
 
     /// A request of `peer` is answered later: it has a deadline from now on. Over HTTP the writer looks at it.
     fn pends(&self, _peer: &Peer) {}
-
-    /// Time has passed for the engine, or it stops: these connections have something to deliver. Those of the HTTP
-    /// server that calls this are awake already; the others are the host's to wake.
-    fn woken(&self, connections: &[ConnectionId]);
 
     /// A request was refused, and an option would let such requests in: for the log.
     fn warn(&self, what: &str) {

@@ -114,13 +114,6 @@ impl Peer {
         }
     }
 
-    /// The hub has something for the other end of a pipe. Over HTTP the writer knows.
-    pub fn deliver(&self) {
-        if let Way::Pipe(pipe) = &self.way {
-            pipe.deliver();
-        }
-    }
-
     /// The exchange, while its response is not complete.
     pub fn http(&self) -> Option<&Exchange> {
         match &self.way {

@@ -16,6 +16,7 @@ use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::principal::Principal;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 /// How much of an empty output buffer is kept in any case. Twice what the last output took is kept too, so that big
 /// answers that follow one another find their pages; the next small one gives them back.
@@ -62,7 +63,13 @@ impl Pipe {
         Self { id, clock, principal: Principal::local(), high_water, state: Mutex::new(state) }
     }
 
-    /// Its name in the engine's lists of who was woken.
+    /// Has `waker` called when there is something for [`Pipe::deliver`]: see [`Connection::wake_with`]. It must not call the
+    /// pipe, whose lock may be held.
+    pub fn wake_with(&self, waker: Waker) {
+        self.lock().connection.wake_with(waker);
+    }
+
+    /// Its number, for the tables of hosts.
     pub fn id(&self) -> ConnectionId {
         self.id
     }
@@ -78,7 +85,7 @@ impl Pipe {
             }
             Line::TooLong => {
                 let Outcome { status, misuse, verdict, .. } = connection.too_long(out);
-                Outcome { status, events: Events::new(), misuse, wakes: false, verdict, scopes: Vec::new() }
+                Outcome { status, events: Events::new(), misuse, verdict, scopes: Vec::new() }
             }
         };
         state.discard();
@@ -322,7 +329,7 @@ mod tests {
             source: Source::Text("x".repeat(size).into()),
         };
         let edits = vec![constant("test://big", 1 << 20), constant("test://small", 1)];
-        engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
+        engine.publish(edits, Now::default()).unwrap();
         let pipe = Pipe::new(&engine, Arc::default());
         let after = |uri: &str| {
             let message = format!(

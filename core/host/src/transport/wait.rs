@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::task::Waker;
 use std::time::Duration;
 
 /// What other threads hold: words are bits, and one that was said twice before it was heard is one word.
@@ -58,6 +59,11 @@ impl Wake {
         }
     }
 
+    /// What says the words in `bits` when the engine calls it.
+    pub fn waker(self: &Arc<Self>, bits: u32) -> Waker {
+        Waker::from(Arc::new(Says { wake: self.clone(), bits }))
+    }
+
     /// Takes the words that were said since the last time.
     pub fn hear(&self) -> u32 {
         self.words.swap(0, Ordering::SeqCst)
@@ -87,6 +93,21 @@ impl Wake {
     /// What the system says, if there are too many descriptors.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         self.writer.try_clone()
+    }
+}
+
+struct Says {
+    wake: Arc<Wake>,
+    bits: u32,
+}
+
+impl std::task::Wake for Says {
+    fn wake(self: Arc<Self>) {
+        self.wake.say(self.bits);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.wake.say(self.bits);
     }
 }
 

@@ -4,7 +4,6 @@
 use mcp_resources_engine::catalog::HandlerId;
 use mcp_resources_engine::connection::{AskId, Caller, ClientInfo, Event, RequestToken};
 use mcp_resources_engine::headers::Headers;
-use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::jsonrpc::Json;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::version::Revision;
@@ -23,8 +22,6 @@ pub enum Work<'m> {
     Cancel(RequestToken),
     /// A client has answered a question with a result or an error (JSON text), or it has not.
     Replied(AskId, Option<Result<Cow<'m, str>, Cow<'m, str>>>),
-    /// Reads of these connections wait no longer, or the hub has something for them.
-    Woken(Vec<ConnectionId>),
     /// No binding looks at who watches, or hears what is not ours.
     Nothing,
 }
@@ -125,7 +122,6 @@ impl<'m> Work<'m> {
                 let text = |json: Json<'m>| Cow::Borrowed(json.raw());
                 return Self::Replied(ask, answer.map(|answer| answer.map(text).map_err(text)));
             }
-            Event::Woken(connections) => return Self::Woken(connections),
             Event::Shared(_) | Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => {
                 return Self::Nothing;
             }
@@ -141,7 +137,6 @@ impl<'m> Work<'m> {
             Self::Replied(ask, answer) => {
                 Some(Work::Replied(ask, answer.map(|answer| answer.map(owned).map_err(owned))))
             }
-            Self::Woken(connections) => Some(Work::Woken(connections)),
             Self::Nothing => None,
         }
     }
@@ -298,7 +293,7 @@ mod tests {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
         let engine = Engine::new(info, Options::default()).unwrap();
         let edit = Edit::AddTemplate { template: Template::new("note://{id}"), handler: 7, mount: None };
-        engine.publish(vec![edit], Now::default(), &mut Vec::new()).unwrap();
+        engine.publish(vec![edit], Now::default()).unwrap();
         let message = br#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"note://caf%C3%A9","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
         let principal = Principal::new("ada");
         let arrival = Arrival { message, principal: &principal, mirror: None };

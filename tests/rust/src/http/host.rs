@@ -209,7 +209,6 @@ impl<'c> Host<'c> {
 
     fn act(&mut self, verb: &str, given: &Value, step: &Value) -> Result<(), String> {
         let text = || given.as_str().ok_or_else(|| format!("{verb} is a text"));
-        let mut woken = Vec::new();
         match verb {
             "leave" => {
                 let reading = self.responses.get_mut(text()?).ok_or("no such response")?;
@@ -224,12 +223,12 @@ impl<'c> Host<'c> {
             "ask" => self.ask(given)?,
             "tick" => self.tick(given.as_u64().ok_or("tick is a number")?)?,
             "updated" => {
-                self.engine.updated(text()?, self.now, &mut woken).map_err(|error| error.to_string())?;
+                self.engine.updated(text()?, self.now).map_err(|error| error.to_string())?;
             }
-            "list_changed" => self.engine.list_changed(catalog::list_kinds(given), self.now, &mut woken),
+            "list_changed" => self.engine.list_changed(catalog::list_kinds(given), self.now),
             "edit" => {
                 let edits = catalog::edits(given, &self.engine, &mut self.handlers);
-                self.engine.publish(edits, self.now, &mut woken).map_err(|error| error.to_string())?;
+                self.engine.publish(edits, self.now).map_err(|error| error.to_string())?;
             }
             "shutdown" => self.endpoint.shutdown(),
             "close" => {
@@ -239,7 +238,6 @@ impl<'c> Host<'c> {
             }
             _ => {}
         }
-        self.endpoint.wake(&woken);
         Ok(())
     }
 
@@ -294,9 +292,7 @@ impl<'c> Host<'c> {
 
     fn tick(&mut self, by: u64) -> Result<(), String> {
         self.now = Now { tick: self.now.tick + by, unix: self.now.unix + by };
-        let mut woken = Vec::new();
-        self.engine.tick(self.now, &mut woken);
-        self.endpoint.wake(&woken);
+        self.engine.tick(self.now);
         if self.endpoint.deadline().is_some_and(|deadline| deadline <= self.now.tick) {
             for turn in self.endpoint.tick(self.now) {
                 self.happen(turn.connection, None, turn.events);

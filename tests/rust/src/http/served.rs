@@ -10,7 +10,6 @@ use crate::wire::events::{is_quiet, seen};
 use crate::wire::{START, write};
 use mcp_resources_engine::connection::{Events, LogLevel, Reply, RequestToken};
 use mcp_resources_engine::engine::Engine;
-use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Now;
 use mcp_resources_host::transport::http::{HttpOptions, HttpServer, Running, Verifier, Verifying};
 use mcp_resources_host::transport::{Clock, Host, Peer};
@@ -105,8 +104,6 @@ impl Host for Author {
         }
     }
 
-    fn woken(&self, _: &[ConnectionId]) {}
-
     fn misuse(&self, what: &str) {
         eprintln!("{what}");
     }
@@ -131,7 +128,7 @@ impl Served {
     }
 
     fn act(&self, step: &Value) -> io::Result<()> {
-        let (mut woken, now) = (Vec::new(), self.clock.now());
+        let now = self.clock.now();
         if let Some(given) = step.get("respond") {
             self.respond(given, &step["to"])?;
         } else if let Some(given) = step.get("progress") {
@@ -141,12 +138,12 @@ impl Served {
         } else if let Some(given) = step.get("ask") {
             self.ask(given)?;
         } else if let Some(uri) = step["updated"].as_str() {
-            self.engine.updated(uri, now, &mut woken).map_err(io::Error::other)?;
+            self.engine.updated(uri, now).map_err(io::Error::other)?;
         } else if let Some(kind) = step.get("list_changed") {
-            self.engine.list_changed(catalog::list_kinds(kind), now, &mut woken);
+            self.engine.list_changed(catalog::list_kinds(kind), now);
         } else if let Some(given) = step.get("edit") {
             let edits = catalog::edits(given, &self.engine, &mut lock(&self.author.handlers));
-            self.engine.publish(edits, now, &mut woken).map_err(io::Error::other)?;
+            self.engine.publish(edits, now).map_err(io::Error::other)?;
         } else if let Some(passed) = step["tick"].as_u64() {
             self.clock.set(Some(Now { tick: now.tick + passed, unix: now.unix + passed }));
         } else if step.get("shutdown").is_some() {
@@ -154,7 +151,7 @@ impl Served {
         } else {
             return Err(io::Error::other(format!("{step}: no such step")));
         }
-        self.server.wake(&woken);
+        self.server.look();
         Ok(())
     }
 

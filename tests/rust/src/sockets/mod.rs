@@ -84,6 +84,10 @@ fn resources(gate: &Arc<Semaphore>, waiting: &Arc<AtomicUsize>) -> Builder {
             let headers = request.context.headers().map(|headers| headers.iter().collect::<Vec<_>>());
             format!("{headers:?}")
         })
+        .resource("demo://touch", |request: ReadRequest| async move {
+            request.context.server().notify_updated("demo://hello").unwrap();
+            "touched"
+        })
         .resource(Resource::new("demo://large"), |_| async { "x".repeat(12 << 20) })
         .template("demo://item/{n}", |request: ReadRequest| async move {
             format!("item {}", request.param("n").unwrap_or_default())

@@ -29,6 +29,22 @@ fn a_session_from_its_beginning_to_its_end() {
     assert_eq!(client.answer().0, 404);
 }
 
+/// a handler may notify the session that it answers, whose lock nobody holds then.
+#[test]
+fn a_handler_notifies_its_own_session() {
+    let served = Served::with(|limits| limits.coalesce = 0, |http| http);
+    let (mut client, mut stream) = (served.client(), served.client());
+    let session = client.initialize();
+    stream.listen_to(&session, None);
+    client.call(&session, 1, "resources/subscribe", json!({"uri": "demo://hello"}));
+    client.answer();
+    for id in 2..20 {
+        client.call(&session, id, "resources/read", json!({"uri": "demo://touch"}));
+        assert_eq!(client.text(), "touched");
+        assert_eq!(stream.message().json()["params"]["uri"], "demo://hello");
+    }
+}
+
 /// what was sent while nobody read comes again, once.
 #[test]
 fn a_stream_is_resumed_where_it_broke_off() {

@@ -49,7 +49,7 @@ pub(crate) fn engine(catalog: &Value) -> Result<(Arc<Engine>, Handlers), Registr
     }
     let entries = list(&catalog["resources"]).chain(list(&catalog["templates"]));
     let edits = entries.map(|entry| added(entry, &engine, &mut handlers)).collect();
-    engine.publish(edits, super::START, &mut Vec::new())?;
+    engine.publish(edits, super::START)?;
     Ok((engine, handlers))
 }
 

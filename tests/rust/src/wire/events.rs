@@ -53,7 +53,6 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
             Value::Null
         }
         Event::Shared(_) => json!({ "shared": true }),
-        Event::Woken(_) => json!({ "woken": true }),
         Event::Watched { uri } => json!({ "watched": *uri }),
         Event::Unwatched { uri } => json!({ "unwatched": *uri }),
         Event::Replied { ask, .. } => json!({ "replied": ask.0 }),
@@ -95,7 +94,7 @@ fn completion(complete: &CompletionRequest<'_>, handlers: &Handlers) -> Value {
 
 /// Whether it is one of those that some languages cannot see.
 pub(crate) fn is_quiet(event: &Value) -> bool {
-    ["watched", "unwatched", "notified", "shared", "woken"].iter().any(|kind| event.get(kind).is_some())
+    ["watched", "unwatched", "notified", "shared"].iter().any(|kind| event.get(kind).is_some())
 }
 
 /// `meta` is compared only where it is given.

@@ -14,13 +14,15 @@ use mcp_resources_engine::connection::{
     Arrival, Connection, Event, LogLevel, Outcome, Peer, Reply, RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
-use mcp_resources_engine::hub::{ConnectionId, Delivered};
+use mcp_resources_engine::hub::Delivered;
 use mcp_resources_engine::jsonrpc::{Line, Lines};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
 
 /// How a host works: what it does must not show in what is sent.
 #[derive(Clone, Copy)]
@@ -42,7 +44,6 @@ pub(crate) struct Host<'c> {
     now: Now,
     bound: Bound,
     schemas: Option<&'c Schemas>,
-    woken: HashSet<ConnectionId>,
     step: Happened,
     record: String,
     /// Whether the case speaks of events that not every language sees.
@@ -52,9 +53,20 @@ pub(crate) struct Host<'c> {
 /// One connection and what is between it and its stream.
 struct Wire<'c> {
     connection: Connection,
+    woken: Arc<Flag>,
     lines: Lines,
     peer: Peer,
     witness: Option<Witness<'c>>,
+}
+
+/// Whether the engine has woken a connection since it had nothing to deliver.
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// A request that the author has not answered yet, or has.
@@ -87,7 +99,6 @@ impl<'c> Host<'c> {
             open: Vec::new(),
             now: START,
             bound: Bound::new(),
-            woken: HashSet::new(),
             step: Happened::default(),
             record: String::new(),
             case,
@@ -139,16 +150,10 @@ impl<'c> Host<'c> {
             "progress" | "log" => self.report(verb, &given)?,
             "tick" => self.tick(given.as_u64().ok_or("tick is a number")?),
             "updated" => {
-                let mut woken = Vec::new();
                 let uri = given.as_str().ok_or("updated is a URI")?;
-                self.engine.updated(uri, self.now, &mut woken).map_err(|error| error.to_string())?;
-                self.woken.extend(woken);
+                self.engine.updated(uri, self.now).map_err(|error| error.to_string())?;
             }
-            "list_changed" => {
-                let mut woken = Vec::new();
-                self.engine.list_changed(catalog::list_kinds(&given), self.now, &mut woken);
-                self.woken.extend(woken);
-            }
+            "list_changed" => self.engine.list_changed(catalog::list_kinds(&given), self.now),
             "edit" => self.edit(&given),
             "deliver" => self.deliver(on, &given)?,
             "connect" => self.connect(given.as_str().ok_or("connect is a name")?, step)?,
@@ -156,7 +161,6 @@ impl<'c> Host<'c> {
             _ => {
                 for wire in self.connections.values_mut() {
                     wire.connection.shutdown();
-                    self.woken.insert(wire.connection.id());
                 }
             }
         }
@@ -170,10 +174,11 @@ impl<'c> Host<'c> {
             "request" => Peer::Request,
             other => return Err(format!("{other}: no peer")),
         };
-        let connection = self.engine.connect(peer);
+        let (mut connection, woken) = (self.engine.connect(peer), Arc::new(Flag::default()));
+        connection.wake_with(Waker::from(woken.clone()));
         let lines = Lines::new(self.engine.limits().message);
         let witness = self.schemas.map(Witness::new);
-        self.connections.insert(name.to_owned(), Wire { connection, lines, peer, witness });
+        self.connections.insert(name.to_owned(), Wire { connection, woken, lines, peer, witness });
         if self.case.is_legacy() && step["handshake"] != Value::Bool(false) {
             self.initialize(name)?;
             let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
@@ -238,8 +243,6 @@ impl<'c> Host<'c> {
         }
         let arrival = Arrival { message, principal: &principal, mirror: None };
         let Outcome { events, .. } = wire.connection.message(arrival, now, &mut out);
-        let id = wire.connection.id();
-        self.woken.insert(id);
         self.step.out = out;
         self.happen(on, events);
     }
@@ -296,9 +299,7 @@ impl<'c> Host<'c> {
 
     fn tick(&mut self, by: u64) {
         self.now = Now { tick: self.now.tick + by, unix: self.now.unix + by };
-        let mut woken = Vec::new();
-        self.engine.tick(self.now, &mut woken);
-        self.woken.extend(woken);
+        self.engine.tick(self.now);
         let now = self.now;
         for name in self.connections.keys().cloned().collect::<Vec<_>>() {
             let mut out = std::mem::take(&mut self.step.out);
@@ -310,24 +311,23 @@ impl<'c> Host<'c> {
 
     fn edit(&mut self, given: &Value) {
         let edits = catalog::edits(given, &self.engine, &mut self.handlers);
-        let mut woken = Vec::new();
-        match self.engine.publish(edits, self.now, &mut woken) {
-            Ok(_) => self.woken.extend(woken),
-            Err(error) => self.step.refused = Some(catalog::word(&error)),
+        if let Err(error) = self.engine.publish(edits, self.now) {
+            self.step.refused = Some(catalog::word(&error));
         }
     }
 
     fn deliver(&mut self, on: &str, room: &Value) -> Result<(), String> {
         let room = room.as_u64().map_or(usize::MAX, |room| usize::try_from(room).unwrap_or(usize::MAX));
         let mut out = Vec::new();
-        let connection = &mut self.wire(on).connection;
-        let delivered = connection.deliver(room, &mut out);
-        let id = connection.id();
-        if !out.is_empty() && !self.woken.contains(&id) {
+        let wire = self.wire(on);
+        // Before: what wakes it during the delivery calls for another one.
+        let was_woken = wire.woken.0.swap(false, Ordering::SeqCst);
+        let delivered = wire.connection.deliver(room, &mut out);
+        if !out.is_empty() && !was_woken {
             return Err("there was something to deliver, and nobody was woken".into());
         }
-        if delivered == Delivered::Idle {
-            self.woken.remove(&id);
+        if delivered != Delivered::Idle {
+            wire.woken.0.store(was_woken, Ordering::SeqCst);
         }
         self.step.out.append(&mut out);
         self.step.delivered = Some(match delivered {

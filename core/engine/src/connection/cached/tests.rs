@@ -8,6 +8,8 @@ use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::resource::{CacheHint, CacheScope, Resource, Template};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 const TTL: u64 = 60_000;
@@ -22,7 +24,17 @@ struct Host {
 struct Client {
     connection: Connection,
     principal: Arc<Principal>,
+    woken: Arc<Flag>,
     out: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        assert!(!self.0.swap(true, Ordering::SeqCst), "it is awake already");
+    }
 }
 
 impl Host {
@@ -41,11 +53,11 @@ impl Host {
             resource("test://shared", TTL, CacheScope::Public),
             resource("test://fresh", 0, CacheScope::Private),
         ];
-        engine.publish(edits, Now::default(), &mut Vec::new()).unwrap();
-        let client = |id: &&str| Client {
-            connection: engine.connect(Peer::Stdio),
-            principal: Principal::new(*id),
-            out: Vec::new(),
+        engine.publish(edits, Now::default()).unwrap();
+        let client = |id: &&str| {
+            let (mut connection, woken) = (engine.connect(Peer::Stdio), Arc::new(Flag::default()));
+            connection.wake_with(Waker::from(woken.clone()));
+            Client { connection, principal: Principal::new(*id), woken, out: Vec::new() }
         };
         let clients = principals.iter().map(client).collect();
         Self { engine, clients, now: Now::default() }
@@ -53,7 +65,7 @@ impl Host {
 
     /// Sends a message; the tokens of the calls that it makes.
     fn send(&mut self, client: usize, message: &str) -> Vec<RequestToken> {
-        let Client { connection, principal, out } = &mut self.clients[client];
+        let Client { connection, principal, out, .. } = &mut self.clients[client];
         let arrival = Arrival { message: message.as_bytes(), principal, mirror: None };
         let outcome = connection.message(arrival, self.now, out);
         let token = |event| match event {
@@ -71,13 +83,14 @@ impl Host {
     /// Answers a call. The clients that are woken.
     fn answer(&mut self, client: usize, token: RequestToken, answer: Answer<'_>) -> Vec<usize> {
         let Client { connection, out, .. } = &mut self.clients[client];
-        let outcome = connection.respond(token, answer, self.now, out);
-        let ids: Vec<_> = self.clients.iter().map(|client| client.connection.id()).collect();
-        let woken = outcome.events.into_iter().filter_map(|event| match event {
-            Event::Woken(woken) => Some(woken),
-            _ => None,
-        });
-        woken.flatten().filter_map(|id| ids.iter().position(|other| *other == id)).collect()
+        connection.respond(token, answer, self.now, out);
+        self.take_woken()
+    }
+
+    /// The clients that were woken since the last call.
+    fn take_woken(&self) -> Vec<usize> {
+        let was_woken = |client: &Client| client.woken.0.swap(false, Ordering::SeqCst);
+        (0..self.clients.len()).filter(|client| was_woken(&self.clients[*client])).collect()
     }
 
     fn deliver(&mut self, client: usize) {
@@ -108,7 +121,7 @@ impl Host {
     }
 
     fn updated(&self, uri: &str) {
-        self.engine.updated(uri, self.now, &mut Vec::new()).unwrap();
+        self.engine.updated(uri, self.now).unwrap();
     }
 }
 
@@ -224,9 +237,9 @@ fn removals_and_changed_lists_purge() {
     };
     assert!(kept(&mut host, 1));
     assert!(!kept(&mut host, 2));
-    host.engine.list_changed(crate::hub::ListKinds::RESOURCES, host.now, &mut Vec::new());
+    host.engine.list_changed(crate::hub::ListKinds::RESOURCES, host.now);
     assert!(kept(&mut host, 3));
-    let publish = |host: &Host, edit| host.engine.publish(vec![edit], host.now, &mut Vec::new()).unwrap();
+    let publish = |host: &Host, edit| host.engine.publish(vec![edit], host.now).unwrap();
     publish(&host, Edit::RemoveResource { uri: "test://shared".into() });
     assert!(!kept(&mut host, 4), "it is another one that was removed");
     publish(&host, Edit::AddTemplate { template: Template::new("test://{x}"), handler: 0, mount: None });
@@ -280,7 +293,8 @@ fn a_time_out_is_for_all_r_214() {
     host.now.tick = 30_000;
     let Client { connection, out, .. } = &mut host.clients[0];
     let outcome = connection.tick(host.now, out);
-    assert!(matches!(&outcome.events[..], [Event::Cancelled(_), Event::Woken(woken)] if woken.len() == 1));
+    assert!(matches!(&outcome.events[..], [Event::Cancelled(_)]));
+    assert_eq!(host.take_woken(), [1]);
     host.deliver(1);
     let expected = json!({"uri": "test://kept", "kind": "timeout", "timeoutMs": 30_000});
     assert_eq!(host.sent(0)[0]["error"]["data"], expected);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::connection::{Contents, ReadResult};
 use proptest::prelude::*;
+use std::task::Wake;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -43,7 +44,7 @@ fn connection() -> ConnectionId {
 
 /// A read that is routed and joined in one go.
 fn fly(cache: &Arc<ReadCache>, uri: &str, whose: &str) -> Result<Lead, Arc<Flight>> {
-    cache.fly(uri, whose, true, connection(), cache.epoch())
+    cache.fly(uri, whose, true, (connection(), Waker::noop()), cache.epoch())
 }
 
 fn name(what: &str, number: usize) -> String {
@@ -184,24 +185,35 @@ fn the_bounds_hold_and_what_is_used_stays() {
     assert_eq!((cache.counts().entries, cache.counts().bytes), (0, 0));
 }
 
-/// Whoever waits is named once; who comes after the landing is told so.
+/// Counts how often a connection is woken.
+#[derive(Default)]
+struct Count(AtomicU64);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A connection that waits is woken once, however many of its reads do; with the waker that it has when the call lands.
 #[test]
 fn those_who_wait_are_woken_once() {
-    let engine = crate::engine::Engine::new(
-        crate::engine::ServerInfo { name: "n".into(), version: "1".into(), ..Default::default() },
-        crate::engine::Options::default(),
-    )
-    .unwrap();
-    let ids = [(); 2].map(|()| engine.connect(crate::connection::Peer::Stdio).id());
     let cache = ReadCache::new(&Limits::default());
+    let hub = crate::hub::Hub::new(&Limits::default());
+    let counts: [Arc<Count>; 3] = Default::default();
+    let wakers = counts.each_ref().map(|count| Waker::from(count.clone()));
+    let woken = || counts.each_ref().map(|count| count.0.load(Ordering::Relaxed));
+    let (one, other) = (hub.connect(), hub.connect());
     let lead = fly(&cache, "a", "").unwrap();
-    let join = |id: ConnectionId| cache.fly("a", "", true, id, cache.epoch()).err().unwrap();
-    let [flight, ..] = [ids[0], ids[0], ids[1]].map(join);
-    assert!(cache.take_woken().is_empty());
-    assert!(cache.goes_on(&flight, Some(ids[0])));
+    let join = |by| cache.fly("a", "", true, by, cache.epoch()).err().unwrap();
+    let [flight, ..] = [(one, &wakers[0]), (one, &wakers[0]), (other, &wakers[1])].map(join);
+    flight.wake_with(other, &wakers[2]);
+    assert_eq!(woken(), [0; 3]);
+    assert!(cache.goes_on(&flight, Some(one)));
     lead.land(Landed::Failed(ReadError::NotFound), Now::default());
-    assert_eq!(cache.take_woken(), ids);
-    assert!(cache.take_woken().is_empty());
+    assert_eq!(woken(), [1, 0, 1]);
+    flight.wake_with(other, &wakers[1]);
+    assert_eq!(woken(), [1, 1, 1], "one that gives its waker late is woken at once");
     assert!(!cache.goes_on(&flight, None));
     assert!(fly(&cache, "a", "").is_ok());
 }
@@ -212,7 +224,7 @@ fn a_purge_between_routing_and_joining_is_not_missed() {
     let cache = ReadCache::new(&Limits::default());
     let epoch = cache.epoch();
     cache.purge("a");
-    let old = cache.fly("a", "", true, connection(), epoch).unwrap();
+    let old = cache.fly("a", "", true, (connection(), Waker::noop()), epoch).unwrap();
     let new = fly(&cache, "a", "").unwrap();
     old.land(Landed::Contents(kept(1_000, false)), Now::default());
     assert!(cache.look("a", "", Now::default()).is_none());
@@ -227,8 +239,8 @@ fn a_leader_that_leaves_after_it_was_found_goes_on() {
     let cache = ReadCache::new(&Limits::default());
     let hub = crate::hub::Hub::new(&Limits::default());
     let (leader, reader) = (hub.connect(), hub.connect());
-    let lead = cache.fly("a", "", true, leader, cache.epoch()).unwrap();
-    let flight = cache.fly("a", "", true, reader, cache.epoch()).err().unwrap();
+    let lead = cache.fly("a", "", true, (leader, Waker::noop()), cache.epoch()).unwrap();
+    let flight = cache.fly("a", "", true, (reader, Waker::noop()), cache.epoch()).err().unwrap();
     assert!(cache.goes_on(lead.flight(), Some(leader)));
     lead.land(Landed::Contents(kept(1_000, false)), Now::default());
     assert!(matches!(flight.landing().unwrap().landed, Landed::Contents(_)));
@@ -238,8 +250,9 @@ fn a_leader_that_leaves_after_it_was_found_goes_on() {
 #[test]
 fn calls_of_one_uri_that_nobody_may_wait_for_stand_apart() {
     let cache = ReadCache::new(&Limits::default());
-    let leads: Vec<Lead> =
-        (0..1_000).map(|_| cache.fly("a", "", false, connection(), cache.epoch()).unwrap()).collect();
+    let leads: Vec<Lead> = (0..1_000)
+        .map(|_| cache.fly("a", "", false, (connection(), Waker::noop()), cache.epoch()).unwrap())
+        .collect();
     assert_eq!(cache.table().shelves["a"].flights.len(), 1_000);
     assert!(cache.table().shelves["a"].open.is_empty());
     drop(leads);

@@ -12,12 +12,12 @@ fn shutdown_ends_every_listen() {
         world.updated("note://a");
         assert_eq!(world.deliver(connection), [tagged_update("7", "note://a")]);
         world.updated("note://a");
-        world.woken.clear();
+        world.woken.take();
         for _ in 0..2 {
-            world.hub.shutdown(connection, &mut world.woken);
-            world.hub.shutdown(legacy, &mut world.woken);
+            world.hub.shutdown(connection);
+            world.hub.shutdown(legacy);
         }
-        assert_eq!(world.woken, [connection]);
+        assert_eq!(world.woken.all(), [connection]);
         world.pass(Limits::default().coalesce);
         world.updated("note://a");
         world.list_changed();
@@ -44,7 +44,7 @@ fn other_connections_go_on_after_a_shutdown() {
     let uris = [("note://a", "note://a")];
     let (ended, other) =
         (world.listener("1", ListKinds::NONE, &uris), world.listener("2", ListKinds::NONE, &uris));
-    world.hub.shutdown(ended, &mut world.woken);
+    world.hub.shutdown(ended);
     let later = world.listener("3", ListKinds::NONE, &uris);
     world.updated("note://a");
     let told = world.deliver_within(ended, usize::MAX, Ending::ResultOnly);
@@ -58,17 +58,17 @@ fn other_connections_go_on_after_a_shutdown() {
 fn revocation_ends_the_stream_of_a_session() {
     let mut world = World::new();
     let session = world.hub.connect();
-    world.hub.legacy(session, Principal::new("eve"), ListKinds::NONE);
-    world.hub.ready(session, &mut world.woken);
+    world.hub.legacy(session, Principal::new("eve"), ListKinds::NONE, &world.woken.waker(session));
+    world.hub.ready(session);
     world.hub.subscribe(session, "note://a", "note://a").unwrap();
-    assert_eq!(world.hub.revoke("", &mut world.woken), []);
-    assert_eq!(world.hub.revoke("eve", &mut world.woken), []);
-    assert_eq!(world.woken, [session]);
+    assert_eq!(world.hub.revoke(""), []);
+    assert_eq!(world.hub.revoke("eve"), []);
+    assert_eq!(world.woken.all(), [session]);
     world.updated("note://a");
     let ended = (vec![], Delivered::Ended);
     assert_eq!(world.deliver_within(session, usize::MAX, Ending::ResultOnly), ended);
     assert_eq!(world.deliver(session), [legacy_update("note://a")]);
-    world.hub.revoke("eve", &mut world.woken);
+    world.hub.revoke("eve");
     world.hub.readmit(session);
     assert_eq!(world.deliver(session), Vec::<String>::new());
 }
@@ -81,9 +81,12 @@ fn revocation_ends_the_listens_of_one_principal() {
     let kept = world.listener("1", ListKinds::NONE, &uris[..1]);
     let revoked = world.hub.connect();
     let filter = Filter { lists: ListKinds::NONE, uris: &uris };
-    world.hub.listen(revoked, id("2").as_id(), Principal::new("eve"), filter).unwrap();
+    world
+        .hub
+        .listen(revoked, id("2").as_id(), Principal::new("eve"), filter, &world.woken.waker(revoked))
+        .unwrap();
     world.updated("note://a");
-    assert_eq!(world.hub.revoke("eve", &mut world.woken), ["note://b".into()]);
+    assert_eq!(world.hub.revoke("eve"), ["note://b".into()]);
     let told = world.deliver_within(revoked, usize::MAX, Ending::ResultOnly);
     assert_eq!(told, (vec![end("2")], Delivered::Ended));
     assert_eq!(world.deliver(kept), [tagged_update("1", "note://a")]);

@@ -7,7 +7,6 @@ use super::{Verified, Verifier, Verifying};
 use crate::transport::{Host, Peer, Work};
 use mcp_resources_engine::connection::Events;
 use mcp_resources_engine::http::Denied;
-use mcp_resources_engine::hub::ConnectionId;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -29,8 +28,6 @@ pub struct Inbox<X> {
 pub enum Item<X> {
     /// An event, and where its answer goes.
     Work(Peer, Box<Work<'static>>),
-    /// The hub has something for these.
-    Woken(Vec<ConnectionId>),
     /// A token is to be verified.
     Verify(String, Verdict),
     /// The author gave an answer that its event cannot have: for the log.
@@ -130,10 +127,6 @@ impl<X: Send + 'static> Host for Reach<X> {
         if !items.is_empty() {
             self.leave(items);
         }
-    }
-
-    fn woken(&self, connections: &[ConnectionId]) {
-        self.leave([Item::Woken(connections.to_vec())]);
     }
 
     fn warn(&self, what: &str) {

@@ -3,12 +3,13 @@
 use super::HttpServer;
 use super::phase::{Either, Phase, either, reach};
 use crate::transport::Clock;
+use mcp_resources_engine::engine::Timekeeper;
 use mcp_resources_engine::now::Millis;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::Poll;
+use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -20,12 +21,25 @@ pub(super) struct Keeper {
     started: AtomicBool,
     /// When the task wakes by itself; 0 while it looks around.
     armed: AtomicU64,
-    notify: Notify,
+    notify: Arc<Notify>,
+}
+
+/// Wakes the task when the engine has something that is due earlier than before.
+struct Rings(Arc<Notify>);
+
+impl Wake for Rings {
+    fn wake(self: Arc<Self>) {
+        self.0.notify_one();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.notify_one();
+    }
 }
 
 impl Default for Keeper {
     fn default() -> Self {
-        Self { started: AtomicBool::new(false), armed: AtomicU64::new(Millis::MAX), notify: Notify::new() }
+        Self { started: AtomicBool::new(false), armed: AtomicU64::new(Millis::MAX), notify: Arc::default() }
     }
 }
 
@@ -33,7 +47,9 @@ impl Keeper {
     /// Starts the task, once, on the runtime of whoever comes first.
     pub(super) fn start(&self, server: &Arc<HttpServer>) {
         if !self.started.load(Ordering::Relaxed) && !self.started.swap(true, Ordering::AcqRel) {
-            tokio::spawn(keep(Arc::downgrade(server)));
+            let waker = Waker::from(Arc::new(Rings(self.notify.clone())));
+            let timekeeper = server.endpoint.engine().keep_time(waker);
+            tokio::spawn(keep(Arc::downgrade(server), timekeeper));
         }
     }
 
@@ -52,7 +68,7 @@ fn next(server: &HttpServer) -> Option<Millis> {
 }
 
 /// Until the server is gone or over. It is not held while the task sleeps.
-async fn keep(server: Weak<HttpServer>) {
+async fn keep(server: Weak<HttpServer>, _timekeeper: Timekeeper) {
     loop {
         let Some(strong) = server.upgrade() else { return };
         let mut phase = strong.phases.watch();
@@ -84,10 +100,7 @@ async fn sleep(clock: &Clock, due: Millis, now: Millis) {
 fn turn(server: &HttpServer) {
     let (endpoint, now) = (&server.endpoint, server.now());
     if endpoint.engine().deadline().is_some_and(|deadline| deadline <= now.tick) {
-        let mut woken = Vec::new();
-        endpoint.engine().tick(now, &mut woken);
-        endpoint.wake(&woken);
-        server.host.woken(&woken);
+        endpoint.engine().tick(now);
     }
     for turn in endpoint.tick(now) {
         server.after(turn, None);

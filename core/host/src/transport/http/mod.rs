@@ -95,14 +95,7 @@ impl HttpServer {
         &self.endpoint
     }
 
-    /// Wakes the writers of what the engine has woken: call it with every list that the engine gives. Names that are not
-    /// of this endpoint are ignored.
-    pub fn wake(&self, woken: &[ConnectionId]) {
-        self.endpoint.wake(woken);
-        self.look();
-    }
-
-    /// Something may be due earlier than before: an update that is held back, a request that was asked of a client.
+    /// Something may be due earlier than before: a request that was asked of a client.
     pub fn look(&self) {
         self.keeper.look(self);
     }

@@ -1,0 +1,24 @@
+//! Wakers that were taken under a lock, to be called without it.
+
+use smallvec::SmallVec;
+use std::task::Waker;
+
+/// See the module. Nothing is allocated for a few.
+#[derive(Debug, Default)]
+#[must_use = "whoever was collected here is to be woken"]
+pub(crate) struct Wakers(SmallVec<[Waker; 4]>);
+
+impl Wakers {
+    pub(crate) fn push(&mut self, waker: Waker) {
+        self.0.push(waker);
+    }
+
+    pub(crate) fn extend(&mut self, wakers: impl IntoIterator<Item = Waker>) {
+        self.0.extend(wakers);
+    }
+
+    /// Wakes all of them. Call it with no lock held.
+    pub(crate) fn wake(self) {
+        self.0.into_iter().for_each(Waker::wake);
+    }
+}
