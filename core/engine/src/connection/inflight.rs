@@ -37,6 +37,8 @@ pub(super) struct InFlight {
 struct Slot {
     generation: u32,
     state: State,
+    /// Held until the host has answered, cancelled or not.
+    permit: Option<Permit>,
 }
 
 enum State {
@@ -58,8 +60,6 @@ pub(super) struct Ticket {
     pub(super) deadline: Millis,
     /// The array that its answer belongs to.
     pub(super) batch: Option<BatchId>,
-    /// Held while it waits.
-    pub(super) _permit: Option<Permit>,
     /// The flight that its answer lands, if others may wait for the same.
     pub(super) flight: Option<Arc<Flight>>,
     /// What is recorded at its end, if anything is.
@@ -119,10 +119,14 @@ impl InFlight {
         alike.any(|(_, slot)| slot.state.ticket().is_some_and(names))
     }
 
-    /// Takes a slot for what `reply` makes of the token.
-    pub(super) fn insert(&mut self, reply: impl FnOnce(RequestToken) -> Reply) -> RequestToken {
+    /// Takes a slot for what `reply` makes of the token, and holds `permit` as long as it is taken.
+    pub(super) fn insert(
+        &mut self,
+        permit: Option<Permit>,
+        reply: impl FnOnce(RequestToken) -> Reply,
+    ) -> RequestToken {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, state: State::Free });
+            self.slots.push(Slot { generation: 0, state: State::Free, permit: None });
             self.digests.push(0);
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
@@ -132,6 +136,7 @@ impl InFlight {
         self.digests[index as usize] = reply.context.ticket.id.as_id().digest();
         self.earliest = self.earliest.min(reply.context.ticket.deadline);
         slot.state = State::Waiting(reply);
+        slot.permit = permit;
         token
     }
 
@@ -250,6 +255,7 @@ impl InFlight {
         if let Some(slot) = self.slot(token) {
             slot.generation = slot.generation.wrapping_add(1);
             slot.state = State::Free;
+            slot.permit = None;
             self.free.push(token.index);
         }
         if self.len() == 0 {

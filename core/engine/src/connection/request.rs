@@ -161,7 +161,6 @@ impl Connection {
             timeout,
             deadline: request.now.tick.saturating_add(timeout),
             batch: request.batch,
-            _permit: room.0,
             flight,
             opening: self.opening.take(),
             is_dropped: AtomicBool::new(false),
@@ -172,7 +171,7 @@ impl Connection {
             ..Reports::default()
         };
         let context = Context { ticket, engine: self.engine.clone(), purpose: task.purpose() };
-        self.inflight.insert(|token| Reply { token, context, task, reports })
+        self.inflight.insert(room.0, |token| Reply { token, context, task, reports })
     }
 
     /// Counts the request against the rate of its principal. The refusal, if there were too many.

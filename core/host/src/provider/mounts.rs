@@ -205,7 +205,8 @@ impl Mounts {
         };
         if before.is_some() || handler.is_some() {
             // Nothing refuses it.
-            let _ = engine.apply(vec![Edit::SetFallback { handler }], self.clock.now());
+            let edits = vec![Edit::SetFallback { handler: None }, Edit::SetFallback { handler }];
+            let _ = engine.apply(edits, self.clock.now());
         }
     }
 }

@@ -82,6 +82,7 @@ pub struct List {
 /// A completion: see [`Provider::complete`](super::Provider::complete).
 pub struct Complete {
     route: Route,
+    reference: String,
     variable: String,
     value: String,
     arguments: Vec<(String, String)>,
@@ -160,15 +161,21 @@ impl List {
 
 impl Complete {
     pub(super) fn new(route: Route, request: CompletionRequest<'_>, engine: &Arc<Engine>) -> Self {
-        let CompletionRequest { variable, value, arguments, caller, .. } = request;
+        let CompletionRequest { reference, variable, value, arguments, caller, .. } = request;
         let own = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), value.into_owned());
         Self {
             route,
+            reference: reference.into_owned(),
             variable: variable.into_owned(),
             value: value.into_owned(),
             arguments: arguments.into_iter().map(own).collect(),
             asker: Asker::new(caller.principal, engine),
         }
+    }
+
+    /// The text of the template, or the URI, whose variable it is: one fallback completes many.
+    pub fn reference(&self) -> &str {
+        &self.reference
     }
 
     /// The variable to complete.
