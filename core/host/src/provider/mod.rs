@@ -12,6 +12,7 @@
 //! an author's answer.
 
 mod feed;
+mod host;
 mod mount;
 mod mounts;
 mod request;
@@ -21,6 +22,7 @@ mod tests;
 mod workers;
 
 pub use feed::{Entry, Feed};
+pub use host::Providers;
 pub use mount::{Mount, Route};
 pub use mounts::{Mounts, Part};
 pub use request::{Complete, Interest, List, Read, ReadRef};

@@ -102,13 +102,8 @@ struct Everything {
 
 impl Host for Everything {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
-        for event in events {
-            let Some(part) = self.mounts.part(&event) else { continue };
-            let outcome = self.mounts.answer(&part, peer, event);
-            if !outcome.events.is_empty() {
-                self.handle(peer, outcome.events);
-            }
-        }
+        // What is no provider's has no answer here.
+        drop(self.mounts.take(peer, events));
     }
 
     fn misuse(&self, what: &str) {

@@ -1,0 +1,77 @@
+//! A host whose providers answer for themselves.
+
+use super::mounts::Mounts;
+use crate::transport::{Host, Peer};
+use mcp_resources_engine::connection::{Event, Events, Outcome};
+use std::fmt;
+use std::sync::Arc;
+
+/// Has providers answer what is theirs, on the thread that read the request or on a worker, and leaves everything else to
+/// another host: a language's event loop never hears of it.
+pub struct Providers<H> {
+    mounts: Arc<Mounts>,
+    rest: Arc<H>,
+}
+
+impl<H: Host> Providers<H> {
+    /// Before `rest`.
+    pub fn before(mounts: Arc<Mounts>, rest: Arc<H>) -> Arc<Self> {
+        Arc::new(Self { mounts, rest })
+    }
+}
+
+impl Mounts {
+    /// Has providers answer those of `events` that are theirs. Returns the others.
+    pub fn take<'m>(&self, peer: &Peer, events: Events<'m>) -> Events<'m> {
+        if !events.iter().any(|event| self.part(event).is_some()) {
+            return events;
+        }
+        let mut todo: Vec<Event<'m>> = events.into_iter().rev().collect();
+        let mut rest = Events::new();
+        while let Some(event) = todo.pop() {
+            let Some(part) = self.part(&event) else {
+                rest.push(event);
+                continue;
+            };
+            let outcome: Outcome<'static> = self.answer(&part, peer, event);
+            if let Some(misuse) = &outcome.misuse {
+                peer.misuse(misuse);
+            }
+            for event in outcome.events {
+                todo.push(event);
+            }
+        }
+        rest
+    }
+}
+
+impl<H: Host> Host for Providers<H> {
+    fn handle(&self, peer: &Peer, events: Events<'_>) {
+        let rest = self.mounts.take(peer, events);
+        if !rest.is_empty() {
+            self.rest.handle(peer, rest);
+        }
+    }
+
+    fn appended(&self, peer: &Peer) {
+        self.rest.appended(peer);
+    }
+
+    fn pends(&self, peer: &Peer) {
+        self.rest.pends(peer);
+    }
+
+    fn warn(&self, what: &str) {
+        self.rest.warn(what);
+    }
+
+    fn misuse(&self, what: &str) {
+        self.rest.misuse(what);
+    }
+}
+
+impl<H> fmt::Debug for Providers<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Providers").field("mounts", &self.mounts).finish_non_exhaustive()
+    }
+}
