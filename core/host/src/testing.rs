@@ -32,14 +32,14 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// A client of one server. It sends one request at a time; notifications that come meanwhile wait for [`Client::notification`].
+/// A client of one server. What comes while something else is waited for is kept, in order, until it is asked for.
 #[derive(Debug)]
 pub struct Client {
     socket: UnixStream,
     words: Words,
     messages: UnboundedReceiver<Received>,
-    /// Notifications that came while something else was waited for.
-    notifications: VecDeque<Received>,
+    /// What came while something else was waited for.
+    waiting: VecDeque<Received>,
 }
 
 /// A message of the server's: sorted, and whole.
@@ -139,7 +139,7 @@ impl Client {
             });
             received.try_for_each(|received| sender.send(received))
         });
-        Ok(Self { socket, words: Words::new(revision, "{}"), messages, notifications: VecDeque::new() })
+        Ok(Self { socket, words: Words::new(revision, "{}"), messages, waiting: VecDeque::new() })
     }
 
     /// The same client with capabilities to declare on each request of 2026-07-28: a JSON object. Default: none.
@@ -290,7 +290,7 @@ impl Client {
         self.post(Ask::named(method).unwrap_or(Ask::Method(method)), params)
     }
 
-    /// Waits for the answer to the request `id`. Answers to others that come before it are lost.
+    /// Waits for the answer to the request `id`, in whatever order the answers come.
     ///
     /// # Errors
     /// The server's error, or that it has gone.
@@ -308,25 +308,23 @@ impl Client {
         self.write(&Words::notification(method, &params.to_string()))
     }
 
-    /// The next notification, whole; `None` if the server has gone. Answers that come before it are lost.
+    /// The next notification, whole; `None` if the server has gone.
     pub async fn notification(&mut self) -> Option<Value> {
         let is_notification = |heard: &Heard| !matches!(heard.sort, Sort::Result | Sort::Error);
         self.received(is_notification).await.map(|received| received.whole)
     }
 
-    /// The first message that `wanted` accepts. Other notifications wait, other answers are dropped.
+    /// The first message that `wanted` accepts. Others wait.
     async fn received(&mut self, wanted: impl Fn(&Heard) -> bool) -> Option<Received> {
-        if let Some(at) = self.notifications.iter().position(|received| wanted(&received.heard)) {
-            return self.notifications.remove(at);
+        if let Some(at) = self.waiting.iter().position(|received| wanted(&received.heard)) {
+            return self.waiting.remove(at);
         }
         loop {
             let received = self.messages.recv().await?;
             if wanted(&received.heard) {
                 return Some(received);
             }
-            if !matches!(received.heard.sort, Sort::Result | Sort::Error) {
-                self.notifications.push_back(received);
-            }
+            self.waiting.push_back(received);
         }
     }
 

@@ -101,7 +101,8 @@ async fn concurrent_reads_make_one_call_r_219() {
     }
     gate.notify_one();
     for (client, ids) in clients.iter_mut().zip(ids.chunks(2)) {
-        for id in ids {
+        // Whichever was asked first: a read that shared the call may be answered before the one that made it.
+        for id in ids.iter().rev() {
             let answer = client.answer(*id).await.unwrap();
             assert_eq!(answer["contents"][0]["text"], "call 0");
         }
