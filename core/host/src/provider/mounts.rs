@@ -11,7 +11,7 @@ use super::responder::{Otherwise, Redact, Responder, Sort};
 use super::workers::Workers;
 use crate::transport::{Clock, Peer};
 use mcp_resources_engine::catalog::{Edit, HandlerId, MountId, Source};
-use mcp_resources_engine::connection::{Answer, Event, Outcome, ReadRequest, Reply};
+use mcp_resources_engine::connection::{Answer, Event, Outcome, ReadRequest, ReadResult, Reply};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::hub::ListKinds;
@@ -122,6 +122,7 @@ impl Mounts {
         self.is_used.store(true, Ordering::Release);
         let edits = self.edits(&engine, &mounted, mount);
         if let Err(error) = engine.apply(edits, self.clock.now()) {
+            mounted.state.alive.store(false, Ordering::Release);
             self.forget(&mounted);
             let with = self.holder(&engine, &error).map(|with| format!("; the mount {with} has it"));
             return Err(refused(&mounted.name, format!("{error}{}", with.unwrap_or_default())));
@@ -129,6 +130,43 @@ impl Mounts {
         all.push(mounted);
         self.chain(&engine, &all);
         Ok(id)
+    }
+
+    /// Mounts providers, all or none.
+    ///
+    /// # Errors
+    /// As [`Mounts::mount`], for the first that cannot be mounted, and if one is mounted here already.
+    pub fn mount_all(self: &Arc<Self>, providers: &[Arc<dyn Provider>]) -> Result<(), RegistrationError> {
+        let mut done = Vec::new();
+        for provider in providers {
+            let new = match self.of(provider) {
+                None => self.mount(provider.clone()),
+                Some(mounted) => Err(RegistrationError::Mount {
+                    mount: mounted.name.to_string(),
+                    reason: "it is mounted already; unmount it first, or make another".into(),
+                }),
+            };
+            match new {
+                Ok(id) => done.push(id),
+                Err(error) => {
+                    for id in done.into_iter().rev() {
+                        self.unmount(id);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the mount of `provider`: see [`Mounts::unmount`]. `false` if it is not mounted here.
+    pub fn unmount_provider(&self, provider: &Arc<dyn Provider>) -> bool {
+        self.of(provider).is_some_and(|mounted| self.unmount(mounted.state.id))
+    }
+
+    fn of(&self, provider: &Arc<dyn Provider>) -> Option<Arc<Mounted>> {
+        let all = self.mounted();
+        all.iter().find(|mounted| Arc::ptr_eq(&mounted.provider, provider)).cloned()
     }
 
     /// Gives back all that a mount has: its resources and templates are gone and count as changed, its workers end with what
@@ -227,13 +265,20 @@ impl Mounts {
         let redact = self.redact.get();
         let answered = match event {
             Event::Read(request) => {
-                if let Some(answer) = part.now(peer, &request, &engine, redact.is_some()) {
-                    return peer.respond(token, answer);
-                }
+                let read = match (part.now(peer, &request, &engine), redact) {
+                    (Some(Err(error)), _) => return peer.respond(token, Answer::Failed(error)),
+                    (Some(Ok(result)), None) => return peer.respond(token, Answer::Contents(result)),
+                    (Some(Ok(result)), Some(_)) => Some(result),
+                    (None, _) => None,
+                };
                 let Some(reply) = peer.detach(token) else { return Outcome::nothing() };
                 peer.pends();
-                let request = Read::new(part.route, request, &engine);
-                return part.read(request, peer.clone(), reply, redact);
+                let Some(result) = read else {
+                    let request = Read::new(part.route, request, &engine);
+                    return part.read(request, peer.clone(), reply, redact);
+                };
+                // Whoever redacts may block.
+                return part.start(peer.clone(), reply, redact, None, |_, reply| reply.send(Ok(result)));
             }
             Event::List(request) => peer.detach(token).map(|reply| {
                 let request = List::new(part.route, request, &engine);
@@ -264,20 +309,14 @@ impl Part {
         peer: &Peer,
         request: &ReadRequest<'_>,
         engine: &Engine,
-        is_redacted: bool,
-    ) -> Option<Answer<'static>> {
-        // Whoever redacts may block.
-        if is_redacted {
-            return None;
-        }
+    ) -> Option<Result<ReadResult<'static>, ReadError>> {
         let read = ReadRef { route: self.route, request, engine };
         match catch_unwind(AssertUnwindSafe(|| self.mounted.provider.read_now(read))) {
-            Ok(Some(Ok(result))) => Some(Answer::Contents(result)),
             Ok(Some(Err(ReadError::NotFound))) if !self.rest.is_empty() => None,
-            Ok(answer) => answer.and_then(Result::err).map(Answer::Failed),
+            Ok(answer) => answer,
             Err(_panic) => {
                 peer.misuse(&format!("{}: it panicked at {}", self.mounted.name, request.uri));
-                Some(Answer::Failed(ReadError::Failed))
+                Some(Err(ReadError::Failed))
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::transport::{Clock, Host, Peer, Pipe};
 use mcp_resources_engine::catalog::{Edit, MountId, Source};
-use mcp_resources_engine::connection::{Contents, Events, Item};
+use mcp_resources_engine::connection::{Answer, Body, Contents, Events, Item};
 use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
 use mcp_resources_engine::jsonrpc::Line;
 use mcp_resources_engine::limits::Limits;
@@ -463,6 +463,22 @@ fn a_mount_that_collides_names_the_first() {
     assert_eq!(served.mounts.len(), 1);
 }
 
+/// Of several providers all are mounted or none, and none twice; what was refused hears no more of the server.
+#[test]
+fn several_are_mounted_or_none() {
+    let served = Served::new(Limits::default());
+    let other = || Holds::new(Mount::new("other").resource(ONE, Resource::new("other:///")).workers(0, 0)).0;
+    let error = served.mounts.mount_all(&[Holds::any().0, other(), other()]).unwrap_err().to_string();
+    assert!(error.starts_with("other: ") && error.ends_with("; the mount other has it"), "{error}");
+    assert!(served.mounts.is_empty() && served.engine.catalog().is_empty());
+    let both: [Arc<dyn Provider>; 2] = [Holds::any().0, other()];
+    served.mounts.mount_all(&both).unwrap();
+    let error = served.mounts.mount_all(&both[..1]).unwrap_err().to_string();
+    assert_eq!(error, "holds: it is mounted already; unmount it first, or make another");
+    assert!(served.mounts.unmount_provider(&both[0]) && !served.mounts.unmount_provider(&both[0]));
+    assert_eq!(served.mounts.len(), 1);
+}
+
 /// A provider that panics while it is mounted is not.
 #[test]
 fn a_provider_that_panics_while_it_is_mounted_is_not() {
@@ -552,30 +568,37 @@ fn odd_items_of_another_server_leave_the_others() {
     assert_eq!(text(&served.wait(1)[0]), "theirs");
 }
 
-/// The author's `redact` sees what providers give, and a provider's answer at once waits for it too.
+/// The author's `redact` sees what providers give, at once or later. It never runs on the thread that read the request.
 #[test]
 fn what_providers_give_is_redacted() {
     struct Now;
     impl Provider for Now {
         fn mount(self: Arc<Self>, _feed: Feed) -> Result<Mount, RegistrationError> {
-            Ok(Mount::new("now").template(ONE, Template::new(ANY)).workers(0, 0))
+            Ok(Mount::new("now").template(ONE, Template::new(ANY)))
         }
-        fn read_now(&self, _request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
-            panic!("it would not be redacted")
+        fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
+            (request.param("id") == Some("now")).then(|| contents("at once"))
         }
         fn read(&self, _request: Read, reply: Responder<ReadResult<'static>>) {
-            reply.send(contents("secret"));
+            reply.send(contents("later"));
         }
     }
     let served = Served::new(Limits::default());
-    served.mounts.redact_with(Arc::new(|uri, answer| {
-        assert_eq!(uri, "held:///a");
-        drop(answer);
-        mcp_resources_engine::connection::Answer::Contents(Contents::text("***").into())
+    let reader = thread::current().id();
+    served.mounts.redact_with(Arc::new(move |uri, answer| {
+        assert_ne!(thread::current().id(), reader);
+        let Answer::Contents(result) = answer else { return answer };
+        let said = result.contents.into_iter().filter_map(|one| match one.body {
+            Body::Text(text) => Some(format!("{uri}: {text}, redacted")),
+            _ => None,
+        });
+        Answer::Contents(Contents::text(said.collect::<String>()).into())
     }));
     served.mount(Arc::new(Now));
-    served.read(1, "held:///a");
-    assert_eq!(text(&served.wait(1)[0]), "***");
+    for (id, uri, said) in [(1, "held:///now", "at once"), (2, "held:///a", "later")] {
+        served.read(id, uri);
+        assert_eq!(text(&served.wait(1)[0]), format!("{uri}: {said}, redacted"));
+    }
 }
 
 /// Contents that would be too large are refused before they are made.
