@@ -232,13 +232,7 @@ impl Entry {
 
 impl Question {
     fn read(&self) -> InputRequest<'_> {
-        let (text, more) = (Cow::Borrowed(&*self.text), Cow::Borrowed(&*self.more));
-        let ask = match &*self.sort {
-            "form" => InputAsk::Form { message: text, schema: more },
-            "url" => InputAsk::Url { message: text, url: more },
-            "sample" => InputAsk::Sampling(text),
-            _ => InputAsk::Roots,
-        };
+        let ask = InputAsk::of(&self.sort, &*self.text, &*self.more);
         InputRequest { key: Cow::Borrowed(&self.key), ask }
     }
 }

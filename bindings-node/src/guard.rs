@@ -2,15 +2,12 @@
 
 use crate::error::{invalid_template, invalid_uri, registration};
 use mcp_resources_engine::guard::{Decision, Guard as Core, Policy};
-use mcp_resources_engine::limits::Limits;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_host::transport::{load_policy, read_policy};
 use mcp_resources_template::UriTemplate;
-use mcp_resources_template::uri::normalize;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a policy says.
@@ -47,16 +44,13 @@ impl Guard {
     /// What is said of a URI, in any spelling.
     #[napi(catch_unwind, ts_return_type = "'allow' | 'hidden' | 'denied' | 'missing_scope'")]
     pub fn decide(&self, env: &Env, uri: String, asker: Asker) -> Result<&'static str> {
-        Ok(self.0.decide(&asker.principal(), &canonical(env, &uri)?).as_str())
+        Ok(self.decision(env, &uri, asker)?.as_str())
     }
 
     /// The scopes that are missing where nothing else is.
     #[napi(catch_unwind)]
     pub fn missing_scopes(&self, env: &Env, uri: String, asker: Asker) -> Result<Vec<String>> {
-        Ok(match self.0.decide(&asker.principal(), &canonical(env, &uri)?) {
-            Decision::MissingScope { scopes } => scopes.into_iter().map(str::to_owned).collect(),
-            _ => Vec::new(),
-        })
+        Ok(self.decision(env, &uri, asker)?.missing_scopes())
     }
 
     /// Whether a template is listed.
@@ -64,6 +58,12 @@ impl Guard {
     pub fn knows_template(&self, env: &Env, template: String, asker: Asker) -> Result<bool> {
         let template = UriTemplate::parse(&template).map_err(|error| invalid_template(env, &error))?;
         Ok(self.0.knows_template(&asker.principal(), &template))
+    }
+}
+
+impl Guard {
+    fn decision(&self, env: &Env, uri: &str, asker: Asker) -> Result<Decision<'_>> {
+        self.0.decide_uri(&asker.principal(), uri).map_err(|error| invalid_uri(env, &error))
     }
 }
 
@@ -82,8 +82,4 @@ impl Asker {
     fn principal(self) -> Arc<Principal> {
         Principal::new(self.principal.unwrap_or_default()).with_scopes(self.scopes.unwrap_or_default())
     }
-}
-
-fn canonical<'u>(env: &Env, uri: &'u str) -> Result<Cow<'u, str>> {
-    normalize(uri, Limits::default().uri).map_err(|error| invalid_uri(env, &error))
 }

@@ -167,12 +167,7 @@ impl Admitted {
     ) -> Result<Either<Identified, Refusal>> {
         let again = || unusable("the request is identified already".into());
         let (admitted, clock) = self.0.take().ok_or_else(again)?;
-        let who = match (verified, denied) {
-            (_, Some(true)) => Err(Denied::Unavailable),
-            (_, Some(false)) => Err(Denied::Invalid),
-            (Some(verified), None) => Ok(verified.into()),
-            (None, None) => Ok(Verified::anyone()),
-        };
+        let who = Denied::unless(verified.map(Verified::from), denied);
         Ok(match admitted.identify(who, clock.now()) {
             Ok(identified) => Either::A(Identified(identified)),
             Err(response) => Either::B(Refusal::of(response)),

@@ -5,18 +5,14 @@
 
 use crate::server::Host;
 use mcp_resources_engine::guard::AuditEntry;
-use mcp_resources_host::transport::AuditFile;
+use mcp_resources_host::transport::{AuditFile, RecordBell};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Wake, Waker};
-use std::time::Duration;
-
-/// How long a flush, or the end, waits at most for a function that is slow.
-const PATIENCE: Duration = Duration::from_secs(1);
+use std::sync::{Arc, Weak};
+use std::task::Waker;
 
 /// What an author gave for the log.
 pub(crate) enum Audit {
@@ -28,7 +24,7 @@ pub(crate) enum Audit {
 /// The function's side of the log: starts its thread when the server begins to serve, in each process anew.
 pub(crate) struct Recorder {
     start: Py<PyAny>,
-    bell: Arc<Bell>,
+    bell: Arc<RecordBell>,
     /// The process whose thread runs; 0 is none.
     process: AtomicU32,
 }
@@ -37,24 +33,7 @@ pub(crate) struct Recorder {
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Records {
     host: Weak<Host>,
-    bell: Arc<Bell>,
-}
-
-/// What the thread waits for.
-#[derive(Default)]
-struct Bell {
-    state: Mutex<State>,
-    change: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    rung: bool,
-    closed: bool,
-    gone: bool,
-    /// How often a flush was asked for, and how many are done.
-    asked: u64,
-    done: u64,
+    bell: Arc<RecordBell>,
 }
 
 impl Audit {
@@ -107,15 +86,9 @@ impl Recorder {
 
     /// Waits until the function has taken all that is recorded now; a second at most. Without the interpreter.
     pub(crate) fn flush(&self) {
-        if !self.is_running() {
-            return;
+        if self.is_running() {
+            self.bell.flush();
         }
-        let mut state = self.bell.lock();
-        state.asked += 1;
-        let asked = state.asked;
-        self.bell.change.notify_all();
-        let waits = |state: &mut State| state.done < asked && !state.gone;
-        drop(self.bell.change.wait_timeout_while(state, PATIENCE, waits));
     }
 
     /// Ends the thread, after all that is recorded now; waits for it, a second at most. Without the interpreter.
@@ -123,15 +96,13 @@ impl Recorder {
         self.flush();
         self.close();
         if self.is_running() {
-            let waits = |state: &mut State| !state.gone;
-            drop(self.bell.change.wait_timeout_while(self.bell.lock(), PATIENCE, waits));
+            self.bell.wait_for_end();
         }
     }
 
     /// Ends the thread when it is idle.
     pub(crate) fn close(&self) {
-        self.bell.lock().closed = true;
-        self.bell.change.notify_all();
+        self.bell.close();
     }
 }
 
@@ -151,35 +122,6 @@ impl Records {
                 return None;
             }
         }
-    }
-}
-
-impl Bell {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// All is taken: waits for more. `false` at the end.
-    fn wait(&self) -> bool {
-        let mut state = self.lock();
-        state.done = state.asked;
-        self.change.notify_all();
-        let waits = |state: &mut State| !state.rung && !state.closed && state.asked == state.done;
-        let mut state = self.change.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
-        if state.closed && !state.rung {
-            state.gone = true;
-            self.change.notify_all();
-            return false;
-        }
-        state.rung = false;
-        true
-    }
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.lock().rung = true;
-        self.change.notify_all();
     }
 }
 

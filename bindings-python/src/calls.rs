@@ -1,16 +1,16 @@
 //! From an event of the core to the author's function: on the loop, as a task, or on a worker thread.
 
 use crate::bell::delivering;
-use crate::context::{self, About, Context};
-use crate::convert::{Given, Sort};
+use crate::context::{self, Context};
+use crate::convert::Given;
 use crate::error;
 use crate::function::{Arguments, BindError, Function, Mode, Supply};
 use crate::peer::Peer;
 use crate::pending::{Pending, Slot};
 use crate::queue::Job;
-use crate::request::{sort, value};
+use crate::request::value;
 use mcp_resources_engine::connection::{Answer, Event, Events, RequestToken};
-use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::error::{Purpose, ReadError};
 use mcp_resources_host::transport::{Request, Work};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::intern;
@@ -26,13 +26,10 @@ const HELD: Duration = Duration::from_millis(100);
 struct Call<'a> {
     peer: &'a Arc<dyn Peer>,
     token: RequestToken,
-    sort: Sort,
+    purpose: Purpose,
     function: &'a Py<Function>,
     what: &'a str,
 }
-
-/// What a call may be given, besides its context.
-type Values<'a, 'py> = &'a dyn Fn(&str) -> PyResult<Option<Bound<'py, PyAny>>>;
 
 /// Handles events, and those that come of them.
 pub(crate) fn handle_all<'m>(
@@ -89,9 +86,8 @@ fn ask(py: Python<'_>, peer: &Arc<dyn Peer>, request: &Request<'_>) -> PyResult<
         // What was to be called has been removed in the meantime.
         return Ok(peer.respond(request.token, Answer::Failed(ReadError::NotFound)).events);
     };
-    let (token, sort, what) = (request.token, sort(request), request.what());
-    let call = Call { peer, token, sort, function, what };
-    call.run(py, &|name| value(py, request, name), &|| About::new(request))
+    let (token, purpose, what) = (request.token, request.asked.purpose(), request.what());
+    Call { peer, token, purpose, function, what }.run(py, request)
 }
 
 /// Cancels a task. A function on a worker thread sees it in its context; one that has not started never does.
@@ -103,12 +99,7 @@ fn cancel(py: Python<'_>, peer: &Arc<dyn Peer>, token: RequestToken) -> PyResult
 }
 
 impl Call<'_> {
-    fn run<'py>(
-        &self,
-        py: Python<'py>,
-        values: Values<'_, 'py>,
-        about: &dyn Fn() -> About,
-    ) -> PyResult<Events<'static>> {
+    fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<Events<'static>> {
         let function = self.function.get();
         let in_pool = function.mode == Mode::Pool && self.peer.runtime().threads;
         let slot = if in_pool || function.takes_context || function.gathers {
@@ -119,14 +110,14 @@ impl Call<'_> {
         } else {
             None
         };
-        let context = slot
-            .as_ref()
-            .filter(|_| function.takes_context)
-            .map(|slot| Bound::new(py, Context::new(about(), self.peer.clone(), self.token, slot.clone())));
+        let context = slot.as_ref().filter(|_| function.takes_context);
+        let context =
+            context.map(|slot| Bound::new(py, Context::new(request, self.peer.clone(), slot.clone())));
         let context = context.transpose()?;
         let gather = slot.as_ref().filter(|_| function.gathers).and_then(|slot| slot.gather());
         let gather = gather.map(|gather| Bound::new(py, gather)).transpose()?;
-        let supply = Supply { value: values, context: context.as_ref(), gather: gather.as_ref() };
+        let values = |name: &str| value(py, request, name);
+        let supply = Supply { value: &values, context: context.as_ref(), gather: gather.as_ref() };
         match function.bind(py, &supply) {
             Ok(arguments) if in_pool => self.queue(py, arguments, slot),
             Ok(arguments) if function.mode == Mode::Async => self.start(py, arguments, slot),
@@ -136,9 +127,10 @@ impl Call<'_> {
             }
             Err(BindError::Raised(error)) => self.answer(py, Err(error), slot),
             Err(BindError::Refused(error)) => match slot {
-                Some(slot) => {
-                    self.pending(py, slot).give(py, Given::Failed(error), false).map(|()| Events::new())
-                }
+                Some(slot) => self
+                    .pending(py, slot)
+                    .give(py, Given::Answer(Answer::Failed(error)), false)
+                    .map(|()| Events::new()),
                 None => Ok(self.peer.respond(self.token, Answer::Failed(error)).events),
             },
         }
@@ -159,7 +151,7 @@ impl Call<'_> {
         Pending {
             peer: self.peer.clone(),
             token: self.token,
-            sort: self.sort,
+            purpose: self.purpose,
             function: self.function.clone_ref(py),
             what: self.what.to_owned(),
             slot,
@@ -243,7 +235,7 @@ impl Call<'_> {
         let slot = match slot {
             Some(slot) => Some(slot),
             None => {
-                let given = Given::new(self.sort, function, self.what, result, py);
+                let given = Given::new(self.purpose, function, self.what, result, py);
                 let redact = self.peer.runtime().host.redact.as_ref();
                 let given = given.redacted(redact, function, self.what, py);
                 let effects = given.answer(|answer| self.peer.respond(self.token, answer));

@@ -4,10 +4,8 @@ use crate::error::{self, Import};
 use crate::peer::Peer;
 use crate::pending::Slot;
 use mcp_resources_engine::connection::{LogLevel, RequestToken};
-use mcp_resources_engine::headers::Headers;
-use mcp_resources_engine::principal::Principal;
 use mcp_resources_engine::trace::TraceContext;
-use mcp_resources_host::transport::Request;
+use mcp_resources_host::transport::{Request, Who};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -25,44 +23,17 @@ static LOADS: Import = Import::new("json", "loads");
 /// The request that a handler answers. Usable from any thread while it does.
 #[pyclass(frozen, module = "mcp_resources")]
 pub struct Context {
-    about: About,
+    uri: Option<String>,
+    who: Who<'static>,
     peer: Arc<dyn Peer>,
     token: RequestToken,
     slot: Arc<Slot>,
 }
 
-/// What the request says, owned.
-pub(crate) struct About {
-    uri: Option<String>,
-    principal: Option<Arc<Principal>>,
-    headers: Option<Arc<Headers>>,
-    revision: &'static str,
-    client_info: Option<String>,
-    meta: Option<String>,
-    inputs: Option<String>,
-    state: Option<Vec<u8>>,
-}
-
-impl About {
-    pub(crate) fn new(request: &Request<'_>) -> Self {
-        let own = |text: Option<&str>| text.map(str::to_owned);
-        let who = &request.who;
-        Self {
-            uri: own(request.uri()),
-            principal: who.identity().cloned(),
-            headers: who.headers().cloned(),
-            revision: who.revision(),
-            client_info: own(who.client_info()),
-            meta: own(who.meta()),
-            inputs: own(who.inputs()),
-            state: who.state().map(<[u8]>::to_vec),
-        }
-    }
-}
-
 impl Context {
-    pub(crate) fn new(about: About, peer: Arc<dyn Peer>, token: RequestToken, slot: Arc<Slot>) -> Self {
-        Self { about, peer, token, slot }
+    pub(crate) fn new(request: &Request<'_>, peer: Arc<dyn Peer>, slot: Arc<Slot>) -> Self {
+        let (uri, who) = (request.uri().map(str::to_owned), request.who.clone().into_owned());
+        Self { uri, who, peer, token: request.token, slot }
     }
 }
 
@@ -71,32 +42,32 @@ impl Context {
     /// The URI as the client spelled it; `None` outside of reads.
     #[getter]
     fn uri(&self) -> Option<&str> {
-        self.about.uri.as_deref()
+        self.uri.as_deref()
     }
 
     /// The identity that the transport verified: empty for the local process, `anonymous` for an HTTP client without a token.
     #[getter]
     fn principal(&self) -> &str {
-        self.about.principal.as_ref().map_or("", |principal| principal.id())
+        self.who.principal()
     }
 
     /// The scopes of the caller's token, with those that they include.
     #[getter]
     fn scopes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.about.principal.as_ref().map_or(&[][..], |principal| principal.scopes()))
+        PyTuple::new(py, self.who.identity().map_or(&[][..], |principal| principal.scopes()))
     }
 
     /// The claims of the caller's token; `None` if there are none.
     #[getter]
     fn claims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        loads(py, self.about.principal.as_ref().and_then(|principal| principal.claims()))
+        loads(py, self.who.identity().and_then(|principal| principal.claims()))
     }
 
     /// The headers of the HTTP request by lower-case names, without credentials; empty over a pipe. None is verified.
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = PyDict::new(py);
-        if let Some(headers) = &self.about.headers {
+        if let Some(headers) = self.who.headers() {
             headers.iter().try_for_each(|(name, _)| found.set_item(&name, headers.get(&name)))?;
         }
         Ok(found)
@@ -105,26 +76,26 @@ impl Context {
     /// The revision of the protocol that the request is served under.
     #[getter]
     fn revision(&self) -> &str {
-        self.about.revision
+        self.who.revision()
     }
 
     /// What the client says of itself, unverified; `None` if nothing.
     #[getter]
     fn client_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        loads(py, self.about.client_info.as_deref())
+        loads(py, self.who.client_info())
     }
 
     /// `_meta` of the request; `None` if it has none.
     #[getter]
     fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        loads(py, self.about.meta.as_deref())
+        loads(py, self.who.meta())
     }
 
     /// The trace that the request belongs to: a carrier for propagators of OpenTelemetry.
     #[getter]
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let members = PyDict::new(py);
-        if let Some(meta) = &self.about.meta {
+        if let Some(meta) = self.who.meta() {
             // The text was part of a message: its nesting is bounded.
             let trace = TraceContext::of_text(meta, usize::MAX);
             trace.members().try_for_each(|(name, value)| members.set_item(name, value))?;
@@ -135,13 +106,13 @@ impl Context {
     /// The client's answers to an earlier `InputRequired`, by key.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        INPUTS.get(py)?.call1((self.about.inputs.as_deref(),))
+        INPUTS.get(py)?.call1((self.who.inputs(),))
     }
 
     /// The state given with that `InputRequired`; `None` at first.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match &self.about.state {
+        match self.who.state() {
             Some(state) => LOADS.get(py)?.call1((PyBytes::new(py, state),)),
             None => Ok(py.None().into_bound(py)),
         }

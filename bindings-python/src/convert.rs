@@ -6,7 +6,7 @@ use crate::resource::Resource;
 use mcp_resources_engine::connection as core;
 use mcp_resources_engine::connection::Cancelled;
 use mcp_resources_engine::connection::{Answer, Body, Contents, InputAsk, InputRequest, ReadResult};
-use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::error::{Purpose, ReadError};
 use mcp_resources_engine::option::Named;
 use mcp_resources_engine::resource::CacheHint;
 use pyo3::buffer::PyBuffer;
@@ -25,24 +25,14 @@ static COMPLETION: Import = Import::new("mcp_resources.results", "completion");
 static PAGE: Import = Import::new("mcp_resources.results", "page");
 static METHOD: Import = Import::new("mcp_resources.results", "method");
 
-/// What kind of request is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sort {
-    Read,
-    Complete,
-    List,
-    Call,
-}
-
 /// See the module.
 pub(crate) enum Given {
-    Contents { entries: Vec<Entry>, cache: Option<CacheHint> },
-    Gathered(core::Gather),
-    Input { asks: Vec<(String, Ask)>, state: Option<Vec<u8>> },
-    Completion { values: Vec<PyBackedStr>, total: Option<u64>, has_more: Option<bool> },
-    Page(core::ListPage),
-    Method { members: String, result_type: Option<String>, meta: Option<String> },
-    Failed(ReadError),
+    /// Contents that lie in objects of Python.
+    Contents {
+        entries: Vec<Entry>,
+        cache: Option<CacheHint>,
+    },
+    Answer(Answer<'static>),
 }
 
 /// One of the contents.
@@ -62,31 +52,23 @@ pub(crate) enum Data {
     Own(String),
 }
 
-/// A question to the client.
-pub(crate) enum Ask {
-    Form(String, String),
-    Url(String, String),
-    Sampling(String),
-    Roots,
-}
-
 type EntryParts<'py> = (Option<PyBackedStr>, Option<PyBackedStr>, Bound<'py, PyAny>, Option<String>);
 type HintParts = (u64, String);
 
 impl Given {
     /// Reads what a handler returned or raised. What is not meant for the client is logged.
     pub(crate) fn new(
-        sort: Sort,
+        purpose: Purpose,
         function: &Function,
         what: &str,
         result: PyResult<Bound<'_, PyAny>>,
         py: Python<'_>,
     ) -> Self {
-        let given = result.and_then(|value| match sort {
-            Sort::Read => read(&value, function.json_type.as_deref(), &function.shape),
-            Sort::Complete => completion(&value),
-            Sort::List => page(&value, &function.shape),
-            Sort::Call => method(&value, &function.shape),
+        let given = result.and_then(|value| match purpose {
+            Purpose::Read => read(&value, function.json_type.as_deref(), &function.shape),
+            Purpose::Complete => completion(&value),
+            Purpose::List => page(&value, &function.shape),
+            Purpose::Call => method(&value, &function.shape),
         });
         given.unwrap_or_else(|error| Self::raised(function, what, error, py))
     }
@@ -97,11 +79,11 @@ impl Given {
             if value.is_instance(&INPUT_REQUIRED.get(py)?)? {
                 return input(value).map(Some);
             }
-            Ok(error::read_error(value)?.map(Self::Failed))
+            Ok(error::read_error(value)?.map(Self::failed))
         };
         match known(&error) {
             Ok(Some(given)) => {
-                if matches!(given, Self::Failed(ReadError::NotFound)) {
+                if matches!(given, Self::Answer(Answer::Failed(ReadError::NotFound))) {
                     error::log_absent(py, &function.name, what, &error);
                 }
                 given
@@ -110,23 +92,27 @@ impl Given {
                 if !error.is_instance_of::<CancelledError>(py) {
                     error::log_failure(py, &function.name, what, error);
                 }
-                Self::Failed(ReadError::Failed)
+                Self::failed(ReadError::Failed)
             }
             Err(other) => {
                 error::log_failure(py, &function.name, what, other);
-                Self::Failed(ReadError::Failed)
+                Self::failed(ReadError::Failed)
             }
         }
+    }
+
+    fn failed(error: ReadError) -> Self {
+        Self::Answer(Answer::Failed(error))
     }
 
     /// Roughly how many bytes there are to word.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Contents { entries, .. } => entries.iter().map(|entry| entry.data.len()).sum(),
-            Self::Page(page) => page.items.len() * 256,
-            Self::Method { members, .. } => members.len(),
-            Self::Gathered(_) => usize::MAX,
-            Self::Input { .. } | Self::Completion { .. } | Self::Failed(_) => 0,
+            Self::Answer(Answer::Listed(page)) => page.items.len() * 256,
+            Self::Answer(Answer::Raw(result)) => result.members.len(),
+            Self::Answer(Answer::Gathered(_)) => usize::MAX,
+            Self::Answer(_) => 0,
         }
     }
 
@@ -137,24 +123,7 @@ impl Given {
                 let contents = entries.iter().map(Entry::contents).collect();
                 word(Answer::Contents(ReadResult { contents, cache }))
             }
-            Self::Gathered(gather) => word(Answer::Gathered(gather)),
-            Self::Input { asks, state } => {
-                let requests =
-                    asks.iter().map(|(key, ask)| InputRequest { key: key.into(), ask: ask.lend() });
-                let requests = requests.collect();
-                word(Answer::InputRequired(core::InputRequired { requests, state: state.map(Cow::Owned) }))
-            }
-            Self::Completion { values, total, has_more } => {
-                let values = values.iter().map(|value| Cow::Borrowed(&**value)).collect();
-                word(Answer::Completion(core::Completion { values, total, has_more }))
-            }
-            Self::Page(page) => word(Answer::Listed(page)),
-            Self::Method { members, result_type, meta } => word(Answer::Raw(core::RawResult {
-                members: members.into(),
-                result_type: result_type.map(Cow::Owned),
-                meta: meta.map(Cow::Owned),
-            })),
-            Self::Failed(error) => word(Answer::Failed(error)),
+            Self::Answer(answer) => word(answer),
         }
     }
 }
@@ -213,17 +182,6 @@ impl Data {
     }
 }
 
-impl Ask {
-    fn lend(&self) -> InputAsk<'_> {
-        match self {
-            Self::Form(message, schema) => InputAsk::Form { message: message.into(), schema: schema.into() },
-            Self::Url(message, url) => InputAsk::Url { message: message.into(), url: url.into() },
-            Self::Sampling(params) => InputAsk::Sampling(params.into()),
-            Self::Roots => InputAsk::Roots,
-        }
-    }
-}
-
 fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>, encoder: &Py<PyAny>) -> PyResult<Given> {
     let py = value.py();
     if let Ok(gather) = value.cast::<Gather>() {
@@ -259,36 +217,36 @@ pub(crate) fn parts(
 fn input(value: &Bound<'_, PyAny>) -> PyResult<Given> {
     type Parts = (Vec<(String, String, String, String)>, Option<Vec<u8>>);
     let (asks, state): Parts = INPUT_PARTS.get(value.py())?.call1((value,))?.extract()?;
-    let ask = |(key, sort, first, second): (String, String, String, String)| {
-        let ask = match &*sort {
-            "form" => Ask::Form(first, second),
-            "url" => Ask::Url(first, second),
-            "sample" => Ask::Sampling(first),
-            _ => Ask::Roots,
-        };
-        (key, ask)
+    let ask = |(key, sort, text, more): (String, String, String, String)| InputRequest {
+        key: key.into(),
+        ask: InputAsk::of(&sort, text, more),
     };
-    Ok(Given::Input { asks: asks.into_iter().map(ask).collect(), state })
+    let requests = asks.into_iter().map(ask).collect();
+    Ok(Given::Answer(Answer::InputRequired(core::InputRequired { requests, state: state.map(Cow::Owned) })))
 }
 
 fn completion(value: &Bound<'_, PyAny>) -> PyResult<Given> {
-    let (values, total, has_more) = COMPLETION.get(value.py())?.call1((value,))?.extract()?;
-    Ok(Given::Completion { values, total, has_more })
+    let (values, total, has_more): (Vec<String>, _, _) =
+        COMPLETION.get(value.py())?.call1((value,))?.extract()?;
+    let values = values.into_iter().map(Cow::Owned).collect();
+    Ok(Given::Answer(Answer::Completion(core::Completion { values, total, has_more })))
 }
 
 fn page(value: &Bound<'_, PyAny>, template: &Py<PyAny>) -> PyResult<Given> {
     let (items, next): (Vec<PyRef<'_, Resource>>, _) =
         PAGE.get(value.py())?.call1((value, template))?.extract()?;
     let items = items.iter().map(|item| item.resource.clone());
-    Ok(Given::Page(core::ListPage { next, ..core::ListPage::new(items) }))
+    Ok(Given::Answer(Answer::Listed(core::ListPage { next, ..core::ListPage::new(items) })))
 }
 
 fn method(value: &Bound<'_, PyAny>, encoder: &Py<PyAny>) -> PyResult<Given> {
     if value.is_instance(&INPUT_REQUIRED.get(value.py())?)? {
         return input(value);
     }
-    let (members, result_type, meta) = METHOD.get(value.py())?.call1((value, encoder))?.extract()?;
-    Ok(Given::Method { members, result_type, meta })
+    let (members, result_type, meta): (String, Option<String>, Option<String>) =
+        METHOD.get(value.py())?.call1((value, encoder))?.extract()?;
+    let (result_type, meta) = (result_type.map(Cow::Owned), meta.map(Cow::Owned));
+    Ok(Given::Answer(Answer::Raw(core::RawResult { members: members.into(), result_type, meta })))
 }
 
 /// A caching hint from milliseconds and the word for its scope.
@@ -345,6 +303,8 @@ impl Gather {
 
     fn finish(&self) -> PyResult<Given> {
         let gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner).take();
-        gather.map(Given::Gathered).ok_or_else(|| PyValueError::new_err("the contents were taken already"))
+        gather
+            .map(|gather| Given::Answer(Answer::Gathered(gather)))
+            .ok_or_else(|| PyValueError::new_err("the contents were taken already"))
     }
 }

@@ -1,15 +1,12 @@
 //! The guard on its own: a policy, and what it says of a URI.
 
 use crate::error::{invalid_template, raise, registration, to_json};
-use mcp_resources_engine::guard::{Decision, Guard as Core, Policy};
-use mcp_resources_engine::limits::Limits;
+use mcp_resources_engine::guard::{Guard as Core, Policy};
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_host::transport::{load_policy, read_policy};
 use mcp_resources_template::UriTemplate;
-use mcp_resources_template::uri::normalize;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// What a policy says.
@@ -34,12 +31,9 @@ impl Guard {
         scopes: Vec<String>,
     ) -> PyResult<(&'static str, Vec<String>)> {
         let who = Principal::new(principal).with_scopes(scopes);
-        let decision = self.0.decide(&who, &canonical(py, uri)?);
-        let word = decision.as_str();
-        Ok(match decision {
-            Decision::MissingScope { scopes } => (word, scopes.into_iter().map(str::to_owned).collect()),
-            _ => (word, Vec::new()),
-        })
+        let decision = self.0.decide_uri(&who, uri);
+        let decision = decision.map_err(|error| raise(py, "InvalidUri", (error.to_string(),)))?;
+        Ok((decision.as_str(), decision.missing_scopes()))
     }
 
     /// Whether a template is listed.
@@ -61,8 +55,4 @@ pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<Policy> {
     let policy =
         if is_path { load_policy(value.extract::<PathBuf>()?) } else { read_policy(&to_json(value)?) };
     policy.map_err(|error| registration(value.py(), &error.into(), None))
-}
-
-fn canonical<'u>(py: Python<'_>, uri: &'u str) -> PyResult<Cow<'u, str>> {
-    normalize(uri, Limits::default().uri).map_err(|error| raise(py, "InvalidUri", (error.to_string(),)))
 }

@@ -167,12 +167,7 @@ impl Admitted {
     ) -> PyResult<Identification<'py>> {
         let again = || PyRuntimeError::new_err("the request is identified already");
         let admitted = self.0.take().ok_or_else(again)?;
-        let who = match (verified, denied) {
-            (_, Some(true)) => Err(Denied::Unavailable),
-            (_, Some(false)) => Err(Denied::Invalid),
-            (Some(verified), None) => Ok(verified.into()),
-            (None, None) => Ok(Verified::anyone()),
-        };
+        let who = Denied::unless(verified.map(Verified::from), denied);
         Ok(match admitted.0.identify(who, admitted.1.now()) {
             Ok(identified) => Identification::Identified(Bound::new(py, Identified(identified))?),
             Err(response) => Identification::Refused(response_parts(py, response)),

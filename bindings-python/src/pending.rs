@@ -1,11 +1,12 @@
 //! A request whose handler is still at work: what is told its outcome, from the loop or from a worker thread.
 
 use crate::bell::delivering;
-use crate::convert::{Gather, Given, Sort};
+use crate::convert::{Gather, Given};
 use crate::error;
 use crate::function::Function;
 use crate::peer::Peer;
 use mcp_resources_engine::connection::{Cancelled, Encoded, Reply, RequestToken};
+use mcp_resources_engine::error::Purpose;
 use pyo3::intern;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ const LARGE: usize = 32 * 1024;
 pub struct Pending {
     pub(crate) peer: Arc<dyn Peer>,
     pub(crate) token: RequestToken,
-    pub(crate) sort: Sort,
+    pub(crate) purpose: Purpose,
     pub(crate) function: Py<Function>,
     /// What is asked, for the author's log.
     pub(crate) what: String,
@@ -75,7 +76,7 @@ impl Pending {
         by_worker: bool,
     ) -> PyResult<()> {
         let function = self.function.get();
-        let given = Given::new(self.sort, function, &self.what, result, py);
+        let given = Given::new(self.purpose, function, &self.what, result, py);
         let redact = self.peer.runtime().host.redact.as_ref();
         let given = given.redacted(redact, function, &self.what, py);
         self.give(py, given, by_worker)

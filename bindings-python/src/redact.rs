@@ -42,13 +42,13 @@ impl Given {
 
     /// Chunks as contents.
     fn whole(self) -> Self {
-        let Self::Gathered(gather) = self else { return self };
+        let Self::Answer(Answer::Gathered(gather)) = self else { return self };
         match gather.into_answer() {
             Answer::Contents(result) => {
                 let entries = result.contents.into_iter().filter_map(Entry::gathered).collect();
                 Self::Contents { entries, cache: result.cache }
             }
-            Answer::Gathered(gather) => Self::Gathered(gather),
+            gathered @ Answer::Gathered(_) => Self::Answer(gathered),
             _ => Self::Contents { entries: Vec::new(), cache: None },
         }
     }

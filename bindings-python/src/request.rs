@@ -1,21 +1,10 @@
 //! What fills the arguments of an author's function, from what the engine asks.
 
 use crate::context::loads;
-use crate::convert::Sort;
 use crate::function::value_to_py;
 use mcp_resources_host::transport::{Asked, Request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-
-/// What kind of answer is expected.
-pub(crate) fn sort(request: &Request<'_>) -> Sort {
-    match request.asked {
-        Asked::Read { .. } => Sort::Read,
-        Asked::Complete { .. } => Sort::Complete,
-        Asked::List { .. } => Sort::List,
-        Asked::Call { .. } => Sort::Call,
-    }
-}
 
 /// What fills an argument of this name.
 pub(crate) fn value<'py>(

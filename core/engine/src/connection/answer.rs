@@ -278,6 +278,19 @@ pub enum InputAsk<'a> {
     Roots,
 }
 
+impl<'a> InputAsk<'a> {
+    /// A question by the word that bindings have for its sort: a `form` and a `url` with what the user reads and the schema
+    /// or page, a `sample` with its params. Any other word asks for the roots.
+    pub fn of(sort: &str, text: impl Into<Cow<'a, str>>, more: impl Into<Cow<'a, str>>) -> Self {
+        match sort {
+            "form" => Self::Form { message: text.into(), schema: more.into() },
+            "url" => Self::Url { message: text.into(), url: more.into() },
+            "sample" => Self::Sampling(text.into()),
+            _ => Self::Roots,
+        }
+    }
+}
+
 /// The result of a foreign method.
 #[derive(Debug, Default)]
 pub struct RawResult<'a> {

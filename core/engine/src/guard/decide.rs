@@ -6,6 +6,7 @@ use super::reach::{Effort, Question};
 use super::set::GlobSet;
 use super::subject::{Subject, subject};
 use crate::principal::Principal;
+use mcp_resources_template::uri::{InvalidUri, MAX_URI, normalize};
 use mcp_resources_template::{Outline, UriTemplate};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -46,6 +47,14 @@ impl Decision<'_> {
             Self::Hidden => "hidden",
             Self::Denied => "denied",
             Self::MissingScope { .. } => "missing_scope",
+        }
+    }
+
+    /// The scopes that are missing; none unless nothing else is.
+    pub fn missing_scopes(&self) -> Vec<String> {
+        match self {
+            Self::MissingScope { scopes } => scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            _ => Vec::new(),
         }
     }
 }
@@ -125,6 +134,14 @@ impl Guard {
         };
         let missing = self.scopes.missing(principal, own, &subject);
         if missing.is_empty() { Decision::Allow } else { Decision::MissingScope { scopes: missing } }
+    }
+
+    /// The same of a URI in any spelling.
+    ///
+    /// # Errors
+    /// The text is not a URI.
+    pub fn decide_uri(&self, principal: &Principal, uri: &str) -> Result<Decision<'_>, InvalidUri> {
+        Ok(self.decide(principal, &normalize(uri, MAX_URI)?))
     }
 
     /// Whether `principal` may use the URI `normal`, and needs no further scope for it.

@@ -56,6 +56,21 @@ pub enum Denied {
     Unavailable,
 }
 
+impl Denied {
+    /// What [`Admitted::identify`](super::Admitted::identify) takes, from what a host was told: whether the token could not
+    /// be verified now, if it was not accepted; else what it stands for, and nothing where no token is asked for.
+    ///
+    /// # Errors
+    /// The token was not accepted.
+    pub fn unless(verified: Option<Verified>, is_unavailable: Option<bool>) -> Result<Verified, Self> {
+        match is_unavailable {
+            Some(true) => Err(Self::Unavailable),
+            Some(false) => Err(Self::Invalid),
+            None => Ok(verified.unwrap_or_else(Verified::anyone)),
+        }
+    }
+}
+
 /// What is wrong with the [`Rules`](super::Rules).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulesError {

@@ -7,19 +7,16 @@
     reason = "a host module: a file, a thread, and standard error where the file fails"
 )]
 
+use super::record_bell::RecordBell;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::guard::AuditEntry;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::thread::JoinHandle;
-use std::time::Duration;
-
-/// How long [`AuditLog::flush`] waits at most for a sink that is slow.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Takes the records of requests. It may block: it has a thread to itself.
 pub trait AuditSink: Send + 'static {
@@ -140,18 +137,12 @@ impl AuditLog {
     /// Waits until the sink has taken all that is recorded now; a second at most.
     pub fn flush(&self) {
         let bell = &self.bell;
-        if bell.lock().rung && !bell.is_running() {
+        if bell.records.is_rung() && !bell.is_running() {
             bell.start();
         }
-        if !bell.is_running() {
-            return;
+        if bell.is_running() {
+            bell.records.flush();
         }
-        let mut state = bell.lock();
-        state.asked += 1;
-        let asked = state.asked;
-        bell.change.notify_all();
-        let waits = |state: &mut State| state.done < asked && !state.gone;
-        drop(bell.change.wait_timeout_while(state, PATIENCE, waits));
     }
 }
 
@@ -159,8 +150,7 @@ impl Drop for AuditLog {
     fn drop(&mut self) {
         let bell = &self.bell;
         self.flush();
-        bell.lock().closed = true;
-        bell.change.notify_all();
+        bell.records.close();
         // Work that never began holds the bell, and the engine.
         let unused = lock(&bell.work).take();
         drop(unused);
@@ -168,7 +158,7 @@ impl Drop for AuditLog {
         if process != std::process::id() {
             // It is the parent's: there is nothing to join, or even to let go of.
             std::mem::forget(thread);
-        } else if thread.is_finished() || bell.is_idle() {
+        } else if thread.is_finished() || bell.records.is_idle() {
             // One that is inside a sink that hangs is left there.
             let _ = thread.join();
         }
@@ -181,38 +171,17 @@ impl fmt::Debug for AuditLog {
     }
 }
 
-/// What the thread waits for.
+/// What the thread waits for; it starts the thread.
 #[derive(Default)]
 struct Bell {
-    state: Mutex<State>,
-    change: Condvar,
+    records: Arc<RecordBell>,
     /// What the thread will do, until there is one.
     work: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     /// The thread, and the process that it belongs to.
     thread: Mutex<Option<(JoinHandle<()>, u32)>>,
 }
 
-#[derive(Default)]
-struct State {
-    rung: bool,
-    closed: bool,
-    /// The thread is inside no sink.
-    idle: bool,
-    gone: bool,
-    /// How often a flush was asked for, and how many are done.
-    asked: u64,
-    done: u64,
-}
-
 impl Bell {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
-    fn is_idle(&self) -> bool {
-        self.lock().idle
-    }
-
     fn is_running(&self) -> bool {
         lock(&self.thread).as_ref().is_some_and(|(_, process)| *process == std::process::id())
     }
@@ -250,8 +219,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        self.lock().rung = true;
-        self.change.notify_all();
+        self.records.wake_by_ref();
         self.start();
     }
 }
@@ -267,26 +235,15 @@ struct Worker<S> {
 impl<S: AuditSink> Worker<S> {
     fn run(mut self) {
         let waker = Waker::from(self.bell.clone());
-        let (mut entries, mut asked) = (Vec::new(), 0);
+        let mut entries = Vec::new();
         loop {
             self.engine.watch_records(&waker);
             self.engine.take_records(&mut entries);
             if !entries.is_empty() {
                 self.pass_on(&mut entries);
-                continue;
-            }
-            let mut state = self.bell.lock();
-            state.done = asked;
-            state.idle = true;
-            self.bell.change.notify_all();
-            let waits = |state: &mut State| !state.rung && !state.closed && state.asked == asked;
-            let mut state = self.bell.change.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
-            asked = state.asked;
-            if state.closed && !state.rung {
-                state.gone = true;
+            } else if !self.bell.records.wait() {
                 return;
             }
-            (state.rung, state.idle) = (false, false);
         }
     }
 

@@ -10,6 +10,7 @@ pub mod http;
 mod peer;
 mod pipe;
 mod policy;
+mod record_bell;
 #[cfg(all(feature = "pipe", unix))]
 mod stdio;
 #[cfg(all(feature = "pipe", unix))]
@@ -24,6 +25,9 @@ pub use host::Host;
 pub use peer::Peer;
 pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
+// Hidden, for bindings whose own thread takes the records.
+#[doc(hidden)]
+pub use record_bell::RecordBell;
 #[cfg(all(feature = "pipe", unix))]
 pub use stdio::{Received, Stdio};
 #[cfg(all(feature = "pipe", unix))]

@@ -3,6 +3,7 @@
 
 use mcp_resources_engine::catalog::HandlerId;
 use mcp_resources_engine::connection::{AskId, Caller, ClientInfo, Event, RequestToken};
+use mcp_resources_engine::error::Purpose;
 use mcp_resources_engine::headers::Headers;
 use mcp_resources_engine::jsonrpc::Json;
 use mcp_resources_engine::principal::Principal;
@@ -73,7 +74,7 @@ pub enum Asked<'m> {
 }
 
 /// Who asks, under which terms, and what a further round of the request brings.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Who<'m> {
     principal: Option<Cow<'m, Arc<Principal>>>,
     headers: Option<Cow<'m, Arc<Headers>>>,
@@ -199,7 +200,8 @@ impl<'m> Who<'m> {
         Self { inputs, state, ..Self::of(caller) }
     }
 
-    fn into_owned(self) -> Who<'static> {
+    /// For later.
+    pub fn into_owned(self) -> Who<'static> {
         Who {
             principal: self.principal.map(|principal| Cow::Owned(principal.into_owned())),
             headers: self.headers.map(|headers| Cow::Owned(headers.into_owned())),
@@ -254,6 +256,18 @@ impl<'m> Who<'m> {
     /// The author's own state from that question.
     pub fn state(&self) -> Option<&[u8]> {
         self.state.as_deref()
+    }
+}
+
+impl Asked<'_> {
+    /// What the function is called for, without its arguments.
+    pub fn purpose(&self) -> Purpose {
+        match self {
+            Self::Read { .. } => Purpose::Read,
+            Self::Complete { .. } => Purpose::Complete,
+            Self::List { .. } => Purpose::List,
+            Self::Call { .. } => Purpose::Call,
+        }
     }
 }
 
