@@ -4,7 +4,7 @@
 use crate::calls;
 use crate::error::{raise, unusable};
 use crate::options::{Given, read, unsigned};
-use crate::peer::Requests;
+use crate::peer::{Driver, client};
 use crate::resource::resource;
 use mcp_resources_engine::connection as core;
 use mcp_resources_engine::connection::{
@@ -20,7 +20,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// One of the contents: a text or bytes.
-#[napi(object, object_to_js = false)]
+#[napi(object)]
 pub struct Entry {
     /// Its own URI.
     pub uri: Option<String>,
@@ -50,7 +50,7 @@ pub struct Question {
 
 /// See the module: for the handlers of one driver.
 #[napi]
-pub struct Answers(pub(crate) Rc<dyn Requests>);
+pub struct Answers(pub(crate) Rc<dyn Driver>);
 
 /// What the chunks of an answer are pushed into.
 #[napi]
@@ -125,12 +125,12 @@ impl Answers {
     /// The queue that receives chunks; `null` when the request has ended. `mimeType` replaces the resource's own.
     #[napi(catch_unwind)]
     pub fn gather(&self, request: f64, mime_type: Option<String>) -> Option<Gather> {
-        let (peer, token) = self.0.clone().find(request)?;
-        let mut gather = peer.gather(token)?;
+        let (client, token) = client(&self.0, request)?;
+        let mut gather = client.peer.with_reply(token, |reply| reply.gather())?;
         if let Some(mime_type) = mime_type {
             gather.mime_type(mime_type);
         }
-        Some(Gather(RefCell::new(Some(gather)), peer.shared().env))
+        Some(Gather(RefCell::new(Some(gather)), client.driver.shared().env))
     }
 
     /// Tells the client, if it asked for that, how far the handler is.
@@ -142,9 +142,11 @@ impl Answers {
         total: Option<f64>,
         message: Option<String>,
     ) -> Result<()> {
-        let Some((peer, token)) = self.0.clone().find(request) else { return Ok(()) };
-        peer.report(token, &mut |reply, now| reply.progress(progress, total, message.as_deref(), now));
-        peer.appended()
+        let Some((client, token)) = client(&self.0, request) else { return Ok(()) };
+        client
+            .peer
+            .report_in_place(token, |reply, now| reply.progress(progress, total, message.as_deref(), now));
+        client.driver.appended()
     }
 
     /// Logs to the client, if it asked for that; `data` is JSON text.
@@ -152,26 +154,26 @@ impl Answers {
     pub fn log(&self, request: f64, level: String, data: String, logger: Option<String>) -> Result<()> {
         let level = LogLevel::parse(&level)
             .ok_or_else(|| unusable(format!("{level:?} is no level of a log message")))?;
-        let Some((peer, token)) = self.0.clone().find(request) else { return Ok(()) };
-        peer.report(token, &mut |reply, _| reply.log(level, logger.as_deref(), &data));
-        peer.appended()
+        let Some((client, token)) = client(&self.0, request) else { return Ok(()) };
+        client.peer.report_in_place(token, |reply, _| reply.log(level, logger.as_deref(), &data));
+        client.driver.appended()
     }
 
     /// Sends a request to a legacy client; `params` is JSON text. The number of the question, for the driver.
     #[napi(catch_unwind)]
     pub fn ask_client(&self, env: &Env, request: f64, method: String, params: String) -> Result<f64> {
         let failed = |why: String| raise(env, "AskFailedError", why, &[]);
-        let found = self.0.clone().find(request);
+        let found = self.0.find(request);
         let (peer, _) = found.ok_or_else(|| failed("the request is over".into()))?;
-        let asked = peer.shared().ask(&*peer, &method, &params).map_err(|why| failed(why.to_string()))?;
-        peer.appended()?;
+        let asked = self.0.shared().ask(&peer, &method, &params).map_err(|why| failed(why.to_string()))?;
+        self.0.appended()?;
         Ok(asked)
     }
 
     fn answer(&self, request: f64, answer: Answer<'_>) -> Result<()> {
-        let Some((peer, token)) = self.0.clone().find(request) else { return Ok(()) };
-        calls::respond(&peer, token, answer)?;
-        peer.appended()
+        let Some((client, token)) = client(&self.0, request) else { return Ok(()) };
+        calls::respond(&client, token, answer)?;
+        client.driver.appended()
     }
 }
 
@@ -220,6 +222,26 @@ pub struct Whole {
 }
 
 impl Entry {
+    /// For JavaScript; `None` if it is not what it says.
+    pub(crate) fn of(contents: Contents<'static>) -> Option<Self> {
+        let Contents { uri, mime_type, body, meta } = contents;
+        let (text, bytes) = match body.into_plain()? {
+            Plain::Text(text) => (Some(text.into_owned()), None),
+            Plain::Blob(bytes) => (None, Some(bytes.into_owned().into())),
+        };
+        let [uri, mime_type, meta] = [uri, mime_type, meta].map(|text| text.map(Cow::into_owned));
+        Some(Self { uri, mime_type, text, bytes, meta })
+    }
+
+    /// For another thread.
+    pub(crate) fn into_contents(self) -> Contents<'static> {
+        let Self { uri, mime_type, text, bytes, meta } = self;
+        let bytes = || Cow::Owned(bytes.map(|bytes| bytes.to_vec()).unwrap_or_default());
+        let body = text.map_or_else(|| Body::Blob(bytes()), |text| Body::Text(Cow::Owned(text)));
+        let [uri, mime_type, meta] = [uri, mime_type, meta].map(|text| text.map(Cow::Owned));
+        Contents { uri, mime_type, body, meta }
+    }
+
     fn read(&self) -> Contents<'_> {
         let body = match (&self.text, &self.bytes) {
             (Some(text), _) => Body::Text(Cow::Borrowed(text)),

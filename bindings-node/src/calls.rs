@@ -1,80 +1,114 @@
 //! From an event of the core to the author's function.
 
+use crate::elsewhere::Ring;
 use crate::function::Arguments;
-use crate::peer::{Need, Peer};
+use crate::peer::{Client, Driver, Need};
 use crate::request::fill;
 use mcp_resources_engine::connection::{Answer, Contents, Events, RequestToken};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_host::transport::http::Item;
 use mcp_resources_host::transport::{Request, Work};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType};
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// Handles events, then those that came of them. A handler that answers at once has answered inside of this: what comes
-/// of that waits here, so that nothing recurses.
-pub(crate) fn handle_all(peer: &Rc<dyn Peer>, events: Events<'_>) -> Result<()> {
-    do_all(peer, events.into_iter().map(Work::of))
+/// Has providers answer what is theirs, and functions the rest.
+pub(crate) fn handle_all(client: &Client, events: Events<'_>) -> Result<()> {
+    let host = &client.driver.shared().host;
+    host.delivering(|| {
+        let rest = host.registry.mounts().take(&client.peer, events);
+        do_all(client, rest.into_iter().map(Work::of))
+    })?
 }
 
-/// Does work, and what comes of it.
-pub(crate) fn do_all<'m>(peer: &Rc<dyn Peer>, work: impl IntoIterator<Item = Work<'m>>) -> Result<()> {
-    let shared = peer.shared();
+/// Does work, then what comes of it. A handler that answers at once has answered inside of this: what comes of that waits
+/// here, so that nothing recurses.
+fn do_all<'m>(client: &Client, work: impl IntoIterator<Item = Work<'m>>) -> Result<()> {
+    let shared = client.driver.shared();
     let is_outermost = !shared.is_handling.replace(true);
     shared.host.delivering(|| {
         let mut result = Ok(());
         for work in work {
-            result = do_one(peer, work).and(result);
+            result = do_one(client, work).and(result);
         }
         if !is_outermost {
             return result;
         }
         loop {
             let following = shared.following.borrow_mut().pop();
-            let Some((peer, event)) = following else { break };
-            result = do_one(&peer, Work::of(event)).and(result);
+            let Some((client, work)) = following else { break };
+            result = do_one(&client, work).and(result);
         }
         shared.is_handling.set(false);
         result
     })?
 }
 
-/// Answers a request. What comes of that is handled too.
-pub(crate) fn respond(peer: &Rc<dyn Peer>, token: RequestToken, answer: Answer<'_>) -> Result<()> {
-    let shared = peer.shared();
-    let events = shared.host.delivering(|| peer.respond(token, answer))??;
-    if shared.is_handling.get() {
-        shared.following.borrow_mut().extend(events.into_iter().map(|event| (peer.clone(), event)));
-        return Ok(());
+/// Does what was left for the loop.
+pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: Item<Ring>) -> Result<()> {
+    let shared = driver.shared();
+    match item {
+        Item::Work(peer, work) => {
+            let client = Client { peer: Rc::new(peer), driver: driver.clone() };
+            follow(&client, [*work])
+        }
+        Item::Verify(token, verdict) => shared.verify(token, verdict),
+        Item::Misuse(what) => shared.log_misuse(None, Some(what)),
+        Item::Warning(what) => shared.log_refused(what),
+        Item::Own(Ring(response)) => shared.drive(Need::Ring, response, None),
+        Item::Ended => shared.drive(Need::Ended, 0.0, None),
     }
-    handle_all(peer, events)
 }
 
-fn do_one(peer: &Rc<dyn Peer>, work: Work<'_>) -> Result<()> {
+/// Answers a request. What comes of that is handled too.
+pub(crate) fn respond(client: &Client, token: RequestToken, answer: Answer<'_>) -> Result<()> {
+    let shared = client.driver.shared();
+    let rest = shared.host.delivering(|| -> Result<_> {
+        let outcome = client.peer.respond(token, answer);
+        let callee = client.driver.over((client.peer.connection(), token));
+        shared.log_misuse(callee.as_deref(), outcome.misuse)?;
+        Ok(shared.host.registry.mounts().take(&client.peer, outcome.events))
+    })??;
+    follow(client, rest.into_iter().map(Work::of))
+}
+
+/// Does work, or leaves it to what does other work already.
+fn follow(client: &Client, work: impl IntoIterator<Item = Work<'static>>) -> Result<()> {
+    let shared = client.driver.shared();
+    if !shared.is_handling.get() {
+        return do_all(client, work);
+    }
+    shared.following.borrow_mut().extend(work.into_iter().map(|work| (client.clone(), work)));
+    Ok(())
+}
+
+fn do_one(client: &Client, work: Work<'_>) -> Result<()> {
+    let (driver, connection) = (&client.driver, client.peer.connection());
     match work {
-        Work::Ask(request) => ask(peer, &request),
+        Work::Ask(request) => ask(client, &request),
         Work::Cancel(token) => {
-            let request = peer.number(token);
-            peer.cancelled(token);
-            request.map_or(Ok(()), |request| peer.shared().drive(Need::Cancelled, request, None))
+            let request = driver.number((connection, token));
+            driver.cancelled((connection, token));
+            request.map_or(Ok(()), |request| driver.shared().drive(Need::Cancelled, request, None))
         }
         Work::Replied(ask, answer) => {
             let answer = answer.map(|answer| answer.map(Cow::into_owned).map_err(Cow::into_owned));
-            peer.shared().replied(peer.connection(), ask, answer)
+            driver.shared().replied(connection, ask, answer)
         }
         Work::Nothing => Ok(()),
     }
 }
 
 /// Calls a function and, if it returns a text, answers with that.
-fn ask(peer: &Rc<dyn Peer>, request: &Request<'_>) -> Result<()> {
-    let (shared, token) = (peer.shared(), request.token);
+fn ask(client: &Client, request: &Request<'_>) -> Result<()> {
+    let (shared, token) = (client.driver.shared(), request.token);
     let functions = shared.host.registry.get(request.handler);
     let Some(callee) = functions.as_deref().and_then(|functions| functions.called(&request.asked)) else {
         // What was to be called has been removed in the meantime.
-        return respond(peer, token, Answer::Failed(ReadError::NotFound));
+        return respond(client, token, Answer::Failed(ReadError::NotFound));
     };
-    let number = peer.begin(request, callee);
+    let number = client.driver.begin(&client.peer, request, callee);
     let env = &shared.env;
     let answered = env.run_in_scope(|| {
         let mut arguments = Arguments::new(env, shared.driver, number)?;
@@ -84,8 +118,8 @@ fn ask(peer: &Rc<dyn Peer>, request: &Request<'_>) -> Result<()> {
             return Ok(());
         }
         let text = value.coerce_to_string()?.into_utf8()?;
-        respond(peer, token, Answer::Contents(Contents::text(text.as_str()?).into()))
+        respond(client, token, Answer::Contents(Contents::text(text.as_str()?).into()))
     });
     // What the runtime wraps a function in throws nothing: the stack or the memory is at its end.
-    answered.or_else(|_| respond(peer, token, Answer::Failed(ReadError::Failed)))
+    answered.or_else(|_| respond(client, token, Answer::Failed(ReadError::Failed)))
 }

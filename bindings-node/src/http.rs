@@ -3,12 +3,13 @@
 
 use crate::answer::Answers;
 use crate::auth::VerifiedFields;
+use crate::elsewhere::Ring;
 use crate::error::unusable;
 use crate::options::{Given, read};
-use crate::peer::Drive;
+use crate::peer::{Client, Drive};
 use crate::rules;
 use crate::server::{Server, number};
-use crate::web::{ResponseHead, Ring, Turned, Way, Web, WebPeer};
+use crate::web::{ResponseHead, Turned, Way, Web};
 use crate::woken::Woken;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::{Denied, Head, Verified};
@@ -39,7 +40,10 @@ pub struct Receiving(RefCell<Option<core::Receiving>>);
 
 /// A response that is being made.
 #[napi]
-pub struct Exchange(Rc<WebPeer>);
+pub struct Exchange {
+    web: Rc<Web>,
+    client: Client,
+}
 
 /// A response that is complete.
 #[napi(object, object_from_js = false)]
@@ -108,9 +112,9 @@ impl Endpoint {
         let mut out = Vec::new();
         let opened = self.0.endpoint()?.open(&request.0, body, self.0.now(), &mut out);
         let core::Opened { turn, exchange } = opened;
-        let own = Rc::new(WebPeer { web: self.0.clone(), connection: turn.connection, exchange });
-        let turned = self.0.turn(turn, out, &own)?;
-        Ok((Exchange(own), turned))
+        let client = self.0.client(turn.connection, exchange);
+        let turned = self.0.turn(turn, out, &client)?;
+        Ok((Exchange { web: self.0.clone(), client }, turned))
     }
 
     /// It is time.
@@ -229,9 +233,9 @@ impl Exchange {
     /// Has the driver told once, with this number, when there is something to deliver.
     #[napi(catch_unwind)]
     pub fn register(&self, response: f64) {
-        if let Some(exchange) = &self.0.exchange {
-            let inbox = Arc::downgrade(&self.0.web.inbox);
-            let woken = self.0.web.shared.host.woken.clone();
+        if let Some(exchange) = self.client.peer.http() {
+            let inbox = Arc::downgrade(&self.web.shared.inbox);
+            let woken = self.web.shared.host.woken.clone();
             exchange.register(&Waker::from(Arc::new(Rings { inbox, woken, response })));
         }
     }
@@ -239,27 +243,27 @@ impl Exchange {
     /// What the client has not been sent, up to about `room` bytes.
     #[napi(catch_unwind)]
     pub fn deliver(&self, room: u32) -> Result<Turned> {
-        let Some(exchange) = &self.0.exchange else {
+        let Some(exchange) = self.client.peer.http() else {
             return Ok(Turned { head: None, body: Vec::new().into(), end: true, more: false });
         };
         let mut out = Vec::new();
-        let turn = exchange.deliver(room as usize, self.0.web.now(), &mut out);
-        self.0.web.turn(turn, out, &self.0)
+        let turn = exchange.deliver(room as usize, self.web.now(), &mut out);
+        self.web.turn(turn, out, &self.client)
     }
 
     /// In how many milliseconds `deliver` must be called at the latest; `null` is never.
     #[napi(catch_unwind, getter)]
     pub fn deadline(&self) -> Option<f64> {
-        let deadline = self.0.exchange.as_ref()?.deadline()?;
-        Some(number(deadline.saturating_sub(self.0.web.now().tick)))
+        let deadline = self.client.peer.http()?.deadline()?;
+        Some(number(deadline.saturating_sub(self.web.now().tick)))
     }
 
     /// The client is gone.
     #[napi(catch_unwind)]
     pub fn closed(&self) -> Result<()> {
-        let Some(exchange) = &self.0.exchange else { return Ok(()) };
-        let turn = exchange.closed(self.0.web.now());
-        self.0.web.turn(turn, Vec::new(), &self.0).map(drop)
+        let Some(exchange) = self.client.peer.http() else { return Ok(()) };
+        let turn = exchange.closed(self.web.now());
+        self.web.turn(turn, Vec::new(), &self.client).map(drop)
     }
 }
 

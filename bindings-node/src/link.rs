@@ -4,14 +4,14 @@
 
 use crate::about::{About, RequestFields};
 use crate::calls;
+use crate::elsewhere::Elsewhere;
 use crate::function::Callee;
-use crate::peer::{Drive, Need, Peer, Report, Requests, Shared};
+use crate::peer::{Asked, Client, Drive, Driver, Need, Shared};
 use crate::server::{Host, number};
-use mcp_resources_engine::connection::{Answer, AskError, AskId, Events, Gather, Outcome, RequestToken};
-use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_engine::connection::{Events, Outcome, RequestToken};
 use mcp_resources_engine::jsonrpc::Lines;
 use mcp_resources_engine::now::Millis;
-use mcp_resources_host::transport::{Flushed, Pipe, Request, Stdio};
+use mcp_resources_host::transport::{Flushed, Peer, Pipe, Request, Stdio};
 use napi::bindgen_prelude::*;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -26,7 +26,8 @@ type Known = (f64, About, Option<Arc<Callee>>);
 /// See the module.
 pub(crate) struct Link {
     pub(crate) shared: Shared,
-    pub(crate) pipe: Pipe,
+    pub(crate) pipe: Arc<Pipe>,
+    peer: Rc<Peer>,
     pub(crate) stdio: RefCell<Option<Stdio>>,
     /// What is known of the requests that wait, with their numbers, by the index of their place.
     abouts: RefCell<Vec<Known>>,
@@ -54,9 +55,15 @@ impl Link {
         delivers: bool,
     ) -> Result<Rc<Self>> {
         let engine = host.engine()?;
+        let shared = Shared::new(host.clone(), driver, drive, None);
+        let pipe = Arc::new(Pipe::new(&engine, host.clock.clone()));
+        let mounts = host.registry.mounts();
+        let elsewhere = Elsewhere::behind(mounts, &host.woken, &shared.inbox, Some(pipe.id()));
+        let peer = Rc::new(Peer::pipe(pipe.clone(), host.clock.clone(), elsewhere));
         let link = Rc::new(Self {
-            pipe: Pipe::new(&engine, host.clock.clone()),
-            shared: Shared::new(host.clone(), driver, drive),
+            pipe,
+            peer,
+            shared,
             stdio: RefCell::new(stdio),
             abouts: RefCell::default(),
             flush_is_due: Cell::default(),
@@ -156,19 +163,21 @@ impl Link {
         while !self.pipe.is_full() {
             let Some(line) = lines.next() else { return Ok(false) };
             let outcome = self.pipe.line(line);
-            calls::handle_all(&self.peer(), self.outcome(outcome)?)?;
+            calls::handle_all(&self.client(), self.outcome(outcome)?)?;
         }
         Ok(true)
     }
 
     /// Handles events outside of input, then writes.
     pub(crate) fn work(self: &Rc<Self>, events: Events<'_>) -> Result<()> {
-        calls::handle_all(&self.peer(), events)?;
+        calls::handle_all(&self.client(), events)?;
         self.settle()
     }
 
-    /// The hub has something for this client.
-    pub(crate) fn deliver(&self) -> Result<()> {
+    /// The hub or another thread has something for this client.
+    pub(crate) fn deliver(self: &Rc<Self>) -> Result<()> {
+        let driver: Rc<dyn Driver> = self.clone();
+        self.shared.inbox.take().into_iter().try_for_each(|item| calls::do_left(&driver, item))?;
         if !self.delivers {
             return Ok(());
         }
@@ -248,32 +257,17 @@ impl Link {
         Ok(outcome.events)
     }
 
-    fn peer(self: &Rc<Self>) -> Rc<dyn Peer> {
-        self.clone()
-    }
-
-    /// A request is over, if it is the one in its place. Gives the function that was to answer it.
-    fn over(&self, token: RequestToken) -> Option<Arc<Callee>> {
-        let mut abouts = self.abouts.borrow_mut();
-        let (own, about, callee) = abouts.get_mut(place(token))?;
-        if !is_same(*own, token_number(token)) {
-            return None;
-        }
-        about.end();
-        callee.take()
+    fn client(self: &Rc<Self>) -> Client {
+        Client { peer: self.peer.clone(), driver: self.clone() }
     }
 }
 
-impl Peer for Link {
+impl Driver for Link {
     fn shared(&self) -> &Shared {
         &self.shared
     }
 
-    fn connection(&self) -> ConnectionId {
-        self.pipe.id()
-    }
-
-    fn begin(&self, request: &Request<'_>, callee: &Arc<Callee>) -> f64 {
+    fn begin(&self, _peer: &Rc<Peer>, request: &Request<'_>, callee: &Arc<Callee>) -> f64 {
         let mut abouts = self.abouts.borrow_mut();
         let (number, place) = (token_number(request.token), place(request.token));
         if abouts.len() <= place {
@@ -287,31 +281,29 @@ impl Peer for Link {
         number
     }
 
-    fn number(&self, token: RequestToken) -> Option<f64> {
+    fn number(&self, (_, token): Asked) -> Option<f64> {
         Some(token_number(token))
     }
 
-    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Result<Events<'static>> {
-        let outcome = self.pipe.respond(token, answer);
-        let callee = self.over(token);
-        self.shared.log_misuse(callee.as_deref(), outcome.misuse)?;
-        Ok(outcome.events)
+    /// If it is the one in its place.
+    fn over(&self, (_, token): Asked) -> Option<Arc<Callee>> {
+        let mut abouts = self.abouts.borrow_mut();
+        let (own, about, callee) = abouts.get_mut(place(token))?;
+        if !is_same(*own, token_number(token)) {
+            return None;
+        }
+        about.end();
+        callee.take()
     }
 
-    fn report(&self, token: RequestToken, report: Report<'_>) {
-        self.pipe.report_in_place(token, report);
+    fn find(&self, request: f64) -> Option<(Rc<Peer>, RequestToken)> {
+        Some((self.peer.clone(), token_of(request)))
     }
 
-    fn gather(&self, token: RequestToken) -> Option<Gather> {
-        self.pipe.gather(token)
-    }
-
-    fn waits(&self, token: RequestToken) -> bool {
-        self.pipe.waits(token)
-    }
-
-    fn ask(&self, method: &str, params: &str) -> std::result::Result<AskId, AskError> {
-        self.pipe.ask(method, params)
+    fn about(&self, request: f64) -> Option<RequestFields> {
+        let abouts = self.abouts.borrow();
+        let (own, about, _) = abouts.get(place(token_of(request)))?;
+        if is_same(*own, request) { about.fields() } else { None }
     }
 
     /// It is written at the end of the turn, or at once if nothing else is expected.
@@ -324,18 +316,6 @@ impl Peer for Link {
             return self.settle();
         }
         self.flush_after(0.0)
-    }
-}
-
-impl Requests for Link {
-    fn find(self: Rc<Self>, request: f64) -> Option<(Rc<dyn Peer>, RequestToken)> {
-        Some((self, token_of(request)))
-    }
-
-    fn about(&self, request: f64) -> Option<RequestFields> {
-        let abouts = self.abouts.borrow();
-        let (own, about, _) = abouts.get(place(token_of(request)))?;
-        if is_same(*own, request) { about.fields() } else { None }
     }
 }
 

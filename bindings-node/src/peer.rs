@@ -1,14 +1,15 @@
-//! Who asks: the client at the end of a pipe, or one exchange over HTTP; and what a driver of JavaScript shares with them.
+//! A client, and what reads and writes for it: a pipe, or an endpoint. What a driver of JavaScript shares with them.
 //!
 //! Law: nothing is borrowed while JavaScript runs: a handler may call anything here.
 
 use crate::about::RequestFields;
+use crate::elsewhere::Ring;
 use crate::function::Callee;
 use crate::server::{Host, number};
-use mcp_resources_engine::connection::{Answer, AskError, AskId, Event, Events, Gather, Reply, RequestToken};
+use mcp_resources_engine::connection::{AskError, AskId, RequestToken};
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_engine::now::Now;
-use mcp_resources_host::transport::Request;
+use mcp_resources_host::transport::http::{Bell, Inbox, Verdict};
+use mcp_resources_host::transport::{Peer, Request, Work};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use std::cell::{Cell, RefCell};
@@ -55,41 +56,40 @@ pub(crate) enum Need {
 /// What `js/driver.ts` is told with.
 pub(crate) type Drive = FunctionRef<FnArgs<(u32, f64, Option<String>)>, Unknown<'static>>;
 
-/// How a peer words what a handler reports.
-pub(crate) type Report<'r> = &'r mut dyn FnMut(&mut Reply, Now) -> Option<Vec<u8>>;
+/// One client, as those who answer it see it.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) peer: Rc<Peer>,
+    pub(crate) driver: Rc<dyn Driver>,
+}
 
-/// See the module.
-pub(crate) trait Peer {
-    /// What it shares with its driver.
+/// A request, in its own words.
+pub(crate) type Asked = (ConnectionId, RequestToken);
+
+/// What reads and writes for clients, and their requests by the numbers that JavaScript names them by.
+pub(crate) trait Driver {
+    /// What it shares with JavaScript.
     fn shared(&self) -> &Shared;
-    /// Whose tokens it speaks of.
-    fn connection(&self) -> ConnectionId;
-    /// Takes up a request, which `callee` is to answer. The number that JavaScript names it by.
-    fn begin(&self, request: &Request<'_>, callee: &Arc<Callee>) -> f64;
+    /// Takes up a request, which `callee` is to answer. Its number.
+    fn begin(&self, peer: &Rc<Peer>, request: &Request<'_>, callee: &Arc<Callee>) -> f64;
     /// The number of a request that was taken up.
-    fn number(&self, token: RequestToken) -> Option<f64>;
+    fn number(&self, asked: Asked) -> Option<f64>;
     /// Nobody waits for the answer to a request any longer. Its function may never give one.
-    fn cancelled(&self, _token: RequestToken) {}
-    /// Answers a request. The events that come of it.
-    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Result<Events<'static>>;
-    /// Sends what a handler reports before its answer, unless nobody waits for it.
-    fn report(&self, token: RequestToken, report: Report<'_>);
-    /// What the chunks of an answer are pushed into; `None` if nobody waits for it.
-    fn gather(&self, token: RequestToken) -> Option<Gather>;
-    /// Whether somebody waits for the answer.
-    fn waits(&self, token: RequestToken) -> bool;
-    /// Sends a request to a legacy client.
-    fn ask(&self, method: &str, params: &str) -> std::result::Result<AskId, AskError>;
+    fn cancelled(&self, _asked: Asked) {}
+    /// A request is answered. The function that was to do it.
+    fn over(&self, asked: Asked) -> Option<Arc<Callee>>;
+    /// Where the answer to a request goes; `None` if it is over.
+    fn find(&self, request: f64) -> Option<(Rc<Peer>, RequestToken)>;
+    /// What is known of a request.
+    fn about(&self, request: f64) -> Option<RequestFields>;
     /// An answer or a report was given: sees to it that it is written.
     fn appended(&self) -> Result<()>;
 }
 
-/// The requests of one driver, by the numbers that JavaScript names them by.
-pub(crate) trait Requests {
-    /// Whose it is; `None` if it is over.
-    fn find(self: Rc<Self>, request: f64) -> Option<(Rc<dyn Peer>, RequestToken)>;
-    /// What is known of it.
-    fn about(&self, request: f64) -> Option<RequestFields>;
+/// Who asks by this number; `None` if it is over.
+pub(crate) fn client(driver: &Rc<dyn Driver>, request: f64) -> Option<(Client, RequestToken)> {
+    let (peer, token) = driver.find(request)?;
+    Some((Client { peer, driver: driver.clone() }, token))
 }
 
 /// What the peers of one driver share. Lives on the thread of its JavaScript.
@@ -101,15 +101,19 @@ pub(crate) struct Shared {
     /// `None` once it is closed: it holds what holds this, and neither would ever be freed.
     drive: RefCell<Option<Rc<Drive>>>,
     pub(crate) is_handling: Cell<bool>,
-    /// Events that came of answers while others were handled.
-    pub(crate) following: RefCell<Vec<(Rc<dyn Peer>, Event<'static>)>>,
+    /// What came of answers while other work was done.
+    pub(crate) following: RefCell<Vec<(Client, Work<'static>)>>,
+    /// What other threads have for the loop.
+    pub(crate) inbox: Arc<Inbox<Ring>>,
+    /// Tokens that are being verified.
+    verdicts: RefCell<HashMap<u64, Verdict>>,
     /// The numbers of questions that wait for an answer.
     asks: RefCell<HashMap<(ConnectionId, AskId), u64>>,
     asked: Cell<u64>,
 }
 
 impl Shared {
-    pub(crate) fn new(host: Rc<Host>, driver: u32, drive: Drive) -> Self {
+    pub(crate) fn new(host: Rc<Host>, driver: u32, drive: Drive, bell: Option<Bell>) -> Self {
         Self {
             env: host.env,
             host,
@@ -117,6 +121,8 @@ impl Shared {
             drive: RefCell::new(Some(Rc::new(drive))),
             is_handling: Cell::default(),
             following: RefCell::default(),
+            inbox: Inbox::new(bell),
+            verdicts: RefCell::default(),
             asks: RefCell::default(),
             asked: Cell::default(),
         }
@@ -149,17 +155,28 @@ impl Shared {
     }
 
     /// Asks the client of `peer`. The number of the question.
-    pub(crate) fn ask(
-        &self,
-        peer: &dyn Peer,
-        method: &str,
-        params: &str,
-    ) -> std::result::Result<f64, AskError> {
+    pub(crate) fn ask(&self, peer: &Peer, method: &str, params: &str) -> std::result::Result<f64, AskError> {
         let ask = peer.ask(method, params)?;
-        let asked = self.asked.get();
-        self.asked.set(asked + 1);
+        let asked = self.next();
         self.asks.borrow_mut().insert((peer.connection(), ask), asked);
         Ok(number(asked))
+    }
+
+    /// Has the driver verify a token.
+    pub(crate) fn verify(&self, token: String, verdict: Verdict) -> Result<()> {
+        let asked = self.next();
+        self.verdicts.borrow_mut().insert(asked, verdict);
+        self.drive(Need::Verify, number(asked), Some(token))
+    }
+
+    /// Where the verdict on a token goes, once.
+    pub(crate) fn verdict(&self, asked: f64) -> Option<Verdict> {
+        self.verdicts.borrow_mut().remove(&whole(asked))
+    }
+
+    fn next(&self) -> u64 {
+        self.asked.set(self.asked.get() + 1);
+        self.asked.get()
     }
 
     /// A client has answered with JSON text of a result or an error, or it has not.
@@ -177,4 +194,9 @@ impl Shared {
             None => self.drive(Need::Replied, number(asked), None),
         }
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "made from a whole number")]
+pub(crate) fn whole(number: f64) -> u64 {
+    number as u64
 }

@@ -4,7 +4,7 @@ use crate::about::RequestFields;
 use crate::answer::Answers;
 use crate::calls;
 use crate::channel::Channel;
-use crate::peer::Requests;
+use crate::peer::{Driver, client};
 use mcp_resources_engine::connection::{Answer, Contents, ReadResult};
 use napi::bindgen_prelude::*;
 use napi::{Env, JsString};
@@ -78,8 +78,8 @@ impl Answers {
                 respond(requests, given.get(0)?, Contents::blob(given.get::<&[u8]>(1)?).into())
             })?,
             waits: function(env, requests, "waits", |requests, given| {
-                let found = requests.clone().find(given.get(0)?);
-                Ok(found.is_some_and(|(peer, token)| peer.waits(token)))
+                let found = requests.find(given.get(0)?);
+                Ok(found.is_some_and(|(peer, token)| peer.with_reply(token, |_| ()).is_some()))
             })?,
             about: function(env, requests, "about", |requests, given| Ok(requests.about(given.get(0)?)))?,
         })
@@ -87,10 +87,10 @@ impl Answers {
 }
 
 /// Answers a read.
-fn respond(requests: &Rc<dyn Requests>, request: f64, result: ReadResult<'_>) -> Result<()> {
-    let Some((peer, token)) = requests.clone().find(request) else { return Ok(()) };
-    calls::respond(&peer, token, Answer::Contents(result))?;
-    peer.appended()
+fn respond(requests: &Rc<dyn Driver>, request: f64, result: ReadResult<'_>) -> Result<()> {
+    let Some((client, token)) = client(requests, request) else { return Ok(()) };
+    calls::respond(&client, token, Answer::Contents(result))?;
+    client.driver.appended()
 }
 
 fn function<'env, T: ?Sized + 'static, R: ToNapiValue + 'static>(

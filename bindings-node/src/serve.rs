@@ -10,6 +10,7 @@ use crate::peer::Drive;
 use crate::rules::{self, TlsFields};
 use crate::server::Server;
 use crate::web::{Way, Web};
+use mcp_resources_host::provider::Providers;
 use mcp_resources_host::transport::http as core;
 use mcp_resources_host::transport::http::{HttpOptions, Running, Tls, Verifier, Verifying};
 use napi::Env;
@@ -68,10 +69,13 @@ impl HttpServer {
         let mut given = HttpOptions::new(rules);
         let verifier = Arc::<OnceLock<_>>::default();
         if given.rules.auth.is_some() {
-            given.verifier = Some(Arc::new(Chosen { own: verifier.clone(), driver: web.inbox.reach() }));
+            given.verifier =
+                Some(Arc::new(Chosen { own: verifier.clone(), driver: web.shared.inbox.reach() }));
         }
         given.tls = tls;
-        let made = core::HttpServer::new(&engine, clock, given, web.inbox.reach());
+        let mounts = web.shared.host.registry.mounts().clone();
+        let functions = Providers::before(mounts, web.shared.inbox.reach());
+        let made = core::HttpServer::new(&engine, clock, given, functions);
         let made = made.map_err(|error| rules::refused(&web.shared.env, &error))?;
         web.settle(Way::Native(made));
         Ok(Self { web, running: RefCell::default(), verifier })
@@ -93,7 +97,7 @@ impl HttpServer {
     #[napi(catch_unwind)]
     pub fn listen(&self, env: &Env, host: String, port: u16) -> Result<u16> {
         let listened = || -> io::Result<Option<Running>> {
-            let reach = self.web.inbox.reach();
+            let reach = self.web.shared.inbox.reach();
             let listener = TcpListener::bind((&*host, port))?;
             self.web.native().map(|server| server.run(listener, 1, move || reach.ended())).transpose()
         };
@@ -112,7 +116,7 @@ impl HttpServer {
     /// The token is good.
     #[napi(catch_unwind)]
     pub fn accept(&self, asked: f64, verified: VerifiedFields) {
-        if let Some(verdict) = self.web.verdict(asked) {
+        if let Some(verdict) = self.web.shared.verdict(asked) {
             verdict.accept(verified.into());
         }
     }
@@ -120,7 +124,7 @@ impl HttpServer {
     /// The token is not good, or that cannot be found out now.
     #[napi(catch_unwind)]
     pub fn refuse(&self, asked: f64, unavailable: bool) {
-        if let Some(verdict) = self.web.verdict(asked) {
+        if let Some(verdict) = self.web.shared.verdict(asked) {
             verdict.refuse(unavailable);
         }
     }
@@ -137,7 +141,7 @@ impl HttpServer {
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.running.take();
-        self.web.inbox.close();
+        self.web.shared.inbox.close();
         self.web.shared.release();
     }
 }

@@ -5,6 +5,8 @@ use crate::error::{raise, registration, unusable};
 use crate::function::{Function, Functions};
 use crate::link::Link;
 use crate::options::{self, Given, HostFields};
+use crate::providers::Provider;
+use crate::redact::{Look, Redactions};
 use crate::resource;
 use crate::template::UriTemplate;
 use crate::web::Web;
@@ -18,11 +20,13 @@ use mcp_resources_host::registry::{Change, Foreign, Registry};
 use mcp_resources_host::transport::Clock;
 use napi::Env;
 use napi::bindgen_prelude::*;
+use napi::threadsafe_function::ThreadsafeFunction;
 use napi_derive::napi;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What all channels of a server share.
 pub(crate) struct Host {
@@ -30,10 +34,19 @@ pub(crate) struct Host {
     pub(crate) clock: Arc<Clock>,
     pub(crate) registry: Registry<Functions>,
     pub(crate) woken: Arc<Woken>,
+    look: FunctionRef<(), ()>,
+    /// Keeps the process alive while other threads have requests.
+    held: RefCell<Option<Held>>,
     timekeeper: OnceCell<Timekeeper>,
+    /// What providers have for the author's function, and that.
+    redactions: Arc<Redactions>,
+    redact: OnceCell<Look>,
     links: RefCell<HashMap<ConnectionId, Weak<Link>>>,
     webs: RefCell<Vec<Weak<Web>>>,
 }
+
+/// What may be called on any thread, and keeps the process alive.
+type Held = ThreadsafeFunction<(), (), (), Status, false>;
 
 /// See the module.
 #[napi]
@@ -64,8 +77,12 @@ impl Server {
             found.get().and_then(Weak::upgrade).map_or(Ok(()), |host| host.look())
         })?;
         let woken = Woken::new(&look)?;
+        let (look, held) = (look.create_ref()?, RefCell::default());
         let (timekeeper, links, webs) = (OnceCell::new(), RefCell::default(), RefCell::default());
-        let host = Rc::new(Host { env, clock, registry, woken, timekeeper, links, webs });
+        let (redactions, redact) = (Arc::default(), OnceCell::new());
+        let host =
+            Host { env, clock, registry, woken, look, held, timekeeper, redactions, redact, links, webs };
+        let host = Rc::new(host);
         let _ = own.set(Rc::downgrade(&host));
         Ok(Self { host })
     }
@@ -106,6 +123,34 @@ impl Server {
             let reader = first.as_ref().map(|functions| &*functions.reader.name);
             registration(&self.host.env, &error, reader)
         })
+    }
+
+    /// Mounts providers, all or none.
+    #[napi(catch_unwind)]
+    pub fn mount(&self, providers: Vec<ClassInstance<'_, Provider>>) -> Result<()> {
+        self.host.engine()?;
+        let providers: Vec<_> = providers.iter().map(|given| given.provider.clone()).collect();
+        let mounts = self.host.registry.mounts();
+        let mounted = self.host.delivering(|| mounts.mount_all(&providers))?;
+        mounted.map_err(|error| registration(&self.host.env, &error, None))
+    }
+
+    /// Ends the mount of a provider; `false` if it is not mounted here.
+    #[napi(catch_unwind)]
+    pub fn unmount(&self, given: &Provider) -> Result<bool> {
+        self.host.delivering(|| self.host.registry.mounts().unmount_provider(&given.provider))
+    }
+
+    /// Has `look` look at what providers give before it is sent, for so many milliseconds at most.
+    #[napi(catch_unwind)]
+    pub fn redact_with(
+        &self,
+        #[napi(ts_arg_type = "(uri: string, contents: Entry[]) => Entry[] | null")] look: Look,
+    ) {
+        let patience = Duration::from_millis(self.host.registry.read_timeout());
+        let redact = self.host.redactions.reached(self.host.woken.clone(), patience);
+        self.host.registry.mounts().redact_with(redact);
+        let _ = self.host.redact.set(look);
     }
 
     /// Tells those who watch this URI that its contents have changed.
@@ -308,6 +353,10 @@ impl Host {
     /// Delivers to the pipes that have something to hear, and has the loop see to responses and to the time.
     fn look(&self) -> Result<()> {
         let Some(pipes) = self.woken.take() else { return Ok(()) };
+        self.hold()?;
+        if let Some(redact) = self.redact.get() {
+            self.redactions.look(&self.env, redact)?;
+        }
         for id in pipes {
             let link = self.links.borrow().get(&id).and_then(Weak::upgrade);
             if let Some(link) = link {
@@ -318,6 +367,20 @@ impl Host {
         if self.deadline().is_some() {
             self.links().iter().try_for_each(|link| link.rearm())?;
         }
+        Ok(())
+    }
+
+    /// Keeps the process alive, or no longer.
+    fn hold(&self) -> Result<()> {
+        if self.woken.is_pending() == self.held.borrow().is_some() {
+            return Ok(());
+        }
+        let held = if self.woken.is_pending() {
+            Some(self.look.borrow_back(&self.env)?.build_threadsafe_function().build()?)
+        } else {
+            None
+        };
+        drop(self.held.replace(held));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use mcp_resources_engine::hub::ConnectionId;
 use napi::Status;
 use napi::bindgen_prelude::{Function, Result};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::thread::ThreadId;
@@ -27,6 +27,8 @@ pub(crate) struct Woken {
     is_rung: AtomicBool,
     /// The pipes that have something to deliver, in order. A connection is here once.
     pipes: Mutex<Vec<ConnectionId>>,
+    /// How many requests other threads have, that are to be written here.
+    pending: AtomicUsize,
     ring: Ring,
 }
 
@@ -40,8 +42,8 @@ impl Woken {
     /// For the loop of this thread, which calls `look`.
     pub(crate) fn new(look: &Function<'_, (), ()>) -> Result<Arc<Self>> {
         let ring = look.build_threadsafe_function().weak::<true>().build()?;
-        let (is_change, is_rung, pipes) = Default::default();
-        Ok(Arc::new(Self { thread: std::thread::current().id(), is_change, is_rung, pipes, ring }))
+        let (is_change, is_rung, pipes, pending) = Default::default();
+        Ok(Arc::new(Self { thread: std::thread::current().id(), is_change, is_rung, pipes, pending, ring }))
     }
 
     pub(crate) fn waker(self: &Arc<Self>, pipe: Option<ConnectionId>) -> Waker {
@@ -63,10 +65,43 @@ impl Woken {
         is_rung.then(|| std::mem::take(&mut *self.pipes()))
     }
 
+    /// Has the loop see to a pipe; without one, to the time and to what else was left.
+    pub(crate) fn wake(&self, pipe: Option<ConnectionId>) {
+        if let Some(pipe) = pipe {
+            let mut pipes = self.pipes();
+            if !pipes.contains(&pipe) {
+                pipes.push(pipe);
+            }
+        }
+        self.say();
+    }
+
+    /// Another thread has a request: the process is not to end before it is answered.
+    pub(crate) fn pends(&self) {
+        self.pending.fetch_add(1, Ordering::SeqCst);
+        self.say();
+    }
+
+    /// It is done with one.
+    pub(crate) fn settled(&self) {
+        self.pending.fetch_sub(1, Ordering::SeqCst);
+        self.say();
+    }
+
+    /// Whether this is the thread of the loop.
+    pub(crate) fn is_loop(&self) -> bool {
+        std::thread::current().id() == self.thread
+    }
+
+    /// Whether other threads have requests.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.pending.load(Ordering::SeqCst) > 0
+    }
+
     /// Has the loop look, unless it will by itself.
     pub(crate) fn say(&self) {
         let was_rung = self.is_rung.swap(true, Ordering::SeqCst);
-        let is_seen = self.is_change.load(Ordering::Relaxed) && std::thread::current().id() == self.thread;
+        let is_seen = self.is_change.load(Ordering::Relaxed) && self.is_loop();
         if !was_rung && !is_seen {
             // The runtime ends: nobody listens.
             let _ = self.ring.call((), ThreadsafeFunctionCallMode::NonBlocking);
@@ -93,12 +128,6 @@ impl Wake for Says {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if let Some(pipe) = self.pipe {
-            let mut pipes = self.woken.pipes();
-            if !pipes.contains(&pipe) {
-                pipes.push(pipe);
-            }
-        }
-        self.woken.say();
+        self.woken.wake(self.pipe);
     }
 }

@@ -176,6 +176,11 @@ impl<H> Registry<H> {
         self.draft().1.limits.grace
     }
 
+    /// How long a read may take, in milliseconds.
+    pub fn read_timeout(&self) -> u64 {
+        self.draft().1.limits.read_timeout
+    }
+
     /// Declares a method that is not ours. `false` if it is too late: there is an engine already.
     #[must_use]
     pub fn extend(&self, foreign: Foreign, handler: Arc<H>) -> bool {

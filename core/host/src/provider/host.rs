@@ -61,6 +61,10 @@ impl<H: Host> Host for Providers<H> {
         self.rest.pends(peer);
     }
 
+    fn settled(&self, peer: &Peer) {
+        self.rest.settled(peer);
+    }
+
     fn warn(&self, what: &str) {
         self.rest.warn(what);
     }

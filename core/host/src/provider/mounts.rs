@@ -272,7 +272,6 @@ impl Mounts {
                     (None, _) => None,
                 };
                 let Some(reply) = peer.detach(token) else { return Outcome::nothing() };
-                peer.pends();
                 let Some(result) = read else {
                     let request = Read::new(part.route, request, &engine);
                     return part.read(request, peer.clone(), reply, redact);
@@ -292,7 +291,6 @@ impl Mounts {
             }),
             _ => return peer.respond(token, Answer::Failed(ReadError::NotFound)),
         };
-        peer.pends();
         answered.unwrap_or_else(Outcome::nothing)
     }
 

@@ -20,8 +20,12 @@ pub struct Responder<T> {
     sort: PhantomData<fn(T)>,
 }
 
+/// A request that a worker has: its host counts it until this is dropped.
+struct Pending(Peer);
+
 /// What is needed to answer.
 struct Open {
+    pending: Pending,
     peer: Peer,
     reply: Reply,
     cancelled: Cancelled,
@@ -71,7 +75,8 @@ impl<T: Sort> Responder<T> {
         otherwise: Option<Otherwise>,
     ) -> Self {
         let cancelled = reply.cancelled();
-        let open = Some(Box::new(Open { peer, reply, cancelled, redact, mount, otherwise }));
+        let pending = Pending::new(&peer);
+        let open = Some(Box::new(Open { pending, peer, reply, cancelled, redact, mount, otherwise }));
         Self { open, sort: PhantomData }
     }
 
@@ -116,9 +121,22 @@ impl Responder<ReadResult<'static>> {
     }
 }
 
+impl Pending {
+    fn new(peer: &Peer) -> Self {
+        peer.pends();
+        Self(peer.clone())
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.settled();
+    }
+}
+
 impl Open {
     fn answer(self, answer: Answer<'static>) {
-        let Self { peer, reply, cancelled, redact, .. } = self;
+        let Self { pending, peer, reply, cancelled, redact, .. } = self;
         if cancelled.get() {
             peer.abandon(reply.token());
             peer.appended();
@@ -130,6 +148,7 @@ impl Open {
         };
         let encoded = reply.encode(answer, peer.now());
         peer.follow(peer.finish(encoded));
+        drop(pending);
     }
 }
 

@@ -98,12 +98,22 @@ struct Served {
 struct Everything {
     mounts: Arc<Mounts>,
     log: Log,
+    /// How many requests have pended that are not settled.
+    pending: AtomicUsize,
 }
 
 impl Host for Everything {
     fn handle(&self, peer: &Peer, events: Events<'_>) {
         // What is no provider's has no answer here.
         drop(self.mounts.take(peer, events));
+    }
+
+    fn pends(&self, _peer: &Peer) {
+        self.pending.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn settled(&self, _peer: &Peer) {
+        self.pending.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn misuse(&self, what: &str) {
@@ -122,7 +132,11 @@ impl Served {
         let mounts = Mounts::new(clock.clone());
         mounts.serve(&engine);
         let pipe = Arc::new(Pipe::new(&engine, clock.clone()));
-        let host = Arc::new(Everything { mounts: mounts.clone(), log: Log::default() });
+        let host = Arc::new(Everything {
+            mounts: mounts.clone(),
+            log: Log::default(),
+            pending: AtomicUsize::new(0),
+        });
         Self { engine, clock, mounts, pipe, host }
     }
 
@@ -238,6 +252,7 @@ fn a_responder_answers_once_in_every_order() {
                 let (request, reply) = held.recv().unwrap();
                 assert_eq!((request.uri(), request.param("id")), ("held:///a", Some("a")));
                 assert!(!reply.is_cancelled());
+                assert_eq!(served.host.pending.load(Ordering::SeqCst), 1);
                 happen(&served);
                 assert_eq!(reply.is_cancelled(), before != "nothing", "{before}");
                 match elsewhere {
@@ -247,6 +262,7 @@ fn a_responder_answers_once_in_every_order() {
                 let (got, case) = (served.got(), format!("{before}, {end}, {elsewhere}"));
                 assert_eq!(got.len(), expected, "{case}: {got:?}");
                 assert_eq!(served.pipe.in_flight(), 0, "{case}");
+                assert_eq!(served.host.pending.load(Ordering::SeqCst), 0, "{case}");
                 assert_eq!(
                     served.said().len(),
                     usize::from(before == "nothing" && end == "dropped"),

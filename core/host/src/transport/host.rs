@@ -28,6 +28,10 @@ pub trait Host: Send + Sync + 'static {
     /// A request of `peer` is answered later: it has a deadline from now on. Over HTTP the writer looks at it.
     fn pends(&self, _peer: &Peer) {}
 
+    /// A provider's worker is done with a request that pended, and has told of what it appended. A host whose process ends
+    /// when its loop has nothing to do counts both.
+    fn settled(&self, _peer: &Peer) {}
+
     /// A request was refused, and an option would let such requests in: for the log.
     fn warn(&self, what: &str) {
         self.misuse(what);

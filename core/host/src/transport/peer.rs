@@ -102,6 +102,29 @@ impl Peer {
         }
     }
 
+    /// Has `work` done to the reply of a request that was not detached; `None` if nobody waits for it.
+    pub fn with_reply<R>(&self, token: RequestToken, work: impl FnOnce(&mut Reply) -> R) -> Option<R> {
+        match &self.way {
+            Way::Pipe(pipe) => pipe.with_reply(token, work),
+            Way::Exchange(exchange) => exchange.with_reply(token, work),
+            Way::Over(_) => None,
+        }
+    }
+
+    /// Sends what `word` makes of the reply of a request that was not detached, unless nobody waits for it: for a host that
+    /// answers on one thread.
+    pub fn report_in_place(
+        &self,
+        token: RequestToken,
+        word: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>,
+    ) {
+        let now = self.now();
+        let worded = self.with_reply(token, |reply| Some((word(reply, now)?, reply.cancelled())));
+        if let Some((message, cancelled)) = worded.flatten() {
+            self.report(token, &cancelled, &message);
+        }
+    }
+
     /// Sends a request to a legacy client.
     ///
     /// # Errors
@@ -130,6 +153,11 @@ impl Peer {
     /// Has the host look at deadlines: a request is answered later.
     pub fn pends(&self) {
         self.host.pends(self);
+    }
+
+    /// Tells the host that a worker is done with a request that pended.
+    pub fn settled(&self) {
+        self.host.settled(self);
     }
 
     /// Has the host do what follows from an answer that another thread gave.

@@ -6,13 +6,13 @@
 
 use crate::transport::Clock;
 use mcp_resources_engine::connection::{
-    Answer, Arrival, AskError, AskId, Cancelled, Connection, Encoded, Events, Gather, Outcome, Peer, Reply,
+    Answer, Arrival, AskError, AskId, Cancelled, Connection, Encoded, Events, Outcome, Peer, Reply,
     RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::{ConnectionId, Delivered};
 use mcp_resources_engine::jsonrpc::Line;
-use mcp_resources_engine::now::{Millis, Now};
+use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::principal::Principal;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -126,29 +126,9 @@ impl Pipe {
         }
     }
 
-    /// Lets `report` word something about an unanswered request in place, and appends it as [`Pipe::report`] does. For a
-    /// host that answers on one thread and detaches nothing.
-    pub fn report_in_place(
-        &self,
-        token: RequestToken,
-        report: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>,
-    ) {
-        let now = self.clock.now();
-        let mut state = self.lock();
-        let message = state.connection.reply(token).and_then(|reply| report(reply, now));
-        if let Some(message) = message.filter(|_| !state.broken && state.pending() < self.high_water) {
-            state.out.extend_from_slice(&message);
-        }
-    }
-
-    /// What the chunks of an answer are pushed into, for a request that was not detached; `None` if nobody waits for it.
-    pub fn gather(&self, token: RequestToken) -> Option<Gather> {
-        self.lock().connection.reply(token).map(|reply| reply.gather())
-    }
-
-    /// Whether somebody waits for the answer to this request, which was not detached.
-    pub fn waits(&self, token: RequestToken) -> bool {
-        self.lock().connection.reply(token).is_some()
+    /// Has `work` done to the reply of a request that was not detached; `None` if nobody waits for it.
+    pub fn with_reply<R>(&self, token: RequestToken, work: impl FnOnce(&mut Reply) -> R) -> Option<R> {
+        self.lock().connection.reply(token).map(work)
     }
 
     /// Appends a request to a legacy client; see [`Connection::ask`].
@@ -317,6 +297,7 @@ mod tests {
     use super::*;
     use mcp_resources_engine::catalog::{Edit, Source};
     use mcp_resources_engine::engine::{Options, ServerInfo};
+    use mcp_resources_engine::now::Now;
     use mcp_resources_engine::resource::Resource;
 
     /// A buffer that held a big answer serves the next one, and is given back after a small one.

@@ -1,0 +1,55 @@
+//! Sources of resources that are ready to serve. What they do is the core's.
+
+use crate::server::number;
+use mcp_resources_host::provider as core;
+use mcp_resources_providers::clock::Clock;
+use mcp_resources_providers::memory::Memory;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+use std::sync::Arc;
+
+/// See the module.
+#[napi(js_name = "NativeProvider")]
+pub struct Provider {
+    pub(crate) provider: Arc<dyn core::Provider>,
+    /// What is put into it.
+    memory: Option<Memory>,
+}
+
+#[napi]
+impl Provider {
+    /// The time.
+    #[napi(catch_unwind, factory)]
+    pub fn clock() -> Self {
+        Self { provider: Arc::new(Clock::new()), memory: None }
+    }
+
+    /// A folder in memory.
+    #[napi(catch_unwind, factory)]
+    pub fn memory() -> Self {
+        let memory = Memory::new();
+        Self { provider: Arc::new(memory.clone()), memory: Some(memory) }
+    }
+
+    /// Puts a text or bytes at a path of the folder.
+    #[napi(catch_unwind)]
+    pub fn put(&self, path: String, content: Either<String, &[u8]>, mime_type: Option<String>) {
+        let Some(memory) = &self.memory else { return };
+        match content {
+            Either::A(text) => memory.put_text(&path, text, mime_type.as_deref()),
+            Either::B(bytes) => memory.put_bytes(&path, bytes, mime_type.as_deref()),
+        }
+    }
+
+    /// Takes out what is at a path; `false` if nothing is.
+    #[napi(catch_unwind)]
+    pub fn remove(&self, path: String) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.remove(&path))
+    }
+
+    /// How many entries there are.
+    #[napi(catch_unwind, getter)]
+    pub fn size(&self) -> f64 {
+        number(self.memory.as_ref().map_or(0, Memory::len) as u64)
+    }
+}

@@ -1,0 +1,69 @@
+//! The author's function that looks at contents, for what providers give: they answer on threads of their own, the function
+//! runs on the loop's. The thread leaves what it has, and waits a bounded time.
+//!
+//! Law: the thread of the loop never waits. Contents that nobody has looked at are not sent.
+
+use crate::answer::Entry;
+use crate::woken::Woken;
+use mcp_resources_engine::connection::{Answer, Contents, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_host::provider::Redact;
+use napi::Env;
+use napi::bindgen_prelude::*;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The author's function, as `js/redact.ts` wraps it: `null` if it has failed.
+pub(crate) type Look = FunctionRef<FnArgs<(String, Vec<Entry>)>, Option<Vec<Entry>>>;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Redactions(Mutex<Vec<Redaction>>);
+
+/// Contents that were read at `uri`, and who waits for them.
+struct Redaction {
+    uri: String,
+    contents: Vec<Contents<'static>>,
+    done: SyncSender<Option<Vec<Contents<'static>>>>,
+}
+
+impl Redactions {
+    /// What providers call. A read fails if the function has not looked after `patience`.
+    pub(crate) fn reached(self: &Arc<Self>, woken: Arc<Woken>, patience: Duration) -> Redact {
+        let own = self.clone();
+        Arc::new(move |uri, answer| {
+            let Answer::Contents(ReadResult { contents, cache }) = answer else { return answer };
+            // It would wait for itself.
+            if woken.is_loop() {
+                return Answer::Failed(ReadError::Failed);
+            }
+            let (done, looked) = sync_channel(1);
+            own.left().push(Redaction { uri: uri.to_owned(), contents, done });
+            woken.wake(None);
+            match looked.recv_timeout(patience) {
+                Ok(Some(contents)) => Answer::Contents(ReadResult { contents, cache }),
+                _ => Answer::Failed(ReadError::Failed),
+            }
+        })
+    }
+
+    /// Has the function look at what was left. Who waits for what it fails at is told so.
+    pub(crate) fn look(&self, env: &Env, look: &Look) -> Result<()> {
+        let left = std::mem::take(&mut *self.left());
+        for Redaction { uri, contents, done } in left {
+            let entries = contents.into_iter().map(Entry::of).collect::<Option<Vec<_>>>();
+            let looked = match entries {
+                Some(entries) => env.run_in_scope(|| look.borrow_back(env)?.call((uri, entries).into()))?,
+                None => None,
+            };
+            // It may wait no longer.
+            let _ = done.send(looked.map(|entries| entries.into_iter().map(Entry::into_contents).collect()));
+        }
+        Ok(())
+    }
+
+    fn left(&self) -> MutexGuard<'_, Vec<Redaction>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
