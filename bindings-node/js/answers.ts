@@ -42,6 +42,9 @@ export interface Reading {
   readonly json: string | undefined;
 }
 
+/** What has the function that converts values without a JSON form. */
+type Json = Pick<Driver, 'json'>;
+
 /** Answers a read. Returns a text that is the answer, or nothing. */
 export function answerRead(driver: Driver, request: number, value: unknown, reading: Reading): string | undefined {
   if (driver.redact !== undefined && !(value instanceof InputRequired)) {
@@ -224,7 +227,8 @@ function question(driver: Driver, request: InputRequest): Omit<Question, 'key'> 
   throw new TypeError(`a question is ${shown(request)}, expected an Elicit, ElicitUrl, Sample or ListRoots`);
 }
 
-function entries(driver: Driver, contents: readonly Contents[], reading: Reading): Entry[] {
+/** Contents as the compiled part takes them. */
+export function entries(driver: Json, contents: readonly Contents[], reading: Reading): Entry[] {
   return contents.map(({ body, uri, mimeType, meta }) => {
     const common = defined({ uri, mimeType, meta: meta && json(driver, meta) });
     if (typeof body === 'string') return { ...common, text: body };
@@ -239,14 +243,14 @@ function isContents(value: unknown): value is readonly Contents[] {
 }
 
 /** JSON text of what a handler returned. */
-function document(driver: Driver, value: unknown): string {
+function document(driver: Json, value: unknown): string {
   if (value === null || value === undefined) {
     throw new TypeError(`the handler returned ${value}; throw ResourceNotFoundError if there is no such resource`);
   }
   return json(driver, value);
 }
 
-function json(driver: Driver, value: unknown): string {
+function json(driver: Json, value: unknown): string {
   return jsonText(value, driver.json);
 }
 

@@ -17,6 +17,7 @@ export type {
   HttpServer,
   Identified,
   NativeFunction,
+  NativeProvider,
   Question,
   Quick,
   QuickInput,

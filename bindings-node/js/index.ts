@@ -90,6 +90,7 @@ export type {
   ServerOptions,
   Tls,
 } from './options.js';
+export * as providers from './providers.js';
 export {
   type CacheHint,
   type CacheScope,

@@ -27,6 +27,8 @@ import {
   type ServerInfo,
   type ServerOptions,
 } from './options.js';
+import { nativeOf, type Provider } from './provider.js';
+import { redactor } from './redact.js';
 import type { JsonObject, MethodResult } from './results.js';
 import type { Ending } from './signals.js';
 import type { Variables } from './template-types.js';
@@ -137,6 +139,7 @@ export class ResourceServer {
     Object.assign(this.#peers, { redact, json, logger });
     this.#lifespan = new Lifespan(onStart, onStop);
     this.#native = translated(() => new binding.Server(name, version, fields as Given, host));
+    if (redact !== undefined) translated(() => this.#native.redactWith(redactor(new WeakRef(this.#peers))));
     if (typeof audit === 'function') this.#take = audited(this.#native, audit, logger);
   }
 
@@ -214,6 +217,25 @@ export class ResourceServer {
     } finally {
       this.#batch = undefined;
     }
+  }
+
+  /**
+   * Mounts providers, all or none: what they have is listed, read, completed and watched like any resource. Also while the
+   * server runs; clients are told that the list has changed. `redact` sees what they give.
+   *
+   * @param mounted - providers, such as `providers.clock()`.
+   * @throws {RegistrationError} one is mounted already, or what it has is registered already.
+   */
+  mount(...mounted: readonly Provider[]): void {
+    const natives = mounted.map((provider) => nativeOf(provider, 'mount()'));
+    translated(() => this.#native.mount(natives));
+  }
+
+  /**
+   * Ends the mount of a provider: what it has is gone, and clients that watch it are told. `false` if it is not mounted here.
+   */
+  unmount(provider: Provider): boolean {
+    return this.#native.unmount(nativeOf(provider, 'unmount()'));
   }
 
   /**

@@ -1,0 +1,104 @@
+/** Sources of resources that are ready to serve, and what is asked of them here. */
+import { binding, type NativeProvider } from './binding.js';
+import { bytesOf } from './bytes.js';
+import { checkOptions, shown, TEXT } from './check.js';
+import { translated } from './errors.js';
+
+/** The compiled part of what `ResourceServer.mount` is given. */
+export let nativeOf: (provider: unknown, call: string) => NativeProvider;
+
+/** What a provider is made with, besides its own options. */
+const MADE = Symbol('made');
+
+/**
+ * A source of resources that is not a function of yours: see `ResourceServer.mount`. Its own threads answer: a read of it
+ * never waits for the event loop.
+ */
+export class Provider {
+  readonly #native: NativeProvider;
+
+  static {
+    nativeOf = (provider, call) => {
+      if (typeof provider === 'object' && provider !== null && #native in provider) return provider.#native;
+      throw new TypeError(
+        `${call} takes providers, such as providers.memory(), not ${shown(provider)}${fix(provider)}`,
+      );
+    };
+  }
+
+  /** Made by {@link clock} and {@link memory} alone. */
+  constructor(made: symbol, native: NativeProvider) {
+    if (made !== MADE) throw new TypeError('a provider is made by a function, such as providers.clock()');
+    this.#native = native;
+    Object.freeze(this);
+  }
+}
+
+/** What is said of an entry that is put into a {@link Memory}. */
+export interface PutOptions {
+  /** Its media type. Default: `text/plain` for a text, `application/octet-stream` for bytes. */
+  readonly mimeType?: string;
+}
+
+/**
+ * A folder in memory, at `memory:///{+path}`: a program puts entries in and takes them out, clients list, read and watch
+ * them. Every server that mounts it serves the same entries. Made by {@link memory}.
+ */
+export class Memory extends Provider {
+  /**
+   * Puts a text or bytes at a path, such as `notes/today.md`, in the place of what was there. Clients that watch it are
+   * told, and those that listen to the list if it is new. The bytes are copied.
+   *
+   * @throws {TypeError} the path is no string, the content neither a text nor bytes, or an option is wrong.
+   */
+  put(path: string, content: string | Uint8Array, options: PutOptions = {}): void {
+    checkPath(path);
+    const body = typeof content === 'string' ? content : bytesOf(content);
+    if (body === undefined) {
+      const json = 'for a value, pass JSON.stringify(value) and { mimeType: "application/json" }';
+      throw new TypeError(`the content at "${path}" is ${shown(content)}, expected a string or bytes; ${json}`);
+    }
+    checkOptions(`put("${path}", …)`, options, { mimeType: TEXT }, { mime_type: 'did you mean "mimeType"?' });
+    const { mimeType } = options;
+    translated(() => nativeOf(this, 'put()').put(path, body, mimeType));
+  }
+
+  /** Takes out what is at a path; `false` if nothing is. Clients that watch it or listen to the list are told. */
+  remove(path: string): boolean {
+    checkPath(path);
+    return nativeOf(this, 'remove()').remove(path);
+  }
+
+  /** How many entries there are. */
+  get size(): number {
+    return nativeOf(this, 'size').size;
+  }
+}
+
+/**
+ * The time: `clock:///now`, and `clock:///{+zone}` for a zone of the IANA database, such as `clock:///Asia/Tokyo`. Clients
+ * that watch it are told of each second. One for each server.
+ */
+export function clock(): Provider {
+  return new Provider(MADE, binding.NativeProvider.clock());
+}
+
+/** A folder in memory, empty. */
+export function memory(): Memory {
+  return new Memory(MADE, binding.NativeProvider.memory());
+}
+
+function checkPath(path: unknown): void {
+  if (typeof path !== 'string')
+    throw new TypeError(`the path is ${shown(path)}, expected a string such as "notes/a.md"`);
+}
+
+/** What was probably meant. */
+function fix(given: unknown): string {
+  if (typeof given === 'function') return '; call it, and mount what it returns';
+  if (Array.isArray(given)) return '; spread it: mount(...list)';
+  if (typeof (given as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function')
+    return '; await it first';
+  if (typeof given === 'string') return '; for what stands in a file, use resource() with a function that reads it';
+  return '';
+}

@@ -1,0 +1,32 @@
+/** The function that looks at contents before they are encoded, for what does not come from a handler. */
+import { entries } from './answers.js';
+import type { Entry } from './binding.js';
+import { shown } from './check.js';
+import type { Peers } from './driver.js';
+import { failed } from './log.js';
+import { Contents } from './results.js';
+
+/** What the compiled part calls with contents: `null` if the function has failed. It does not hold the server. */
+export function redactor(peers: WeakRef<Peers>): (uri: string, contents: Entry[]) => Entry[] | null {
+  return (uri, contents) => {
+    const own = peers.deref();
+    if (own?.redact === undefined) return null;
+    try {
+      return entries(
+        own,
+        contents.map((entry) => redacted(own, uri, entry)),
+        { name: 'redact', json: undefined },
+      );
+    } catch (error) {
+      failed(own.logger, 'redact', uri, error);
+      return null;
+    }
+  };
+}
+
+function redacted({ redact }: Peers, uri: string, { text, bytes, meta, ...about }: Entry): Contents {
+  const own = new Contents(text ?? bytes, { ...about, meta: meta && JSON.parse(meta) });
+  const passed: unknown = redact?.(own.uri ?? uri, own);
+  if (passed instanceof Contents) return passed;
+  throw new TypeError(`redact returned ${shown(passed)}, expected Contents`);
+}
