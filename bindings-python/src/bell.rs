@@ -9,7 +9,8 @@
 //! Law: saying a word takes no lock, waits for nothing and never enters the interpreter.
 
 use crate::channel::Link;
-use crate::web::Web;
+use crate::web::{Ring, Web};
+use mcp_resources_host::transport::http::Inbox;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -76,6 +77,12 @@ impl Bell {
     /// What the engine says `word` with.
     pub(crate) fn waker(self: &Arc<Self>, word: u8) -> Waker {
         Waker::from(Arc::new(Says(self.clone(), word)))
+    }
+
+    /// What other threads leave for the loop.
+    pub(crate) fn inbox(self: &Arc<Self>) -> Arc<Inbox<Ring>> {
+        let bell = self.clone();
+        Inbox::new(Some(Arc::new(move || bell.say(WORK))))
     }
 
     /// Says a word, and sees to it that it is heard.

@@ -5,7 +5,7 @@ use crate::context::{self, Context};
 use crate::convert::Given;
 use crate::error;
 use crate::function::{Arguments, BindError, Function, Mode, Supply};
-use crate::peer::Peer;
+use crate::peer::{self, Client};
 use crate::pending::{Pending, Slot};
 use crate::queue::Job;
 use crate::request::value;
@@ -24,7 +24,7 @@ const HELD: Duration = Duration::from_millis(100);
 
 /// One call to make.
 struct Call<'a> {
-    peer: &'a Arc<dyn Peer>,
+    client: &'a Client,
     token: RequestToken,
     purpose: Purpose,
     function: &'a Py<Function>,
@@ -32,46 +32,41 @@ struct Call<'a> {
 }
 
 /// Handles events, and those that come of them.
-pub(crate) fn handle_all<'m>(
-    py: Python<'_>,
-    peer: &Arc<dyn Peer>,
-    events: impl IntoIterator<Item = Event<'m>>,
-) -> PyResult<()> {
-    do_all(py, peer, events.into_iter().map(Work::of))
+pub(crate) fn handle_all(py: Python<'_>, client: &Client, events: Events<'_>) -> PyResult<()> {
+    delivering(py, || work_off(py, client, client.taken(events).into_iter().map(Work::of)))?
 }
 
 /// Does work, and what comes of it.
 pub(crate) fn do_all<'m>(
     py: Python<'_>,
-    peer: &Arc<dyn Peer>,
+    client: &Client,
     work: impl IntoIterator<Item = Work<'m>>,
 ) -> PyResult<()> {
-    delivering(py, || {
-        let mut result = Ok(());
-        let mut rest = Vec::new();
-        for work in work {
-            collect(one(py, peer, &work), &mut rest, &mut result);
-        }
-        while let Some(event) = rest.pop() {
-            collect(one(py, peer, &Work::of(event)), &mut rest, &mut result);
-        }
-        result
-    })?
+    delivering(py, || work_off(py, client, work))?
 }
 
-fn collect(outcome: PyResult<Events<'static>>, rest: &mut Vec<Event<'static>>, result: &mut PyResult<()>) {
-    match outcome {
-        Ok(events) => rest.extend(events),
-        Err(error) => *result = Err(error),
+fn work_off<'m>(py: Python<'_>, client: &Client, work: impl IntoIterator<Item = Work<'m>>) -> PyResult<()> {
+    let mut result = Ok(());
+    let mut rest = Vec::new();
+    let mut collect = |outcome, rest: &mut Vec<Event<'static>>| match outcome {
+        Ok(events) => rest.extend(client.taken(events)),
+        Err(error) => result = Err(error),
+    };
+    for work in work {
+        collect(one(py, client, &work), &mut rest);
     }
+    while let Some(event) = rest.pop() {
+        collect(one(py, client, &Work::of(event)), &mut rest);
+    }
+    result
 }
 
-fn one(py: Python<'_>, peer: &Arc<dyn Peer>, work: &Work<'_>) -> PyResult<Events<'static>> {
+fn one(py: Python<'_>, client: &Client, work: &Work<'_>) -> PyResult<Events<'static>> {
     match work {
-        Work::Ask(request) => ask(py, peer, request),
-        Work::Cancel(token) => cancel(py, peer, *token),
+        Work::Ask(request) => ask(py, client, request),
+        Work::Cancel(token) => cancel(py, client, *token),
         Work::Replied(ask, answer) => {
-            let waiting = peer.runtime().asked(peer.connection(), *ask);
+            let waiting = client.runtime().asked(client.peer().connection(), *ask);
             waiting.map_or(Ok(()), |future| context::replied(py, &future, answer.as_ref()))?;
             Ok(Events::new())
         }
@@ -80,19 +75,19 @@ fn one(py: Python<'_>, peer: &Arc<dyn Peer>, work: &Work<'_>) -> PyResult<Events
 }
 
 /// Calls one of the author's functions.
-fn ask(py: Python<'_>, peer: &Arc<dyn Peer>, request: &Request<'_>) -> PyResult<Events<'static>> {
-    let functions = peer.runtime().host.functions(request.handler);
+fn ask(py: Python<'_>, client: &Client, request: &Request<'_>) -> PyResult<Events<'static>> {
+    let functions = client.runtime().host.functions(request.handler);
     let Some(function) = functions.as_deref().and_then(|functions| functions.called(&request.asked)) else {
         // What was to be called has been removed in the meantime.
-        return Ok(peer.respond(request.token, Answer::Failed(ReadError::NotFound)).events);
+        return Ok(client.peer().respond(request.token, Answer::Failed(ReadError::NotFound)).events);
     };
     let (token, purpose, what) = (request.token, request.asked.purpose(), request.what());
-    Call { peer, token, purpose, function, what }.run(py, request)
+    Call { client, token, purpose, function, what }.run(py, request)
 }
 
 /// Cancels a task. A function on a worker thread sees it in its context; one that has not started never does.
-fn cancel(py: Python<'_>, peer: &Arc<dyn Peer>, token: RequestToken) -> PyResult<Events<'static>> {
-    if let Some(task) = peer.runtime().take_task(peer.connection(), token) {
+fn cancel(py: Python<'_>, client: &Client, token: RequestToken) -> PyResult<Events<'static>> {
+    if let Some(task) = client.runtime().take_task(client.peer().connection(), token) {
         task.call_method0(py, intern!(py, "cancel"))?;
     }
     Ok(Events::new())
@@ -101,7 +96,7 @@ fn cancel(py: Python<'_>, peer: &Arc<dyn Peer>, token: RequestToken) -> PyResult
 impl Call<'_> {
     fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<Events<'static>> {
         let function = self.function.get();
-        let in_pool = function.mode == Mode::Pool && self.peer.runtime().threads;
+        let in_pool = function.mode == Mode::Pool && self.client.runtime().threads;
         let slot = if in_pool || function.takes_context || function.gathers {
             match self.detach() {
                 Some(slot) => Some(slot),
@@ -112,7 +107,7 @@ impl Call<'_> {
         };
         let context = slot.as_ref().filter(|_| function.takes_context);
         let context =
-            context.map(|slot| Bound::new(py, Context::new(request, self.peer.clone(), slot.clone())));
+            context.map(|slot| Bound::new(py, Context::new(request, self.client.clone(), slot.clone())));
         let context = context.transpose()?;
         let gather = slot.as_ref().filter(|_| function.gathers).and_then(|slot| slot.gather());
         let gather = gather.map(|gather| Bound::new(py, gather)).transpose()?;
@@ -131,17 +126,17 @@ impl Call<'_> {
                     .pending(py, slot)
                     .give(py, Given::Answer(Answer::Failed(error)), false)
                     .map(|()| Events::new()),
-                None => Ok(self.peer.respond(self.token, Answer::Failed(error)).events),
+                None => Ok(self.client.peer().respond(self.token, Answer::Failed(error)).events),
             },
         }
     }
 
     /// Takes the reply out of the connection; `None` if nobody waits for it any longer.
     fn detach(&self) -> Option<Arc<Slot>> {
-        match self.peer.detach(self.token) {
+        match self.client.peer().detach(self.token) {
             Some(reply) => Some(Slot::new(reply)),
             None => {
-                self.peer.abandon(self.token);
+                self.client.peer().abandon(self.token);
                 None
             }
         }
@@ -149,7 +144,7 @@ impl Call<'_> {
 
     fn pending(&self, py: Python<'_>, slot: Arc<Slot>) -> Pending {
         Pending {
-            peer: self.peer.clone(),
+            client: self.client.clone(),
             token: self.token,
             purpose: self.purpose,
             function: self.function.clone_ref(py),
@@ -169,8 +164,9 @@ impl Call<'_> {
         let (run, args) = self.in_copy(py, &arguments)?;
         let pending = Py::new(py, self.pending(py, slot))?;
         let kwargs = arguments.keywords.map(Bound::unbind);
-        let job = Job { run: run.unbind(), args: args.unbind(), kwargs, pending, peer: self.peer.clone() };
-        self.peer.runtime().host.queue.get().push(job);
+        let job =
+            Job { run: run.unbind(), args: args.unbind(), kwargs, pending, client: self.client.clone() };
+        self.client.runtime().host.queue.get().push(job);
         Ok(Events::new())
     }
 
@@ -184,13 +180,13 @@ impl Call<'_> {
         let function = self.function.get();
         let started = timed(py, &function.name, || {
             let coroutine = function.call.bind(py).call(arguments.positional, arguments.keywords.as_ref())?;
-            self.peer.runtime().start.bind(py).call((coroutine,), Some(function.task.bind(py)))
+            self.client.runtime().start.bind(py).call((coroutine,), Some(function.task.bind(py)))
         });
         let task = match started {
             Ok(task) => task,
             Err(error) => return self.answer(py, Err(error), slot),
         };
-        if self.peer.runtime().eager && task.call_method0(intern!(py, "done"))?.is_truthy()? {
+        if self.client.runtime().eager && task.call_method0(intern!(py, "done"))?.is_truthy()? {
             let result = task.call_method0(intern!(py, "result"));
             return self.answer(py, result, slot);
         }
@@ -198,7 +194,12 @@ impl Call<'_> {
             task.call_method0(intern!(py, "cancel"))?;
             return Ok(Events::new());
         };
-        self.peer.runtime().suspend(py, self.peer.connection(), self.token, task.clone().unbind())?;
+        self.client.runtime().suspend(
+            py,
+            self.client.peer().connection(),
+            self.token,
+            task.clone().unbind(),
+        )?;
         let pending = Bound::new(py, self.pending(py, slot))?;
         task.call_method1(intern!(py, "add_done_callback"), (pending,))?;
         Ok(Events::new())
@@ -216,7 +217,7 @@ impl Call<'_> {
         py: Python<'py>,
         arguments: &Arguments<'py>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let copy = self.peer.runtime().context.bind(py).call_method0(intern!(py, "copy"))?;
+        let copy = self.client.runtime().context.bind(py).call_method0(intern!(py, "copy"))?;
         let call = self.function.get().call.bind(py);
         let args = std::iter::once(call.clone()).chain(arguments.positional.iter()).collect::<Vec<_>>();
         Ok((copy.getattr(intern!(py, "run"))?, PyTuple::new(py, args)?))
@@ -236,10 +237,10 @@ impl Call<'_> {
             Some(slot) => Some(slot),
             None => {
                 let given = Given::new(self.purpose, function, self.what, result, py);
-                let redact = self.peer.runtime().host.redact.as_ref();
+                let redact = self.client.runtime().host.redactor.as_deref();
                 let given = given.redacted(redact, function, self.what, py);
-                let effects = given.answer(|answer| self.peer.respond(self.token, answer));
-                let events = effects.logged(py, &function.name);
+                let outcome = given.answer(|answer| self.client.peer().respond(self.token, answer));
+                let events = peer::events(py, &function.name, outcome);
                 return ending.map_or(Ok(events), Err);
             }
         };

@@ -4,20 +4,20 @@
 
 use crate::bell::{Bell, DELIVER, Ear, Owner, TIME, WORK, delivering};
 use crate::calls;
-use crate::peer::{self, Effects, Peer, Runtime};
+use crate::peer::{self, Client, Runtime};
 use crate::queue::Queue;
 use crate::server::Server;
-use mcp_resources_engine::connection::{
-    Answer, AskError, AskId, Cancelled, Encoded, Event, Events, Reply, RequestToken,
-};
+use crate::web::Ring;
+use mcp_resources_engine::connection::Events;
 use mcp_resources_engine::engine::Timekeeper;
-use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::jsonrpc::Lines;
-use mcp_resources_host::transport::{Flushed, Pipe, Received, Stdio};
+use mcp_resources_host::provider::Providers;
+use mcp_resources_host::transport::http::{Inbox, Reach};
+use mcp_resources_host::transport::{self, Flushed, Peer, Pipe, Received, Stdio};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// How much one read takes.
 const CHUNK: usize = 64 * 1024;
@@ -29,16 +29,17 @@ const WRITE: u8 = 2;
 
 /// What all threads share of a channel.
 pub(crate) struct Link {
-    pub(crate) pipe: Pipe,
-    runtime: Runtime,
+    pub(crate) pipe: Arc<Pipe>,
+    pub(crate) peer: Peer,
+    pub(crate) runtime: Runtime,
     bell: Arc<Bell>,
     _timekeeper: Timekeeper,
     /// Whether notifications are written as soon as they are there.
     delivers: bool,
     stdio: Option<Stdio>,
     reader: Mutex<Option<Reader>>,
-    /// Events for the loop that came up on another thread.
-    events: Mutex<Vec<Event<'static>>>,
+    /// What other threads have for the loop.
+    inbox: Arc<Inbox<Ring>>,
     /// The loop works on input and will write at its end.
     pumping: AtomicBool,
     /// Lines wait for room in the output.
@@ -78,15 +79,22 @@ impl Channel {
         let engine = host.engine()?;
         let limit = engine.limits().message;
         let (bell, ear) = Bell::new()?;
-        let link = Arc::new(Link {
+        let runtime = Runtime::new(host.clone(), driver, threads)?;
+        let stdio = if stdio { Some(Stdio::take()?) } else { None };
+        let pipe = Arc::new(Pipe::new(&engine, host.clock.clone()));
+        let inbox = bell.inbox();
+        let shore = |link: &Weak<Link>| Shore { link: link.clone(), reach: inbox.reach() };
+        let before = |shore| Providers::before(host.mounts().clone(), Arc::new(shore));
+        let link = Arc::new_cyclic(|link| Link {
             _timekeeper: engine.keep_time(bell.waker(TIME)),
             bell,
-            pipe: Pipe::new(&engine, host.clock.clone()),
-            runtime: Runtime::new(host.clone(), driver, threads)?,
+            peer: Peer::pipe(pipe.clone(), host.clock.clone(), before(shore(link))),
+            pipe,
+            runtime,
             delivers,
-            stdio: if stdio { Some(Stdio::take()?) } else { None },
+            stdio,
             reader: Mutex::new(Some(Reader { lines: Lines::new(limit), buffer: vec![0; CHUNK] })),
-            events: Mutex::default(),
+            inbox: inbox.clone(),
             pumping: AtomicBool::new(false),
             lines_left: AtomicBool::new(false),
             flush_is_due: AtomicBool::new(false),
@@ -186,7 +194,7 @@ impl Channel {
         self.link.alarm.store(u64::MAX, Ordering::Release);
         self.link.runtime.host.tick(py)?;
         let outcome = self.link.pipe.tick();
-        self.link.work(py, peer::events(py, outcome))
+        self.link.work(py, peer::events(py, "", outcome))
     }
 
     /// Cancels what is in flight.
@@ -242,11 +250,11 @@ impl Link {
 
     /// Serves lines while there is room for answers; whether some may be left.
     fn serve(self: &Arc<Self>, py: Python<'_>, reader: &mut Reader) -> PyResult<bool> {
-        let peer: Arc<dyn Peer> = self.clone();
+        let client = Client::Pipe(self.clone());
         while !self.pipe.is_full() {
             let Some(line) = reader.lines.next() else { return Ok(false) };
             let outcome = self.pipe.line(line);
-            calls::handle_all(py, &peer, peer::events(py, outcome))?;
+            calls::handle_all(py, &client, peer::events(py, "", outcome))?;
         }
         Ok(true)
     }
@@ -275,13 +283,8 @@ impl Link {
     }
 
     /// Handles events outside of input, then writes.
-    fn work<'m>(
-        self: &Arc<Self>,
-        py: Python<'_>,
-        events: impl IntoIterator<Item = Event<'m>>,
-    ) -> PyResult<()> {
-        let peer: Arc<dyn Peer> = self.clone();
-        calls::handle_all(py, &peer, events)?;
+    fn work(self: &Arc<Self>, py: Python<'_>, events: Events<'_>) -> PyResult<()> {
+        calls::handle_all(py, &Client::Pipe(self.clone()), events)?;
         self.kick(py)?;
         self.settle(py)
     }
@@ -350,9 +353,11 @@ impl Link {
         if self.bell.heard() & DELIVER != 0 && self.delivers {
             self.pipe.deliver();
         }
-        let events = std::mem::take(&mut *lock(&self.events));
-        self.work(py, events)?;
-        self.resume(py)
+        let result = peer::take(py, &self.inbox, &self.runtime, |_| Client::Pipe(self.clone()));
+        self.kick(py)?;
+        self.settle(py)?;
+        self.resume(py)?;
+        result
     }
 
     /// The engine has said `words`, inside a call of this thread.
@@ -372,56 +377,21 @@ impl Link {
         if self.runtime.on_loop() {
             return if self.pumping.load(Ordering::Acquire) { Ok(()) } else { self.settle(py) };
         }
-        self.clone().appended(py, false)?;
+        self.appended(py, false)?;
         self.rearm(py)
     }
 }
 
-impl Peer for Link {
-    fn runtime(&self) -> &Runtime {
-        &self.runtime
-    }
-
-    fn connection(&self) -> ConnectionId {
-        self.pipe.id()
-    }
-
-    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Effects {
-        self.pipe.respond(token, answer).into()
-    }
-
-    fn detach(&self, token: RequestToken) -> Option<Reply> {
-        self.pipe.detach(token)
-    }
-
-    fn finish(&self, encoded: Encoded) -> Effects {
-        self.pipe.finish(encoded).into()
-    }
-
-    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
-        self.pipe.ask(method, params)
-    }
-
-    fn abandon(&self, token: RequestToken) {
-        self.pipe.abandon(token);
-    }
-
-    fn report(&self, _: RequestToken, cancelled: &Cancelled, message: &[u8]) {
-        self.pipe.report(cancelled, message);
-    }
-
-    fn is_full(&self) -> bool {
-        self.pipe.is_full()
-    }
-
+/// How handlers' answers are written.
+impl Link {
     /// On the loop it is written at the end of the turn, or at once if nothing else is expected; a worker leaves it to
     /// its queue.
-    fn appended(self: Arc<Self>, py: Python<'_>, by_worker: bool) -> PyResult<()> {
-        if self.pumping.load(Ordering::Acquire) && self.runtime.on_loop() {
+    pub(crate) fn appended(self: &Arc<Self>, py: Python<'_>, by_worker: bool) -> PyResult<()> {
+        if self.will_write() {
             return Ok(());
         }
         if by_worker {
-            self.runtime.host.queue.get().leave_unwritten(&(self.clone() as Arc<dyn Peer>));
+            self.runtime.host.queue.get().leave_unwritten(Client::Pipe(self.clone()));
             return Ok(());
         }
         if !self.runtime.on_loop() {
@@ -439,19 +409,52 @@ impl Peer for Link {
         Ok(())
     }
 
-    fn write_elsewhere(&self) -> bool {
+    pub(crate) fn write_elsewhere(&self) -> bool {
         self.write_out() != Flushed::All || self.stdio.is_none() || self.ended.load(Ordering::Acquire)
     }
 
-    fn wake_loop(&self) {
+    pub(crate) fn wake_loop(&self) {
         self.bell.say(WORK);
     }
 
-    fn hand_over(self: Arc<Self>, events: Events<'static>) {
-        if !events.is_empty() {
-            lock(&self.events).extend(events);
-            self.wake_loop();
+    /// Whether this thread works on input, and writes at its end.
+    fn will_write(&self) -> bool {
+        self.pumping.load(Ordering::Acquire) && self.runtime.on_loop()
+    }
+}
+
+/// A link as providers' threads have it: they never enter the interpreter, and keep nothing of it.
+struct Shore {
+    link: Weak<Link>,
+    reach: Arc<Reach<Ring>>,
+}
+
+impl transport::Host for Shore {
+    fn handle(&self, peer: &Peer, events: Events<'_>) {
+        self.reach.handle(peer, events);
+    }
+
+    fn appended(&self, _peer: &Peer) {
+        if let Some(link) = self.link.upgrade()
+            && !link.will_write()
+            && link.write_elsewhere()
+        {
+            link.wake_loop();
         }
+    }
+
+    /// The loop looks at deadlines after all that it does.
+    fn pends(&self, _peer: &Peer) {
+        if let Some(link) = self.link.upgrade()
+            && !link.runtime.on_loop()
+            && link.pipe.deadline().is_some_and(|deadline| deadline < link.alarm.load(Ordering::Acquire))
+        {
+            link.wake_loop();
+        }
+    }
+
+    fn misuse(&self, what: &str) {
+        self.reach.misuse(what);
     }
 }
 

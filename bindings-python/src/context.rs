@@ -1,7 +1,7 @@
 //! What a handler is told about its request, and what it can tell the client before it answers.
 
 use crate::error::{self, Import};
-use crate::peer::Peer;
+use crate::peer::Client;
 use crate::pending::Slot;
 use mcp_resources_engine::connection::{LogLevel, RequestToken};
 use mcp_resources_engine::trace::TraceContext;
@@ -25,15 +25,15 @@ static LOADS: Import = Import::new("json", "loads");
 pub struct Context {
     uri: Option<String>,
     who: Who<'static>,
-    peer: Arc<dyn Peer>,
+    client: Client,
     token: RequestToken,
     slot: Arc<Slot>,
 }
 
 impl Context {
-    pub(crate) fn new(request: &Request<'_>, peer: Arc<dyn Peer>, slot: Arc<Slot>) -> Self {
+    pub(crate) fn new(request: &Request<'_>, client: Client, slot: Arc<Slot>) -> Self {
         let (uri, who) = (request.uri().map(str::to_owned), request.who.clone().into_owned());
-        Self { uri, who, peer, token: request.token, slot }
+        Self { uri, who, client, token: request.token, slot }
     }
 }
 
@@ -133,14 +133,14 @@ impl Context {
         total: Option<f64>,
         message: Option<&str>,
     ) -> PyResult<()> {
-        let now = self.peer.runtime().host.clock.now();
+        let now = self.client.runtime().host.clock.now();
         self.report(py, self.slot.report(|reply| reply.progress(progress, total, message, now)))
     }
 
     /// What the server's lifespan gave; `None` without one.
     #[getter]
     fn lifespan(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.peer.runtime().host.lifespan(py)
+        self.client.runtime().host.lifespan(py)
     }
 
     /// Logs to the client: `ctx.log("info", …)` or `ctx.log.info(…)`.
@@ -158,9 +158,9 @@ impl Context {
     ) -> PyResult<Bound<'py, PyAny>> {
         let params: String = TO_JSON.get(py)?.call1((params,))?.extract()?;
         let future = RUNNING_LOOP.get(py)?.call0()?.call_method0(intern!(py, "create_future"))?;
-        let runtime = self.peer.runtime();
-        match runtime.ask(&*self.peer, method, &params, future.clone().unbind()) {
-            Ok(()) => self.peer.clone().appended(py, false)?,
+        let runtime = self.client.runtime();
+        match runtime.ask(self.client.peer(), method, &params, future.clone().unbind()) {
+            Ok(()) => self.client.appended(py, false)?,
             Err(why) => return Err(error::raise(py, "AskFailed", (why.to_string(),))),
         }
         Ok(future)
@@ -179,8 +179,8 @@ impl Context {
 impl Context {
     fn report(&self, py: Python<'_>, message: Option<Vec<u8>>) -> PyResult<()> {
         let Some(message) = message else { return Ok(()) };
-        self.peer.report(self.token, &self.slot.cancelled, &message);
-        self.peer.clone().appended(py, false)
+        self.client.peer().report(self.token, &self.slot.cancelled, &message);
+        self.client.appended(py, false)
     }
 }
 

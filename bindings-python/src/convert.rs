@@ -152,7 +152,7 @@ impl Entry {
 
 impl Data {
     /// Text or bytes; `None` for anything else.
-    fn read(value: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+    pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         if let Ok(text) = value.cast::<PyString>() {
             return PyBackedStr::try_from(text.clone()).map(|text| Some(Self::Text(text)));
         }

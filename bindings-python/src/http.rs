@@ -122,8 +122,7 @@ impl Endpoint {
         let (now, mut out) = (self.0.runtime.host.clock.now(), Vec::new());
         let opened = self.0.endpoint()?.open(&request.0, body, now, &mut out);
         let core::Opened { turn, exchange } = opened;
-        let own = WebPeer { web: self.0.clone(), connection: turn.connection, exchange };
-        let own = Arc::new(own);
+        let own = self.0.client(turn.connection, exchange);
         let parts = self.0.turn(py, turn, &out, &own)?;
         Ok((Exchange(own), parts))
     }
@@ -224,7 +223,7 @@ impl Receiving {
 impl Exchange {
     /// Has `ring` called once on the loop, when there is something to deliver.
     fn register(&self, ring: Py<PyAny>) {
-        if let Some(exchange) = &self.0.exchange {
+        if let Some(exchange) = self.0.peer.http() {
             let inbox = Arc::downgrade(&self.0.web.inbox);
             exchange.register(&Waker::from(Arc::new(Rings { inbox, ring: Arc::new(ring) })));
         }
@@ -232,7 +231,9 @@ impl Exchange {
 
     /// What the client has not been sent, up to about `room` bytes.
     fn deliver<'py>(&self, py: Python<'py>, room: usize) -> PyResult<TurnParts<'py>> {
-        let Some(exchange) = &self.0.exchange else { return Ok((None, PyBytes::new(py, b""), true, false)) };
+        let Some(exchange) = self.0.peer.http() else {
+            return Ok((None, PyBytes::new(py, b""), true, false));
+        };
         let mut out = Vec::new();
         let turn = exchange.deliver(room, self.0.web.runtime.host.clock.now(), &mut out);
         self.0.web.turn(py, turn, &out, &self.0)
@@ -241,13 +242,13 @@ impl Exchange {
     /// In how many seconds `deliver` must be called at the latest.
     #[getter]
     fn deadline(&self) -> Option<f64> {
-        let deadline = self.0.exchange.as_ref()?.deadline()?;
+        let deadline = self.0.peer.http()?.deadline()?;
         Some(seconds(deadline.saturating_sub(self.0.web.runtime.host.clock.now().tick)))
     }
 
     /// The client is gone.
     fn closed(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(exchange) = &self.0.exchange else { return Ok(()) };
+        let Some(exchange) = self.0.peer.http() else { return Ok(()) };
         let turn = exchange.closed(self.0.web.runtime.host.clock.now());
         self.0.web.turn(py, turn, &[], &self.0).map(drop)
     }

@@ -14,6 +14,7 @@ mod http;
 mod options;
 mod peer;
 mod pending;
+mod providers;
 mod queue;
 mod redact;
 mod request;
@@ -50,6 +51,8 @@ mod _core {
     use super::http::{Admitted, Endpoint, Exchange, Identified, Receiving};
     #[pymodule_export]
     use super::pending::Pending;
+    #[pymodule_export]
+    use super::providers::{Memory, Provider, clock, memory};
     #[pymodule_export]
     use super::queue::Queue;
     #[pymodule_export]

@@ -1,11 +1,15 @@
-//! The other side of a handler's call: the client at the end of a pipe, or one exchange over HTTP.
+//! One client, as handlers of this event loop meet it, and how what they answer is written here.
 
+use crate::calls;
+use crate::channel::Link;
+use crate::error;
+use crate::serve::Verification;
 use crate::server::Host;
-use mcp_resources_engine::connection::{
-    Answer, AskError, AskId, Cancelled, Encoded, Event, Events, Outcome, Reply, RequestToken,
-};
-use mcp_resources_engine::http::Turn;
+use crate::web::{Ring, WebPeer};
+use mcp_resources_engine::connection::{AskError, AskId, Events, Outcome, RequestToken};
 use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_host::transport::Peer;
+use mcp_resources_host::transport::http::{Inbox, Item};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyReferenceError;
 use pyo3::prelude::*;
@@ -14,40 +18,69 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
 /// See the module. No method blocks, and none waits for the interpreter with a lock held.
-pub(crate) trait Peer: Send + Sync {
-    /// What it shares with the others on its event loop.
-    fn runtime(&self) -> &Runtime;
-    /// Whose tokens it speaks of.
-    fn connection(&self) -> ConnectionId;
-    /// Answers at once.
-    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Effects;
-    /// Takes a reply out, to be worded elsewhere; `None` if nobody waits for it.
-    fn detach(&self, token: RequestToken) -> Option<Reply>;
-    /// Takes an answer that was worded elsewhere.
-    fn finish(&self, encoded: Encoded) -> Effects;
-    /// Sends a request to a legacy client.
-    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError>;
-    /// There will be no answer.
-    fn abandon(&self, token: RequestToken);
-    /// Sends what a handler reports before its answer, unless nobody waits for it.
-    fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]);
-    /// Whether its client is so far behind that no handler should start for it.
-    fn is_full(&self) -> bool;
-    /// An answer or a report was given: sees to it that it is written.
-    fn appended(self: Arc<Self>, py: Python<'_>, by_worker: bool) -> PyResult<()>;
-    /// Writes as much as the client takes. Any thread; needs no interpreter. Returns whether the loop must see to the rest.
-    fn write_elsewhere(&self) -> bool;
-    /// Lets the loop look at the output.
-    fn wake_loop(&self);
-    /// Gives events of another thread to the loop.
-    fn hand_over(self: Arc<Self>, events: Events<'static>);
+#[derive(Clone)]
+pub(crate) enum Client {
+    /// At the end of a pipe.
+    Pipe(Arc<Link>),
+    /// One exchange over HTTP.
+    Web(Arc<WebPeer>),
 }
 
-/// What the host must do after a call.
-pub(crate) struct Effects {
-    pub(crate) events: Events<'static>,
-    /// What the author did wrong.
-    pub(crate) misuse: Option<String>,
+impl Client {
+    /// Where its answers go.
+    pub(crate) fn peer(&self) -> &Peer {
+        match self {
+            Self::Pipe(link) => &link.peer,
+            Self::Web(web) => &web.peer,
+        }
+    }
+
+    /// What it shares with the others on its event loop.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        match self {
+            Self::Pipe(link) => &link.runtime,
+            Self::Web(web) => &web.web.runtime,
+        }
+    }
+
+    /// Whether it is so far behind that no handler should start for it.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Pipe(link) if link.pipe.is_full())
+    }
+
+    /// An answer or a report was given: sees to it that it is written. Over HTTP the writer was woken already.
+    pub(crate) fn appended(&self, py: Python<'_>, by_worker: bool) -> PyResult<()> {
+        match self {
+            Self::Pipe(link) => link.appended(py, by_worker),
+            Self::Web(web) => web.web.rearm(py),
+        }
+    }
+
+    /// Writes as much as the client takes. Any thread; needs no interpreter. Returns whether the loop must see to the rest.
+    pub(crate) fn write_elsewhere(&self) -> bool {
+        matches!(self, Self::Pipe(link) if link.write_elsewhere())
+    }
+
+    /// Lets the loop look at the output.
+    pub(crate) fn wake_loop(&self) {
+        match self {
+            Self::Pipe(link) => link.wake_loop(),
+            Self::Web(web) => web.web.inbox.leave([]),
+        }
+    }
+
+    /// Has providers answer those of `events` that are theirs. Returns the others.
+    pub(crate) fn taken<'m>(&self, events: Events<'m>) -> Events<'m> {
+        self.runtime().host.mounts().take(self.peer(), events)
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Pipe(one), Self::Pipe(other)) => Arc::ptr_eq(one, other),
+            (Self::Web(one), Self::Web(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
 }
 
 /// What the clients of one event loop share.
@@ -121,7 +154,7 @@ impl Runtime {
     /// The client of `peer` is asked; its answer goes to `future`.
     pub(crate) fn ask(
         &self,
-        peer: &dyn Peer,
+        peer: &Peer,
         method: &str,
         params: &str,
         future: Py<PyAny>,
@@ -148,32 +181,9 @@ impl Runtime {
     }
 }
 
-impl Effects {
-    /// The events, after what the author did wrong in the function `name` is logged.
-    pub(crate) fn logged(self, py: Python<'_>, name: &str) -> Events<'static> {
-        logged(py, name, self.misuse.as_deref());
-        self.events
-    }
-}
-
-impl From<Outcome<'static>> for Effects {
-    fn from(outcome: Outcome<'static>) -> Self {
-        Self { events: outcome.events, misuse: outcome.misuse }
-    }
-}
-
-impl From<Turn<'static>> for Effects {
-    fn from(turn: Turn<'static>) -> Self {
-        Self { events: turn.events, misuse: turn.misuse }
-    }
-}
-
-/// The events of an outcome that may borrow its message.
-pub(crate) fn events<'m>(
-    py: Python<'_>,
-    outcome: Outcome<'m>,
-) -> impl IntoIterator<Item = Event<'m>> + use<'m> {
-    logged(py, "", outcome.misuse.as_deref());
+/// The events of an outcome, after what the author did wrong in the function `name` is logged.
+pub(crate) fn events<'m>(py: Python<'_>, name: &str, outcome: Outcome<'m>) -> Events<'m> {
+    logged(py, name, outcome.misuse.as_deref());
     outcome.events
 }
 
@@ -182,4 +192,31 @@ pub(crate) fn logged(py: Python<'_>, name: &str, misuse: Option<&str>) {
     if let Some(misuse) = misuse {
         crate::error::log_misuse(py, name, misuse);
     }
+}
+
+/// Does what other threads have left for the loop. `client` finds whose work it is.
+pub(crate) fn take(
+    py: Python<'_>,
+    inbox: &Inbox<Ring>,
+    runtime: &Runtime,
+    client: impl Fn(Peer) -> Client,
+) -> PyResult<()> {
+    let mut result = Ok(());
+    for item in inbox.take() {
+        result = result.and(match item {
+            Item::Work(asked, work) => calls::do_all(py, &client(asked), [*work]),
+            Item::Verify(token, verdict) => runtime.drive(py, "verify", (token, Verification::new(verdict))),
+            Item::Misuse(what) => {
+                logged(py, "", Some(&what));
+                Ok(())
+            }
+            Item::Warning(what) => {
+                error::log_refused(py, &what);
+                Ok(())
+            }
+            Item::Ended => runtime.drive(py, "ended", ()),
+            Item::Own(Ring(ring)) => ring.call0(py).map(drop),
+        });
+    }
+    result
 }

@@ -4,7 +4,7 @@ use crate::bell::delivering;
 use crate::convert::{Gather, Given};
 use crate::error;
 use crate::function::Function;
-use crate::peer::Peer;
+use crate::peer::Client;
 use mcp_resources_engine::connection::{Cancelled, Encoded, Reply, RequestToken};
 use mcp_resources_engine::error::Purpose;
 use pyo3::intern;
@@ -17,7 +17,7 @@ const LARGE: usize = 32 * 1024;
 /// See the module.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Pending {
-    pub(crate) peer: Arc<dyn Peer>,
+    pub(crate) client: Client,
     pub(crate) token: RequestToken,
     pub(crate) purpose: Purpose,
     pub(crate) function: Py<Function>,
@@ -36,14 +36,14 @@ pub(crate) struct Slot {
 impl Pending {
     /// The task is done.
     fn __call__(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.peer.runtime().take_task(self.peer.connection(), self.token);
+        self.client.runtime().take_task(self.client.peer().connection(), self.token);
         let result = task.call_method0(intern!(py, "result"));
         self.finish(py, result, false)
     }
 
     /// The worker has a result.
     fn succeed(&self, py: Python<'_>, result: Bound<'_, PyAny>) -> PyResult<()> {
-        if self.peer.runtime().host.queue.get().handled() {
+        if self.client.runtime().host.queue.get().handled() {
             self.finish(py, Ok(result), true)
         } else {
             Ok(())
@@ -53,7 +53,7 @@ impl Pending {
     /// The worker has an exception.
     fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> PyResult<()> {
         let error = Err(PyErr::from_value(error));
-        if self.peer.runtime().host.queue.get().handled() { self.finish(py, error, true) } else { Ok(()) }
+        if self.client.runtime().host.queue.get().handled() { self.finish(py, error, true) } else { Ok(()) }
     }
 }
 
@@ -64,8 +64,8 @@ impl Pending {
 
     /// Nobody waits for an answer, and no handler has started.
     pub(crate) fn abandon(&self, py: Python<'_>) -> PyResult<()> {
-        self.peer.abandon(self.token);
-        self.peer.clone().appended(py, true)
+        self.client.peer().abandon(self.token);
+        self.client.appended(py, true)
     }
 
     /// Words the outcome and appends it.
@@ -77,14 +77,14 @@ impl Pending {
     ) -> PyResult<()> {
         let function = self.function.get();
         let given = Given::new(self.purpose, function, &self.what, result, py);
-        let redact = self.peer.runtime().host.redact.as_ref();
+        let redact = self.client.runtime().host.redactor.as_deref();
         let given = given.redacted(redact, function, &self.what, py);
         self.give(py, given, by_worker)
     }
 
     /// Encodes an answer and appends it.
     pub(crate) fn give(&self, py: Python<'_>, given: Given, by_worker: bool) -> PyResult<()> {
-        let now = self.peer.runtime().host.clock.now();
+        let now = self.client.runtime().host.clock.now();
         if let Some(reply) = self.slot.take() {
             let is_large = given.size() > LARGE;
             let word = move || given.answer(|answer| reply.encode(answer, now));
@@ -93,10 +93,12 @@ impl Pending {
             if let Some(misuse) = encoded.misuse.take() {
                 error::log_misuse(py, &self.function.get().name, &misuse);
             }
-            let effects = delivering(py, || self.peer.finish(encoded))?;
-            self.peer.clone().hand_over(effects.events);
+            let outcome = delivering(py, || self.client.peer().finish(encoded))?;
+            if !outcome.events.is_empty() {
+                self.client.peer().handle(outcome.events);
+            }
         }
-        self.peer.clone().appended(py, by_worker)
+        self.client.appended(py, by_worker)
     }
 }
 

@@ -8,13 +8,13 @@
 //! Before the interpreter ends, every thread leaves except those inside handlers: a thread that comes back to an
 //! interpreter that is gone dies where it stands, which frames of Rust do not survive.
 
-use crate::peer::Peer;
+use crate::peer::Client;
 use crate::pending::Pending;
 use crate::server::Host;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// One call of a handler.
@@ -23,11 +23,11 @@ pub(crate) struct Job {
     pub(crate) args: Py<PyTuple>,
     pub(crate) kwargs: Option<Py<PyDict>>,
     pub(crate) pending: Py<Pending>,
-    pub(crate) peer: Arc<dyn Peer>,
+    pub(crate) client: Client,
 }
 
 /// Those whose output is to be written.
-type Peers = Vec<Arc<dyn Peer>>;
+type Clients = Vec<Client>;
 type JobParts = (Py<PyAny>, Py<PyTuple>, Option<Py<PyDict>>, Py<Pending>);
 
 /// How long the end of the interpreter waits for threads to leave.
@@ -57,7 +57,7 @@ struct State {
     /// A thread was called, or started, and is not in the interpreter yet.
     arriving: usize,
     /// Those whose output is not written.
-    unwritten: Peers,
+    unwritten: Clients,
     /// How many threads are inside a handler.
     handling: usize,
     stopped: bool,
@@ -90,7 +90,7 @@ impl Queue {
             }
             if let Some((job, need, unwritten)) = queue.take() {
                 if let Need::Thread = need {
-                    Self::start_thread(slf, &job.peer.runtime().host)?;
+                    Self::start_thread(slf, &job.client.runtime().host)?;
                 }
                 write(py, unwritten)?;
                 if !job.pending.get().is_cancelled() {
@@ -218,14 +218,14 @@ impl Queue {
     }
 
     /// An answer was appended whose writing is left to this queue's threads.
-    pub(crate) fn leave_unwritten(&self, peer: &Arc<dyn Peer>) {
+    pub(crate) fn leave_unwritten(&self, client: Client) {
         let mut state = self.lock();
-        if !state.unwritten.iter().any(|other| Arc::ptr_eq(other, peer)) {
-            state.unwritten.push(peer.clone());
+        if !state.unwritten.iter().any(|other| other.is(&client)) {
+            state.unwritten.push(client);
         }
     }
 
-    fn take(&self) -> Option<(Job, Need, Peers)> {
+    fn take(&self) -> Option<(Job, Need, Clients)> {
         let mut state = self.lock();
         if !state.is_ready() {
             return None;
@@ -296,7 +296,7 @@ impl State {
     /// read.
     fn is_ready(&mut self) -> bool {
         while let Some(job) = self.jobs.front() {
-            if !job.peer.is_full() {
+            if !job.client.is_full() {
                 return true;
             }
             self.stalled.extend(self.jobs.pop_front());
@@ -309,13 +309,13 @@ impl State {
         if self.stalled.is_empty() {
             return;
         }
-        let mut full: Vec<Arc<dyn Peer>> = Vec::new();
+        let mut full: Clients = Vec::new();
         let (mut stalled, mut ready) = (VecDeque::new(), VecDeque::new());
         for job in self.stalled.drain(..) {
-            let is_known = full.iter().any(|peer| Arc::ptr_eq(peer, &job.peer));
-            if is_known || job.peer.is_full() {
+            let is_known = full.iter().any(|client| client.is(&job.client));
+            if is_known || job.client.is_full() {
                 if !is_known {
-                    full.push(job.peer.clone());
+                    full.push(job.client.clone());
                 }
                 stalled.push_back(job);
             } else {
@@ -328,10 +328,10 @@ impl State {
     }
 }
 
-fn write(py: Python<'_>, unwritten: Peers) -> PyResult<()> {
-    for peer in unwritten {
-        if py.detach(|| peer.write_elsewhere()) {
-            peer.wake_loop();
+fn write(py: Python<'_>, unwritten: Clients) -> PyResult<()> {
+    for client in unwritten {
+        if py.detach(|| client.write_elsewhere()) {
+            client.wake_loop();
         }
     }
     Ok(())

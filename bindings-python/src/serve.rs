@@ -57,7 +57,7 @@ impl HttpServer {
             let refused = |error| error::raise(driver.py(), "RegistrationError", (format!("tls: {error}"),));
             given.tls = Some(made.map_err(refused)?);
         }
-        let made = core::HttpServer::new(&host.engine()?, host.clock.clone(), given, web.inbox.reach());
+        let made = core::HttpServer::new(&host.engine()?, host.clock.clone(), given, web.host.clone());
         let made = made.map_err(|error| rules::refused(driver.py(), &error))?;
         web.settle(Way::Native(made));
         host.serve(&web);

@@ -6,7 +6,9 @@ use crate::channel::Link;
 use crate::error;
 use crate::function::Function;
 use crate::options;
+use crate::providers::Provider;
 use crate::queue::Queue;
+use crate::redact::Redactor;
 use crate::resource::{Resource, template};
 use crate::template::UriTemplate;
 use crate::web::Web;
@@ -16,6 +18,7 @@ use mcp_resources_engine::guard::AuditEntry;
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::resource::RegistrationError;
+use mcp_resources_host::provider::Mounts;
 use mcp_resources_host::registry::{Change, Foreign, Registry};
 use mcp_resources_host::transport::Clock;
 use pyo3::exceptions::PyTypeError;
@@ -32,7 +35,7 @@ pub(crate) struct Host {
     /// Starts a worker thread.
     pub(crate) spawn: Py<PyAny>,
     /// Looks at contents before they are encoded.
-    pub(crate) redact: Option<Py<PyAny>>,
+    pub(crate) redactor: Option<Arc<Redactor>>,
     /// What the server's lifespan gave.
     lifespan: Mutex<Option<Py<PyAny>>>,
     recorder: Option<Recorder>,
@@ -85,11 +88,16 @@ impl Server {
             }
             None => None,
         };
+        let redact = fields.get_item("redact")?.filter(|redact| !redact.is_none());
+        let redactor = redact.map(|redact| Redactor::new(redact.unbind()));
+        if let Some(redactor) = redactor.clone() {
+            registry.mounts().redact_with(Arc::new(move |uri, answer| redactor.provided(uri, answer)));
+        }
         let host = Host {
             clock: registry.clock().clone(),
             queue,
             spawn,
-            redact: fields.get_item("redact")?.filter(|redact| !redact.is_none()).map(Bound::unbind),
+            redactor,
             lifespan: Mutex::default(),
             recorder,
             registry,
@@ -131,6 +139,20 @@ impl Server {
         // An edit of templates builds their index anew: other threads go on meanwhile.
         let published = delivering(py, || py.detach(|| registry.publish(&changes)))?;
         published.map_err(|error| self.host.refusal(py, &error))
+    }
+
+    /// Mounts providers, all or none.
+    fn mount(&self, py: Python<'_>, providers: Vec<PyRef<'_, Provider>>) -> PyResult<()> {
+        let (_, mounts) = (self.host.engine()?, self.host.mounts());
+        let providers: Vec<_> = providers.iter().map(|provider| provider.provider.clone()).collect();
+        let mounted = delivering(py, || py.detach(|| mounts.mount_all(&providers)))?;
+        mounted.map_err(|error| error::registration(py, &error, None))
+    }
+
+    /// Ends the mount of a provider. `False` if it is not mounted here.
+    fn unmount(&self, py: Python<'_>, provider: &Provider) -> PyResult<bool> {
+        let (mounts, provider) = (self.host.mounts(), &provider.provider);
+        delivering(py, || py.detach(|| mounts.unmount_provider(provider)))
     }
 
     fn notify_updated(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
@@ -175,6 +197,7 @@ impl Server {
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
             self.host.queue.get().stop();
+            self.host.redactor.iter().for_each(|redactor| redactor.close());
             self.host.registry.end_audit();
             self.host.recorder.iter().for_each(Recorder::end);
         });
@@ -183,6 +206,7 @@ impl Server {
     /// This process was forked from one that had threads.
     fn forked(&self) {
         self.host.queue.get().forked();
+        self.host.redactor.iter().for_each(|redactor| redactor.forked());
         self.host.registry.forked();
     }
 
@@ -271,6 +295,10 @@ impl Host {
         self.registry.take_records(entries);
     }
 
+    pub(crate) fn mounts(&self) -> &Arc<Mounts> {
+        self.registry.mounts()
+    }
+
     /// What the server's lifespan gave.
     pub(crate) fn lifespan(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock(&self.lifespan).as_ref().map(|value| value.clone_ref(py))
@@ -295,7 +323,7 @@ impl Host {
         });
         result?;
         visit.call(&self.spawn)?;
-        visit.call(&self.redact)?;
+        visit.call(self.redactor.as_ref().map(|redactor| &redactor.function))?;
         self.recorder.as_ref().map_or(Ok(()), |recorder| visit.call(recorder.start_function()))?;
         match self.lifespan.try_lock() {
             Ok(value) => visit.call(&*value),

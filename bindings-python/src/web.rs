@@ -1,20 +1,16 @@
 //! What all requests of one HTTP endpoint share, and what the event loop does for them.
 
-use crate::bell::{Bell, Owner, TIME, WORK};
+use crate::bell::{Bell, Owner, TIME};
 use crate::calls;
-use crate::error;
-use crate::peer::{self, Effects, Peer, Runtime};
+use crate::peer::{self, Client, Runtime};
 use crate::queue::Queue;
-use crate::serve::Verification;
-use mcp_resources_engine::connection::{
-    Answer, AskError, AskId, Cancelled, Encoded, Events, Reply, RequestToken,
-};
 use mcp_resources_engine::engine::Timekeeper;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_host::transport::http::{HttpServer, Inbox, Item};
-use mcp_resources_host::transport::{self, Work};
+use mcp_resources_host::provider::Providers;
+use mcp_resources_host::transport::http::{HttpServer, Inbox};
+use mcp_resources_host::transport::{self, Peer};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -27,6 +23,8 @@ pub(crate) struct Web {
     way: OnceLock<Way>,
     /// What other threads have for the loop.
     pub(crate) inbox: Arc<Inbox<Ring>>,
+    /// Providers, then the inbox.
+    pub(crate) host: Arc<dyn transport::Host>,
     bell: Arc<Bell>,
     timekeeper: OnceLock<Timekeeper>,
     alarm: AtomicU64,
@@ -46,9 +44,7 @@ pub(crate) enum Way {
 /// One request of one client.
 pub(crate) struct WebPeer {
     pub(crate) web: Arc<Web>,
-    pub(crate) connection: ConnectionId,
-    /// `None` if the response is complete: then no event of it waits for an answer.
-    pub(crate) exchange: Option<core::Exchange>,
+    pub(crate) peer: Peer,
 }
 
 /// Status and headers.
@@ -59,11 +55,12 @@ pub(crate) type TurnParts<'py> = (Option<HeadParts>, Bound<'py, PyBytes>, bool, 
 impl Web {
     /// `bell` wakes the loop.
     pub(crate) fn new(runtime: Runtime, bell: Arc<Bell>) -> Arc<Self> {
-        let rung = bell.clone();
+        let inbox = bell.inbox();
         let web = Arc::new(Self {
+            host: Providers::before(runtime.host.mounts().clone(), inbox.reach()),
             runtime,
             way: OnceLock::new(),
-            inbox: Inbox::new(Some(Arc::new(move || rung.say(WORK)))),
+            inbox,
             bell,
             timekeeper: OnceLock::new(),
             alarm: AtomicU64::new(u64::MAX),
@@ -111,37 +108,11 @@ impl Web {
     /// Does what other threads have left for the loop.
     pub(crate) fn work(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
         self.bell.heard();
-        let mut result = Ok(());
-        for item in self.inbox.take() {
-            result = result.and(self.do_one(py, item));
-        }
+        let client = |peer| Client::Web(Arc::new(WebPeer { web: self.clone(), peer }));
+        let result = peer::take(py, &self.inbox, &self.runtime, client);
         self.kick(py)?;
         self.rearm(py)?;
         result
-    }
-
-    fn do_one(self: &Arc<Self>, py: Python<'_>, item: Item<Ring>) -> PyResult<()> {
-        match item {
-            Item::Work(asked, work) => {
-                let (connection, exchange) = (asked.connection(), asked.http().cloned());
-                let peer: Arc<dyn Peer> = Arc::new(WebPeer { web: self.clone(), connection, exchange });
-                calls::do_all(py, &peer, [*work])
-            }
-            Item::Verify(token, verdict) => {
-                let verification = Verification::new(verdict);
-                self.runtime.drive(py, "verify", (token, verification))
-            }
-            Item::Misuse(what) => {
-                peer::logged(py, "", Some(&what));
-                Ok(())
-            }
-            Item::Warning(what) => {
-                error::log_refused(py, &what);
-                Ok(())
-            }
-            Item::Ended => self.runtime.drive(py, "ended", ()),
-            Item::Own(Ring(ring)) => ring.call0(py).map(drop),
-        }
     }
 
     /// Does what a turn asks for, and gives the rest to the writer.
@@ -155,19 +126,29 @@ impl Web {
         let Turn { head, events, end, more, misuse, .. } = turn;
         peer::logged(py, "", misuse.as_deref());
         if !events.is_empty() {
-            let peer: Arc<dyn Peer> = own.clone();
-            calls::handle_all(py, &peer, events)?;
+            calls::handle_all(py, &Client::Web(own.clone()), events)?;
             self.kick(py)?;
         }
         self.rearm(py)?;
         Ok((head.map(head_parts), PyBytes::new(py, out), end, more))
     }
 
+    /// Who answers on this loop. Without an exchange the response is complete: no event of it waits for an answer.
+    pub(crate) fn client(
+        self: &Arc<Self>,
+        connection: ConnectionId,
+        exchange: Option<core::Exchange>,
+    ) -> Arc<WebPeer> {
+        let clock = self.runtime.host.clock.clone();
+        let peer = Peer::exchange(connection, exchange, clock, self.host.clone());
+        Arc::new(WebPeer { web: self.clone(), peer })
+    }
+
     /// Turns of sessions that nobody writes.
     pub(crate) fn turns(self: &Arc<Self>, py: Python<'_>, turns: Vec<Turn<'static>>) -> PyResult<()> {
         turns.into_iter().try_for_each(|turn| {
-            let own = WebPeer { web: self.clone(), connection: turn.connection, exchange: None };
-            self.turn(py, turn, &[], &Arc::new(own)).map(drop)
+            let own = self.client(turn.connection, None);
+            self.turn(py, turn, &[], &own).map(drop)
         })
     }
 
@@ -195,78 +176,6 @@ impl Web {
         self.alarm.store(deadline, Ordering::Release);
         let delay = deadline.saturating_sub(self.runtime.host.clock.now().tick);
         self.runtime.drive(py, "alarm", (seconds(delay),))
-    }
-}
-
-impl Peer for WebPeer {
-    fn runtime(&self) -> &Runtime {
-        &self.web.runtime
-    }
-
-    fn connection(&self) -> ConnectionId {
-        self.connection
-    }
-
-    fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Effects {
-        match &self.exchange {
-            Some(exchange) => exchange.respond(token, answer, self.web.runtime.host.clock.now()).into(),
-            None => Effects { events: Events::new(), misuse: None },
-        }
-    }
-
-    fn detach(&self, token: RequestToken) -> Option<Reply> {
-        self.exchange.as_ref()?.detach(token)
-    }
-
-    fn finish(&self, encoded: Encoded) -> Effects {
-        match &self.exchange {
-            Some(exchange) => exchange.finish(encoded, self.web.runtime.host.clock.now()).into(),
-            None => Effects { events: Events::new(), misuse: None },
-        }
-    }
-
-    fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
-        let exchange = self.exchange.as_ref().ok_or(AskError::NotSupported)?;
-        exchange.ask(method, params, self.web.runtime.host.clock.now())
-    }
-
-    fn abandon(&self, token: RequestToken) {
-        if let Some(exchange) = &self.exchange {
-            exchange.abandon(token, self.web.runtime.host.clock.now());
-        }
-    }
-
-    fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]) {
-        if let Some(exchange) = self.exchange.as_ref().filter(|_| !cancelled.get()) {
-            exchange.report(token, message);
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        false
-    }
-
-    /// The writer was woken already.
-    fn appended(self: Arc<Self>, py: Python<'_>, _: bool) -> PyResult<()> {
-        self.web.rearm(py)
-    }
-
-    fn write_elsewhere(&self) -> bool {
-        false
-    }
-
-    fn wake_loop(&self) {
-        self.web.inbox.leave([]);
-    }
-
-    fn hand_over(self: Arc<Self>, events: Events<'static>) {
-        if !events.is_empty() {
-            let clock = self.web.runtime.host.clock.clone();
-            let (exchange, reach) = (self.exchange.clone(), self.web.inbox.reach());
-            let peer = transport::Peer::exchange(self.connection, exchange, clock, reach);
-            let own = |event| Item::Work(peer.clone(), Box::new(Work::of(event)));
-            self.web.inbox.leave(events.into_iter().map(own));
-        }
     }
 }
 

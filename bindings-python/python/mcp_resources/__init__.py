@@ -11,6 +11,7 @@ async def forecast(city: str, days: int = 3) -> str:
 server.run()
 """
 
+from . import providers
 from ._core import (
     Context,
     Icon,
@@ -130,4 +131,5 @@ __all__ = [
     "UriTemplate",
     "Variable",
     "Verified",
+    "providers",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias, final
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 from .functions import Mode, Slot
 from .guard import Decision
@@ -15,6 +15,7 @@ __all__ = [
     "Admitted",
     "Channel",
     "Context",
+    "Ear",
     "Edit",
     "Endpoint",
     "Exchange",
@@ -25,8 +26,10 @@ __all__ = [
     "Icon",
     "Identified",
     "Match",
+    "Memory",
     "NoMatch",
     "Pending",
+    "Provider",
     "Queue",
     "Receiving",
     "Records",
@@ -40,7 +43,9 @@ __all__ = [
     "Variable",
     "Verification",
     "Words",
+    "clock",
     "closest",
+    "memory",
     "suggested_template",
     "unexpected",
 ]
@@ -381,6 +386,8 @@ class Server:
     ) -> None:
         """Declares a method that is not ours, before the engine is made."""
     def publish(self, edits: Sequence[Edit]) -> list[str]: ...
+    def mount(self, providers: Sequence[Provider]) -> None: ...
+    def unmount(self, provider: Provider) -> bool: ...
     def notify_updated(self, uri: str) -> None: ...
     def notify_list_changed(self, lists: str) -> None: ...
     def shutdown(self) -> None: ...
@@ -397,6 +404,44 @@ class Server:
     def queue(self) -> Queue: ...
     @property
     def handlers(self) -> int: ...
+
+@disjoint_base
+class Provider:
+    """A source of resources for `ResourceServer.mount`. The functions of `mcp_resources.providers` make them."""
+
+@final
+class Memory(Provider):
+    """A folder in memory: `memory:///{+path}`. Clients list, read and watch what a program puts into it.
+
+    For any thread. Every server that mounts it serves it. Nothing is ever thrown out to make room.
+    """
+
+    def put(self, path: str, body: str | Buffer, mime_type: str | None = None) -> None:
+        """Puts a text or bytes at `path`, such as `notes/today.md`, in the place of what was there.
+
+        Clients that watch it are told, and those that listen to the lists if it is new.
+
+        Args:
+            path: a text; what no URI can have is encoded.
+            body: the contents. A buffer is copied.
+            mime_type: `text/plain` for a text and `application/octet-stream` for bytes, if it is not given.
+
+        Raises:
+            TypeError: `path` is no text, or `body` is neither text nor bytes.
+        """
+    def remove(self, path: str) -> bool:
+        """Takes out what is at `path`. `False` if nothing is."""
+    def __len__(self) -> int:
+        """How many entries there are."""
+
+def clock() -> Provider:
+    """The time: `clock:///now`, and `clock:///{+zone}` for a zone of this machine's database, as `clock:///Asia/Tokyo`.
+
+    Clients that watch it hear of each second. It is for one server: make another for another.
+    """
+
+def memory() -> Memory:
+    """An empty folder in memory."""
 
 @final
 class Ear:

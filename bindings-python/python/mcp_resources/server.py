@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from . import _core, pool
-from ._core import Edit, Resource
+from ._core import Edit, Provider, Resource
 from .encoding import to_json
 from .functions import Reader, helper, reader
 from .handler import ResourceHandler
@@ -77,6 +78,21 @@ def _check_source(uri: str, text: object, bytes: object) -> None:
         raise TypeError(f"{uri}: text is {text!r}, expected a text; bytes go into bytes=, a function into read=")
     if isinstance(bytes, str):
         raise TypeError(f"{uri}: bytes is the text {bytes!r}; a text goes into text=")
+
+
+def _no_provider(method: str, given: object) -> str:
+    """What is wrong with something that is no provider."""
+    makers = f"of mcp_resources.providers, such as {method}(providers.memory())"
+    if isinstance(given, type):
+        return f"{method} takes a provider, got the class {given.__name__}; call a function {makers}"
+    if inspect.iscoroutine(given):
+        return f"{method} takes a provider, got a coroutine; await it first"
+    if callable(given):
+        name = getattr(given, "__name__", "the function")
+        return f"{method} takes a provider, got the function {name}; call it: {method}({name}())"
+    if isinstance(given, list | tuple):
+        return f"{method} takes a provider, got a {type(given).__name__}; write {method}(*…)"
+    return f"{method} takes a provider, got {given!r:.120}; make one with a function {makers}"
 
 
 class ResourceServer:
@@ -186,6 +202,29 @@ class ResourceServer:
     def remove_template(self, uri_template: str) -> None:
         """Removes the template with exactly this text; nothing if there is none. From any thread."""
         self._publish([Edit.remove_template(uri_template)])
+
+    def mount(self, *providers: Provider) -> None:
+        """Serves what providers have, all of them or none: see `mcp_resources.providers`.
+
+        From any thread, also while the server runs; clients are told that the list has changed. A batch holds nothing
+        back. One provider may be mounted in several servers, unless it says otherwise.
+
+        Raises:
+            RegistrationError: one is mounted here already, cannot be mounted, or has a URI that something else serves.
+        """
+        for provider in providers:
+            if not isinstance(provider, Provider):
+                raise TypeError(_no_provider("mount", provider))
+        self._core.mount(providers)
+
+    def unmount(self, provider: Provider) -> bool:
+        """Ends what `mount` began. `False` if the provider is not mounted here.
+
+        What it is at work on is still answered. From any thread; clients are told that its resources are gone.
+        """
+        if not isinstance(provider, Provider):
+            raise TypeError(_no_provider("unmount", provider))
+        return self._core.unmount(provider)
 
     @contextmanager
     def batch(self) -> Iterator[None]:
