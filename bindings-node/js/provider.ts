@@ -7,17 +7,18 @@ import { translated } from './errors.js';
 /** The compiled part of what `ResourceServer.mount` is given. */
 export let nativeOf: (provider: unknown, call: string) => NativeProvider;
 
-/** What a provider is made with, besides its own options. */
-const MADE = Symbol('made');
+let make: (native: NativeProvider) => Provider;
+let makeMemory: (native: NativeProvider) => Memory;
 
 /**
  * A source of resources that is not a function of yours: see `ResourceServer.mount`. Its own threads answer: a read of it
- * never waits for the event loop.
+ * never waits for the event loop. Made by a function of `providers`.
  */
 export class Provider {
   readonly #native: NativeProvider;
 
   static {
+    make = (native) => new Provider(native);
     nativeOf = (provider, call) => {
       if (typeof provider === 'object' && provider !== null && #native in provider) return provider.#native;
       throw new TypeError(
@@ -27,8 +28,10 @@ export class Provider {
   }
 
   /** Made by {@link clock} and {@link memory} alone. */
-  constructor(made: symbol, native: NativeProvider) {
-    if (made !== MADE) throw new TypeError('a provider is made by a function, such as providers.clock()');
+  protected constructor(native: NativeProvider) {
+    if (!(native instanceof binding.NativeProvider)) {
+      throw new TypeError('a provider is made by a function, such as providers.memory()');
+    }
     this.#native = native;
     Object.freeze(this);
   }
@@ -45,22 +48,26 @@ export interface PutOptions {
  * them. Every server that mounts it serves the same entries. Made by {@link memory}.
  */
 export class Memory extends Provider {
+  static {
+    makeMemory = (native) => new Memory(native);
+  }
+
   /**
    * Puts a text or bytes at a path, such as `notes/today.md`, in the place of what was there. Clients that watch it are
    * told, and those that listen to the list if it is new. The bytes are copied.
    *
-   * @throws {TypeError} the path is no string, the content neither a text nor bytes, or an option is wrong.
+   * @throws {TypeError} the path is no string, the body neither a text nor bytes, or an option is wrong.
    */
-  put(path: string, content: string | Uint8Array, options: PutOptions = {}): void {
+  put(path: string, body: string | Uint8Array, options: PutOptions = {}): void {
     checkPath(path);
-    const body = typeof content === 'string' ? content : bytesOf(content);
-    if (body === undefined) {
+    const content = typeof body === 'string' ? body : bytesOf(body);
+    if (content === undefined) {
       const json = 'for a value, pass JSON.stringify(value) and { mimeType: "application/json" }';
-      throw new TypeError(`the content at "${path}" is ${shown(content)}, expected a string or bytes; ${json}`);
+      throw new TypeError(`the body at "${path}" is ${shown(body)}, expected a string or bytes; ${json}`);
     }
     checkOptions(`put("${path}", …)`, options, { mimeType: TEXT }, { mime_type: 'did you mean "mimeType"?' });
     const { mimeType } = options;
-    translated(() => nativeOf(this, 'put()').put(path, body, mimeType));
+    translated(() => nativeOf(this, 'put()').put(path, content, mimeType));
   }
 
   /** Takes out what is at a path; `false` if nothing is. Clients that watch it or listen to the list are told. */
@@ -80,12 +87,12 @@ export class Memory extends Provider {
  * that watch it are told of each second. One for each server.
  */
 export function clock(): Provider {
-  return new Provider(MADE, binding.NativeProvider.clock());
+  return make(binding.NativeProvider.clock());
 }
 
 /** A folder in memory, empty. */
 export function memory(): Memory {
-  return new Memory(MADE, binding.NativeProvider.memory());
+  return makeMemory(binding.NativeProvider.memory());
 }
 
 function checkPath(path: unknown): void {

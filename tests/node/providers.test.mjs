@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Contents, providers, RegistrationError } from 'mcp-resources';
-import { Client } from 'mcp-resources/testing';
+import { Client, ServerError } from 'mcp-resources/testing';
 import { internals } from '../../bindings-node/dist/server.js';
 import { failure, heard, server, talk } from './helpers.mjs';
 import { read, request } from './process.mjs';
@@ -276,6 +276,25 @@ test('redact sees what providers give, at once and on a worker (S-19)', async ()
   ]);
 });
 
+test('a redact that is asked too late sends nothing that it has not seen (S-19)', async () => {
+  const redact = (_uri, { body }) => {
+    const until = performance.now() + 50;
+    while (performance.now() < until);
+    return new Contents(body.replaceAll('secret', '*'));
+  };
+  const made = server({ redact, limits: { readTimeout: 10 } });
+  const folder = providers.memory();
+  made.mount(folder);
+  folder.put('small', 'a secret');
+  await heard(() =>
+    talk(made, async (client) => {
+      const reads = Array.from({ length: 8 }, () => client.readText('memory:///small').catch((error) => error));
+      for (const found of await Promise.all(reads))
+        assert.ok(found instanceof ServerError || found === 'a *', `${found}`);
+    }),
+  );
+});
+
 test('many reads at once are each answered once', async () => {
   const { made } = mounted();
   made.resource('a://{x}', async ({ x }) => x);
@@ -315,7 +334,7 @@ test('a mistake says what is wrong and what to do', () => {
   assert.throws(() => folder.put(1, 'x'), /^TypeError: the path is 1, expected a string/);
   assert.throws(
     () => folder.put('x', { a: 1 }),
-    /^TypeError: the content at "x" is an object, expected a string or bytes/,
+    /^TypeError: the body at "x" is an object, expected a string or bytes/,
   );
   assert.throws(
     () => folder.put('x', 'x', { mime_type: 'x' }),

@@ -51,6 +51,7 @@ ONLY_PYTHON: dict[tuple[str, str], str] = {
 ONLY_NODE: dict[tuple[str, str], str] = {
     ("Context", "signal"): "Python cancels the task",
     ("TemplateSet", "size"): "`len` in Python",
+    ("Memory", "size"): "`len` in Python",
     ("Client", "connect"): CLOSED,
     ("Client", "close"): CLOSED,
     ("Listen", "close"): CLOSED,
@@ -77,13 +78,15 @@ ONLY_NODE: dict[tuple[str, str], str] = {
 COMPARED = [
     *exported("__init__"),
     *exported("testing"),
+    "Memory",
+    "Provider",
     "Listen",
     "HttpOptions",
     "ServerOptions",
     "ResourceDetails",
 ]
-COMPARED = [name for name in COMPARED if f"{name}Error" not in COMPARED]
-"""The earlier names of errors are the same classes."""
+COMPARED = [name for name in COMPARED if f"{name}Error" not in COMPARED and name != "providers"]
+"""The earlier names of errors are the same classes; `providers` is a module."""
 GIVEN = {"message"}
 """What every error of Node's has."""
 
@@ -140,6 +143,7 @@ def node_exports(module: str) -> tuple[set[str], set[str]]:
         for item in filter(None, (part.strip() for part in listed.split(","))):
             name = item.removeprefix("type ").split(" as ")[-1]
             (types if is_type or item.startswith("type ") else values).add(name)
+    values.update(re.findall(r"^export \* as (\w+) from", text, re.MULTILINE))
     for sort, name in re.findall(
         r"^export (?:declare )?(?:abstract )?(class|interface|type|function|const) (\w+)", text, re.M
     ):
@@ -189,7 +193,8 @@ def built() -> None:
 
 
 def test_the_same_names() -> None:
-    for module, names in (("index", exported("__init__")), ("testing", exported("testing"))):
+    modules = {"index": "__init__", "testing": "testing", "providers": "providers"}
+    for module, names in ((node, exported(python)) for node, python in modules.items()):
         values, types = node_exports(module)
         ours, theirs = plain(names), plain(values | types)
         assert ours - theirs == set(), "Python alone has them"

@@ -6,6 +6,7 @@ import {
   InputRequired,
   type InputResponse,
   type Limits,
+  providers,
   ReadResult,
   type ResourceHandler,
   ResourceServer,
@@ -141,3 +142,17 @@ const client = await Client.connect(server, { revision: '2025-11-25', capabiliti
 holds<Equal<typeof client extends Client ? true : false, true>>();
 const contents = await client.read('a://1', { inputs: { name: { action: 'accept' } } });
 holds<Equal<(typeof contents)[number], Contents>>();
+
+const folder: providers.Memory = providers.memory();
+server.mount(providers.clock(), folder);
+folder.put('a/b', 'text', { mimeType: 'text/x' });
+folder.put('a/b', Uint8Array.of(1));
+const isGone: boolean = server.unmount(folder);
+// @ts-expect-error: a path is no provider
+server.mount('./docs');
+// @ts-expect-error: a function makes it
+new providers.Memory();
+// @ts-expect-error: the clock holds nothing
+providers.clock().put('a', 'b');
+// @ts-expect-error: a value has no bytes
+folder.put('a', { b: isGone });
