@@ -181,7 +181,7 @@ impl Server {
     #[napi(catch_unwind)]
     pub fn revoke(&self, subject: String) -> Result<()> {
         let engine = self.host.engine()?;
-        self.host.delivering(|| drop(engine.revoke(&subject)))
+        self.host.delivering(|| engine.revoke(&subject))
     }
 
     /// What was counted, in the text format of Prometheus; `null` if nothing is.

@@ -177,7 +177,7 @@ impl Server {
     /// The tokens of a subject are no longer valid: ends its listens and streams.
     fn revoke(&self, py: Python<'_>, subject: &str) -> PyResult<()> {
         let engine = self.host.engine()?;
-        delivering(py, || drop(engine.revoke(subject)))
+        delivering(py, || engine.revoke(subject))
     }
 
     /// What was counted, in the text format of Prometheus; `None` if nothing is.

@@ -215,6 +215,7 @@ impl<H> Registry<H> {
             Err(error) => (added, Err(error)),
         };
         unused.into_iter().for_each(|number| self.release(number));
+        engine.settle_interest();
         warnings
     }
 

@@ -49,16 +49,9 @@ pub enum Event<'m> {
     /// The request was cancelled or ran out of time: stop working on it. It still has to be answered; the answer is
     /// dropped.
     Cancelled(RequestToken),
-    /// A URI got its first watcher on this server.
-    Watched {
-        /// The canonical URI.
-        uri: Arc<str>,
-    },
-    /// A URI lost its last watcher on this server.
-    Unwatched {
-        /// The canonical URI.
-        uri: Arc<str>,
-    },
+    /// Somebody begins or ceases to wait for changes: call
+    /// [`Engine::settle_interest`](crate::engine::Engine::settle_interest) once no lock is held. Only where somebody observes.
+    Interest,
 }
 
 impl Event<'_> {

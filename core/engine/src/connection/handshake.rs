@@ -54,7 +54,8 @@ impl Connection {
                 result.str("instructions", instructions);
             }
         });
-        Outcome::answered()
+        // It hears of the lists from now on.
+        Outcome::answered().with(notifies.then(|| engine.mark_interest([])).flatten())
     }
 
     /// `server/discover`.

@@ -126,7 +126,7 @@ impl Connection {
             return Vec::new();
         }
         let last = self.engine.hub().cancel(self.id, id).unwrap_or_default();
-        last.into_iter().map(|uri| Event::Unwatched { uri }).collect()
+        self.engine.mark_interest(last).into_iter().collect()
     }
 
     ///

@@ -436,7 +436,7 @@ impl Connection {
     /// expired. Deliver next.
     pub fn end_listens(&mut self) -> Events<'static> {
         let left = self.engine.hub().end_listens(self.id);
-        left.into_iter().map(|uri| Event::Unwatched { uri }).collect()
+        self.engine.mark_interest(left).into_iter().collect()
     }
 
     /// The client was let in again after [`Engine::revoke`](crate::engine::Engine::revoke): its next stream goes on.
@@ -452,8 +452,7 @@ impl Connection {
     /// Ends the connection: frees its subscriptions and cancels what is in flight.
     pub fn close(&mut self, now: Now) -> Events<'static> {
         let mut events = self.cancel_all(now);
-        let (hub, id) = (self.engine.hub(), self.id);
-        events.extend(hub.disconnect(id).into_iter().map(|uri| Event::Unwatched { uri }));
+        events.extend(self.engine.mark_interest(self.engine.hub().disconnect(self.id)));
         events.extend(
             self.asks.expire(Millis::MAX).into_iter().map(|ask| Event::Replied { ask, answer: None }),
         );

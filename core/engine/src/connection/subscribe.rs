@@ -1,7 +1,6 @@
 //! The changes that a client wants to hear of: `resources/subscribe` and `resources/unsubscribe` (R-081 … R-086),
 //! `subscriptions/listen` (R-087 … R-100).
 
-use super::event::Event;
 use super::request::Request;
 use super::words;
 use super::{Connection, Outcome, Status};
@@ -52,7 +51,10 @@ impl Connection {
         match self.engine.hub().subscribe(self.id, &normal, &uri) {
             Ok(first) => {
                 self.wording(request).complete(out, |_| ());
-                Outcome::answered().with(first.map(|uri| Event::Watched { uri }))
+                match first {
+                    Some(uri) => Outcome::answered().with(self.engine.mark_interest([uri])),
+                    None => Outcome::answered(),
+                }
             }
             Err(limit) => self.refuse(request, INTERNAL_ERROR, &limit.to_string(), out),
         }
@@ -67,7 +69,10 @@ impl Connection {
         };
         let last = self.engine.hub().unsubscribe(self.id, &normal);
         self.wording(request).complete(out, |_| ());
-        Outcome::answered().with(last.map(|uri| Event::Unwatched { uri }))
+        match last {
+            Some(uri) => Outcome::answered().with(self.engine.mark_interest([uri])),
+            None => Outcome::answered(),
+        }
     }
 
     pub(super) fn listen<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
@@ -98,8 +103,7 @@ impl Connection {
                     self.engine.hub().shutdown(self.id);
                 }
                 self.acknowledge(request, &honoured, out);
-                let outcome =
-                    Outcome::new(Status::Pending).with(first.into_iter().map(|uri| Event::Watched { uri }));
+                let outcome = Outcome::new(Status::Pending).with(self.engine.mark_interest(first));
                 Outcome { verdict, ..outcome }
             }
             Err(ListenError::IdInUse) => self.refuse(

@@ -2,6 +2,7 @@
 
 mod cache;
 mod check;
+mod interest;
 mod keepers;
 mod lists;
 mod metrics;
@@ -13,6 +14,7 @@ mod time;
 mod words;
 
 pub use cache::CacheCounts;
+pub use interest::{Interest, Observer, Waiting};
 pub(crate) use keepers::Keeper;
 pub(crate) use lists::Given;
 pub(crate) use metrics::{Lapse, Open};
@@ -26,7 +28,7 @@ use crate::catalog::{
     Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, MountId, Position, Source,
     SourceKey, invalid_uri,
 };
-use crate::connection::{Connection, Event, Events, Listed, Peer};
+use crate::connection::{Connection, Listed, Peer};
 use crate::guard::{Amounts, Guard};
 use crate::hub::{Counts, Hub, ListKinds};
 use crate::jsonrpc::ObjectWriter;
@@ -38,6 +40,7 @@ use crate::seal::Seal;
 use crate::version::{COMPLETE, Method, Revision};
 use arc_swap::ArcSwap;
 use cache::ReadCache;
+use interest::Interests;
 use keepers::Keepers;
 use lists::KeptLists;
 use mcp_resources_template::uri;
@@ -72,6 +75,7 @@ pub struct Engine {
     records: Option<Records>,
     metrics: OnceLock<Metrics>,
     keepers: Keepers,
+    interests: Interests,
 }
 
 impl Engine {
@@ -101,6 +105,7 @@ impl Engine {
             records: options.audit.then(|| Records::new(limits.audit_queue)),
             metrics: if options.metrics { Metrics::default().into() } else { OnceLock::new() },
             keepers: Keepers::default(),
+            interests: Interests::default(),
             words,
             options,
         }))
@@ -228,16 +233,16 @@ impl Engine {
     }
 
     /// The tokens of the principal with this identity are no longer valid: every HTTP endpoint forgets that it has verified
-    /// them, its listens end with their results, and the streams of notifications of its sessions end. Do what the
-    /// events ask.
+    /// them, its listens end with their results, and the streams of notifications of its sessions end.
     ///
     /// The next request with such a token is verified again, in a session too, and is refused if the verifier refuses it.
     /// Sessions stay, with their subscriptions, for a client that comes back with another token of this principal; others
     /// end when they are idle. Nothing happens for the empty identity of the local process.
-    pub fn revoke(&self, principal: &str) -> Events<'static> {
+    pub fn revoke(&self, principal: &str) {
         self.keepers.forget(principal);
-        let left = self.hub.revoke(principal);
-        left.into_iter().map(|uri| Event::Unwatched { uri }).collect()
+        if self.mark_interest(self.hub.revoke(principal)).is_some() {
+            self.settle_interest();
+        }
     }
 
     /// Who may see what.
@@ -285,6 +290,9 @@ impl Engine {
         }
         if applied.resources_changed || applied.templates_changed || applied.sources_changed {
             self.hub.list_changed(ListKinds::RESOURCES, now.tick);
+            self.reroute_interest();
+        } else if applied.fallback_changed {
+            self.reroute_interest();
         }
     }
 

@@ -259,6 +259,11 @@ impl Hub {
         self.waking(|table, woken| table.shutdown(id, woken));
     }
 
+    /// Whether anybody hears of changes of the lists of resources and templates.
+    pub fn hears_of_lists(&self) -> bool {
+        self.lock().has_watchers(0)
+    }
+
     /// Whether anybody watches `canonical`.
     pub fn watched(&self, canonical: &str) -> bool {
         self.lock().topic(canonical).is_some()

@@ -350,6 +350,11 @@ impl Table {
         self.by_uri.get(canonical).copied()
     }
 
+    /// Whether anybody watches this topic.
+    pub(super) fn has_watchers(&self, topic: usize) -> bool {
+        self.topics.get(topic).is_some_and(|topic| !topic.watchers.is_empty())
+    }
+
     pub(super) fn legacy_of(&self, id: ConnectionId) -> Option<usize> {
         self.connections[self.connection(id)?].legacy
     }

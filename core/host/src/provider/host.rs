@@ -21,14 +21,18 @@ impl<H: Host> Providers<H> {
 }
 
 impl Mounts {
-    /// Has providers answer those of `events` that are theirs. Returns the others.
+    /// Has providers answer those of `events` that are theirs, and hear who waits for changes. Returns the others.
     pub fn take<'m>(&self, peer: &Peer, events: Events<'m>) -> Events<'m> {
-        if !events.iter().any(|event| self.part(event).is_some()) {
+        if !events.iter().any(|event| matches!(event, Event::Interest) || self.part(event).is_some()) {
             return events;
         }
         let mut todo: Vec<Event<'m>> = events.into_iter().rev().collect();
         let mut rest = Events::new();
         while let Some(event) = todo.pop() {
+            if matches!(event, Event::Interest) {
+                self.settle_interest();
+                continue;
+            }
             let Some(part) = self.part(&event) else {
                 rest.push(event);
                 continue;

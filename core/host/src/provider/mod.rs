@@ -13,6 +13,7 @@
 
 mod feed;
 mod host;
+mod interest;
 mod mount;
 mod mounts;
 mod request;
@@ -23,6 +24,7 @@ mod workers;
 
 pub use feed::{Entry, Feed};
 pub use host::Providers;
+pub use interest::WatchFn;
 pub use mount::{Mount, Route};
 pub use mounts::{Mounts, Part};
 pub use request::{Complete, Interest, List, Read, ReadRef};

@@ -5,6 +5,7 @@
 
 use super::Provider;
 use super::feed::{Entry, Feed};
+use super::interest::Told;
 use super::mount::{Mount, Route};
 use super::request::{Complete, List, Read, ReadRef};
 use super::responder::{Otherwise, Redact, Responder, Sort};
@@ -38,6 +39,7 @@ pub struct Mounts {
     fallback: OnceLock<HandlerId>,
     /// Whether anything was ever mounted.
     is_used: AtomicBool,
+    pub(super) told: Told,
 }
 
 /// A part of a provider that is mounted.
@@ -50,15 +52,17 @@ pub struct Part {
 }
 
 /// One provider that is mounted.
-struct Mounted {
+pub(super) struct Mounted {
     name: Arc<str>,
-    provider: Arc<dyn Provider>,
+    pub(super) provider: Arc<dyn Provider>,
     state: Arc<MountState>,
     fallback: Option<Route>,
     /// `None`: its functions never block.
     workers: Option<Workers>,
     /// Whether the last request found the queue full: it is logged once.
     is_full: AtomicBool,
+    /// What it was told of interest in the lists; nothing once it is no longer mounted.
+    pub(super) lists: Mutex<Option<bool>>,
 }
 
 /// What a mount and its feeds share.
@@ -87,12 +91,15 @@ impl Mounts {
             mounted: Mutex::default(),
             fallback: OnceLock::new(),
             is_used: AtomicBool::new(false),
+            told: Told::default(),
         })
     }
 
     /// Says whose providers they are, once.
-    pub fn serve(&self, engine: &Arc<Engine>) {
-        let _ = self.engine.set(Arc::downgrade(engine));
+    pub fn serve(self: &Arc<Self>, engine: &Arc<Engine>) {
+        if self.engine.set(Arc::downgrade(engine)).is_ok() {
+            engine.observe(self.observer());
+        }
     }
 
     /// Has `redact` change what is read before it is encoded, as it does for the author's own functions. It may block.
@@ -117,7 +124,8 @@ impl Mounts {
         let workers =
             (mount.threads > 0).then(|| Workers::new(format!("mcp-{name}"), mount.threads, mount.queue));
         let (fallback, is_full) = (mount.fallback, AtomicBool::new(false));
-        let mounted = Arc::new(Mounted { name: name.into(), provider, state, fallback, workers, is_full });
+        let (name, lists) = (name.into(), Mutex::new(Some(false)));
+        let mounted = Arc::new(Mounted { name, provider, state, fallback, workers, is_full, lists });
         let mut all = self.mounted();
         self.is_used.store(true, Ordering::Release);
         let edits = self.edits(&engine, &mounted, mount);
@@ -129,6 +137,8 @@ impl Mounts {
         }
         all.push(mounted);
         self.chain(&engine, &all);
+        drop(all);
+        engine.tell_lists_again();
         Ok(id)
     }
 
@@ -185,6 +195,8 @@ impl Mounts {
         }
         self.forget(&mounted);
         drop(all);
+        self.settle_interest();
+        mounted.end_lists();
         true
     }
 
@@ -294,13 +306,39 @@ impl Mounts {
         answered.unwrap_or_else(Outcome::nothing)
     }
 
-    fn find(&self, handler: HandlerId) -> Option<Part> {
+    /// Tells providers who waits for changes.
+    pub(super) fn settle_interest(&self) {
+        if let Some(engine) = self.engine() {
+            engine.settle_interest();
+        }
+    }
+
+    /// Shows each mount to `visit`, without a lock.
+    pub(super) fn each(&self, visit: impl FnMut(&Arc<Mounted>)) {
+        let all = self.mounted().clone();
+        all.iter().for_each(visit);
+    }
+
+    pub(super) fn find(&self, handler: HandlerId) -> Option<Part> {
         let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
         routes.get(&handler).cloned()
     }
 }
 
 impl Part {
+    /// Whether the same providers answer.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let mut alike = self.route == other.route && Arc::ptr_eq(&self.mounted, &other.mounted);
+        alike &= self.rest.len() == other.rest.len();
+        alike && self.rest.iter().zip(&*other.rest).all(|(one, other)| one.is_same(other))
+    }
+
+    /// Shows all who may answer to `visit`.
+    pub(super) fn each(&self, visit: &mut dyn FnMut(&Mounted, Route)) {
+        visit(&self.mounted, self.route);
+        self.rest.iter().for_each(|part| part.each(visit));
+    }
+
     /// What the provider answers on this thread.
     fn now(
         &self,
@@ -392,13 +430,13 @@ impl Mounts {
         entries: Vec<Entry>,
     ) -> Vec<Result<(), RegistrationError>> {
         let all = self.mounted();
-        let mounted = all.iter().find(|mounted| mounted.state.id == state.id);
+        let mounted = all.iter().find(|mounted| mounted.state.id == state.id).cloned();
         let (Some(mounted), Some(engine)) = (mounted, self.engine()) else {
             return entries.iter().map(|_| Ok(())).collect();
         };
         let (mut edits, mut reports) = (Vec::new(), Vec::new());
         for entry in entries {
-            reports.push(match self.edit(&engine, mounted, entry) {
+            reports.push(match self.edit(&engine, &mounted, entry) {
                 Ok(edit) => {
                     edits.push(edit);
                     Ok(())
@@ -407,6 +445,8 @@ impl Mounts {
             });
         }
         let (applied, _) = engine.apply_each(edits, self.clock.now());
+        drop(all);
+        engine.settle_interest();
         let sound = reports.iter_mut().filter(|report| report.is_ok());
         sound.zip(applied).for_each(|(report, applied)| *report = applied);
         reports

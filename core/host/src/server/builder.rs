@@ -4,9 +4,9 @@ use super::answer::{Call, Complete, HandlerError, IntoAnswer, List, Read};
 use super::changes::Changes;
 use super::handlers::{Functions, Handler, erase_call};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
-use super::shared::{Diagnose, Diagnostic, Redact, Shared, Watch};
+use super::shared::{Diagnose, Diagnostic, Redact, Shared};
 use super::{Method, ResourceServer};
-use crate::provider::Provider;
+use crate::provider::{Provider, WatchFn};
 use crate::registry::{Foreign, Registry};
 use crate::transport::AuditSink;
 use mcp_resources_engine::connection::Contents;
@@ -26,7 +26,7 @@ pub struct Builder {
     changes: Changes,
     calls: Vec<(Foreign, Handler<CallRequest>)>,
     diagnose: Diagnose,
-    watch: Option<Watch>,
+    watch: Option<WatchFn>,
     redact: Option<Redact>,
     audit: Option<Box<dyn AuditSink>>,
     providers: Vec<Arc<dyn Provider>>,
@@ -269,7 +269,7 @@ impl Builder {
     }
 
     /// Called when a URI, in canonical form, gets its first watcher (`true`) or loses its last (`false`), over all
-    /// connections. It runs where messages are read, so it must not block.
+    /// connections: in order, one call at a time. It runs where messages are read, so it must not block.
     pub fn on_watch(mut self, hear: impl Fn(&str, bool) + Send + Sync + 'static) -> Self {
         self.watch = Some(Box::new(hear));
         self

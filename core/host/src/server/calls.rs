@@ -52,8 +52,7 @@ pub(super) fn tell(shared: &Shared, connection: ConnectionId, event: &Event<'_>)
                 link.cancel();
             }
         }
-        Event::Watched { uri } => shared.watched(uri, true),
-        Event::Unwatched { uri } => shared.watched(uri, false),
+        Event::Interest => shared.engine.settle_interest(),
         _ => {}
     }
 }

@@ -6,11 +6,12 @@ use super::changes::Changes;
 use super::handlers::Functions;
 use super::link::Link;
 use super::pipe::word;
+use crate::provider::WatchFn;
 use crate::registry::Registry;
 #[cfg(feature = "http")]
 use crate::transport::http::HttpServer;
 use crate::transport::{Clock, Wake};
-use mcp_resources_engine::connection::{Answer, Contents, Event, ReadResult, RequestToken};
+use mcp_resources_engine::connection::{Answer, Contents, ReadResult, RequestToken};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::{Millis, Now};
@@ -59,7 +60,6 @@ impl fmt::Display for Diagnostic<'_> {
 pub(super) type Diagnose = Arc<dyn Fn(&Diagnostic<'_>) + Send + Sync>;
 pub(super) type Redact =
     Arc<dyn Fn(&str, Contents<'static>) -> Result<Contents<'static>, HandlerError> + Send + Sync>;
-pub(super) type Watch = Box<dyn Fn(&str, bool) + Send + Sync>;
 
 /// See the module.
 pub(super) struct Shared {
@@ -67,7 +67,6 @@ pub(super) struct Shared {
     pub(super) clock: Arc<Clock>,
     pub(super) registry: Registry<Functions>,
     diagnose: Diagnose,
-    watch: Option<Watch>,
     redact: Option<Redact>,
     is_audited: bool,
     peers: Mutex<HashMap<ConnectionId, Arc<Wake>>>,
@@ -83,10 +82,13 @@ impl Shared {
     pub(super) fn new(
         registry: Registry<Functions>,
         diagnose: Diagnose,
-        watch: Option<Watch>,
+        watch: Option<WatchFn>,
         redact: Option<Redact>,
         is_audited: bool,
     ) -> Result<Arc<Self>, RegistrationError> {
+        if let Some(watch) = watch {
+            registry.mounts().watch_with(watch);
+        }
         if let Some(redact) = &redact {
             let (redact, diagnose) = (redact.clone(), diagnose.clone());
             registry.mounts().redact_with(Arc::new(move |uri, answer| {
@@ -98,7 +100,6 @@ impl Shared {
             clock: registry.clock().clone(),
             registry,
             diagnose,
-            watch,
             redact,
             is_audited,
             peers: Mutex::default(),
@@ -145,12 +146,6 @@ impl Shared {
         }
     }
 
-    pub(super) fn watched(&self, uri: &str, begins: bool) {
-        if let Some(watch) = &self.watch {
-            watch(uri, begins);
-        }
-    }
-
     /// The functions that go on as tasks, by their requests.
     pub(super) fn tasks(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
@@ -188,12 +183,7 @@ impl Shared {
 
     /// Ends the streams of a principal whose tokens are no longer valid.
     pub(super) fn revoke(&self, principal: &str) {
-        let events = self.engine.revoke(principal);
-        for event in &events {
-            if let Event::Unwatched { uri } = event {
-                self.watched(uri, false);
-            }
-        }
+        self.engine.revoke(principal);
     }
 
     /// Ends what serves now: each peer ends its listens, and then itself.

@@ -123,7 +123,7 @@ impl<'m> Work<'m> {
                 let text = |json: Json<'m>| Cow::Borrowed(json.raw());
                 return Self::Replied(ask, answer.map(|answer| answer.map(text).map_err(text)));
             }
-            Event::Shared(_) | Event::Notified { .. } | Event::Watched { .. } | Event::Unwatched { .. } => {
+            Event::Shared(_) | Event::Notified { .. } | Event::Interest => {
                 return Self::Nothing;
             }
         };

@@ -353,6 +353,9 @@ impl<'c> Host<'c> {
         events: impl IntoIterator<Item = Event<'e>>,
     ) {
         for event in events {
+            if matches!(event, Event::Interest) {
+                continue;
+            }
             let mut seen = seen(event, &self.handlers);
             if let Some(token) = seen.token {
                 let exchange = exchange.expect("a request to be answered has an exchange").clone();
@@ -375,6 +378,7 @@ impl<'c> Host<'c> {
         let expected: Vec<Value> = list(&step["events"]).cloned().collect();
         let (quiet, expected): (Vec<_>, Vec<_>) = expected.into_iter().partition(is_quiet);
         let mut heard: Vec<_> = actual.extract_if(.., |event| is_quiet(event)).collect();
+        heard.extend(self.handlers.take_watches(&self.engine));
         if self.is_quiet {
             heard.clear();
         }

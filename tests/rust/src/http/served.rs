@@ -8,7 +8,7 @@ use crate::wire::answer::answer;
 use crate::wire::catalog::{self, Handlers};
 use crate::wire::events::{is_quiet, seen};
 use crate::wire::{START, write};
-use mcp_resources_engine::connection::{Events, LogLevel, Reply, RequestToken};
+use mcp_resources_engine::connection::{Event, Events, LogLevel, Reply, RequestToken};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::now::Now;
 use mcp_resources_host::transport::http::{HttpOptions, HttpServer, Running, Verifier, Verifying};
@@ -82,6 +82,9 @@ impl Host for Author {
             return;
         }
         for event in events {
+            if matches!(event, Event::Interest) {
+                continue;
+            }
             let seen = seen(event, &lock(&self.handlers));
             let mut value = seen.value;
             let mut open = lock(&self.open);

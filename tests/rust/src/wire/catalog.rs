@@ -2,7 +2,7 @@
 
 use super::write;
 use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
-use mcp_resources_engine::engine::{Engine, Extension, Options, ServerInfo};
+use mcp_resources_engine::engine::{Engine, Extension, Interest, Observer, Options, ServerInfo};
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::limits::Limits;
@@ -13,16 +13,38 @@ use mcp_resources_engine::resource::{
 use mcp_resources_engine::seal::SealKey;
 use mcp_resources_engine::version::Revision;
 use mcp_resources_template::{TemplateOptions, VariableOptions};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The author's functions by name. Their numbers are given by the engine.
 #[derive(Debug, Default)]
-pub(crate) struct Handlers(BTreeMap<String, HandlerId>);
+pub(crate) struct Handlers(BTreeMap<String, HandlerId>, Watches);
+
+/// Who began or ceased to be watched, as the format writes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watches(Arc<Mutex<Vec<Value>>>);
+
+impl Observer for Watches {
+    fn interest(&self, change: Interest<'_>) {
+        if let Interest::Uri { uri, before, now } = change
+            && before.is_watched != now.is_watched
+        {
+            let word = if now.is_watched { "watched" } else { "unwatched" };
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(json!({ word: **uri }));
+        }
+    }
+}
 
 impl Handlers {
+    /// What began or ceased to be watched since the last call.
+    #[cfg(test)]
+    pub(crate) fn take_watches(&self, engine: &Engine) -> Vec<Value> {
+        engine.settle_interest();
+        std::mem::take(&mut *self.1.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(crate) fn name(&self, id: HandlerId) -> &str {
         self.0.iter().find(|(_, other)| **other == id).map_or("?", |(name, _)| name)
     }
@@ -44,6 +66,7 @@ pub(crate) fn engine(catalog: &Value) -> Result<(Arc<Engine>, Handlers), Registr
         options.extensions.push(door(extension, number));
     }
     let engine = Engine::new(server(&catalog["server"]), options)?;
+    engine.observe(Arc::new(handlers.1.clone()));
     for number in handlers.0.values().collect::<std::collections::BTreeSet<_>>() {
         assert_eq!(engine.new_handler(), *number);
     }

@@ -53,8 +53,7 @@ pub(crate) fn seen(event: Event<'_>, handlers: &Handlers) -> Seen {
             Value::Null
         }
         Event::Shared(_) => json!({ "shared": true }),
-        Event::Watched { uri } => json!({ "watched": *uri }),
-        Event::Unwatched { uri } => json!({ "unwatched": *uri }),
+        Event::Interest => json!({ "interest": true }),
         Event::Replied { ask, .. } => json!({ "replied": ask.0 }),
     };
     Seen { value, token, cancelled }

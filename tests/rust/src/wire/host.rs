@@ -348,6 +348,9 @@ impl<'c> Host<'c> {
     /// Takes note of events, and of what must be answered.
     fn happen<'e>(&mut self, on: &str, events: impl IntoIterator<Item = Event<'e>>) {
         for event in events {
+            if matches!(event, Event::Interest) {
+                continue;
+            }
             let mut seen = seen(event, &self.handlers);
             if let Some(token) = seen.token {
                 let off_loop = self.mode.off_loop;
@@ -375,6 +378,7 @@ impl<'c> Host<'c> {
         let expected: Vec<Value> = catalog::list(&step["events"]).cloned().collect();
         let (quiet, expected): (Vec<_>, Vec<_>) = expected.into_iter().partition(is_quiet);
         let mut heard: Vec<_> = actual.extract_if(.., |event| is_quiet(event)).collect();
+        heard.extend(self.handlers.take_watches(&self.engine));
         if self.is_quiet {
             heard.clear();
         }

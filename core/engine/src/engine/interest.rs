@@ -1,0 +1,181 @@
+//! Who waits for changes, told in order to those who serve them.
+//!
+//! ```text
+//!   a subscription comes or goes ──▶ its URI is marked, and the host hears Event::Interest; or what is registered changes
+//!   settle_interest: one thread at a time takes marks ──▶ compares what is wanted with what was told ──▶ tells the difference
+//! ```
+//!
+//! Law: no lock is held while the observer is told. What is wanted is looked up after the mark was taken, so the last thing
+//! told agrees with the last change. A thread that finds another one telling leaves its marks to that.
+
+use super::Engine;
+use crate::catalog::{HandlerId, Route, Source};
+use crate::connection::Event;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Hears who waits for changes: see [`Engine::observe`].
+pub trait Observer: Send + Sync {
+    /// Somebody begins or ceases to wait, or somebody else serves what is waited for. One call at a time. It must return
+    /// soon; it may call the engine, and what comes of that is told after it has returned.
+    fn interest(&self, change: Interest<'_>);
+}
+
+/// What has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest<'a> {
+    /// In who waits for changes of one resource, or who serves it.
+    Uri {
+        /// Its canonical URI.
+        uri: &'a Arc<str>,
+        /// Before.
+        before: Waiting,
+        /// From now on.
+        now: Waiting,
+    },
+    /// In whether anybody waits for changes of the lists of resources and templates.
+    Lists {
+        /// From now on.
+        on: bool,
+    },
+}
+
+/// Whether anybody waits for changes of a resource, and who serves it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Whether anybody does.
+    pub is_watched: bool,
+    /// Who serves it while somebody does; `None` if it is a constant, or gone.
+    pub handler: Option<HandlerId>,
+}
+
+/// What was told, and what may have to be.
+#[derive(Default)]
+pub(super) struct Interests {
+    observer: OnceLock<Arc<dyn Observer>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    marked: HashSet<Arc<str>>,
+    /// What was told of each URI that somebody waits for.
+    told: HashMap<Arc<str>, Option<HandlerId>>,
+    lists: bool,
+    /// Whether the lists are to be told of again, even if nothing has changed.
+    again: bool,
+    is_telling: bool,
+}
+
+/// The next thing to tell.
+enum Next {
+    Uri(Arc<str>),
+    Lists(bool),
+}
+
+impl Engine {
+    /// Has `observer` hear from now on who waits for changes. Only the first one counts; it should be there before anybody
+    /// connects.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        let _ = self.interests.observer.set(observer);
+    }
+
+    /// Has the observer hear again of whether anybody waits for changes of the lists: for one who has come since.
+    pub fn tell_lists_again(&self) {
+        self.interests.lock().again = true;
+        self.settle_interest();
+    }
+
+    /// Tells the observer what has changed since it was told last, unless another thread does. To be called without a lock,
+    /// for [`Event::Interest`](crate::connection::Event::Interest) and after [`Engine::apply`].
+    pub fn settle_interest(&self) {
+        let Some(observer) = self.interests.observer.get() else { return };
+        if std::mem::replace(&mut self.interests.lock().is_telling, true) {
+            return;
+        }
+        let telling = Telling(&self.interests);
+        while let Some(next) = self.next_interest() {
+            match next {
+                Next::Uri(uri) => self.tell_interest(&**observer, &uri),
+                Next::Lists(on) => observer.interest(Interest::Lists { on }),
+            }
+        }
+        // It has ended with the state's lock held: whoever marks after that tells.
+        std::mem::forget(telling);
+    }
+
+    /// Marks what somebody may wait for now, or nobody any longer. What the host is to be told, if anybody observes.
+    pub(crate) fn mark_interest<'m>(&self, uris: impl IntoIterator<Item = Arc<str>>) -> Option<Event<'m>> {
+        self.interests.observer.get()?;
+        self.interests.lock().marked.extend(uris);
+        Some(Event::Interest)
+    }
+
+    /// Marks all that was told of: what serves it may be another.
+    pub(super) fn reroute_interest(&self) {
+        if self.interests.observer.get().is_some() {
+            let mut state = self.interests.lock();
+            let State { marked, told, .. } = &mut *state;
+            marked.extend(told.keys().cloned());
+        }
+    }
+
+    /// Takes a mark; if there is none, nobody tells any longer.
+    fn next_interest(&self) -> Option<Next> {
+        let mut state = self.interests.lock();
+        if let Some(uri) = state.marked.iter().next().cloned() {
+            state.marked.remove(&uri);
+            return Some(Next::Uri(uri));
+        }
+        let wanted = self.hub.hears_of_lists();
+        if wanted != state.lists || std::mem::take(&mut state.again) {
+            state.lists = wanted;
+            return Some(Next::Lists(wanted));
+        }
+        state.is_telling = false;
+        None
+    }
+
+    fn tell_interest(&self, observer: &dyn Observer, uri: &Arc<str>) {
+        let is_watched = self.hub.watched(uri);
+        let now = Waiting { is_watched, handler: if is_watched { self.server_of(uri) } else { None } };
+        let before = {
+            let told = &mut self.interests.lock().told;
+            let before = if is_watched { told.insert(uri.clone(), now.handler) } else { told.remove(uri) };
+            Waiting { is_watched: before.is_some(), handler: before.flatten() }
+        };
+        if before != now {
+            observer.interest(Interest::Uri { uri, before, now });
+        }
+    }
+
+    fn server_of(&self, normal: &str) -> Option<HandlerId> {
+        match self.catalog().route(normal) {
+            Route::Resource(entry) => match entry.source {
+                Source::Handler(handler) => Some(handler),
+                Source::Text(_) | Source::Bytes(_) => None,
+            },
+            Route::Template(entry, _) => Some(entry.handler),
+            Route::Fallback(handler) => Some(handler),
+            Route::Rejected { .. } | Route::None { .. } => None,
+        }
+    }
+}
+
+impl Interests {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An observer that panics ends the telling of its own thread, not that of all.
+struct Telling<'i>(&'i Interests);
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        self.0.lock().is_telling = false;
+    }
+}
+
+#[cfg(test)]
+mod tests;

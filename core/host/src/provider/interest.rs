@@ -1,0 +1,107 @@
+//! Who waits for changes, as each provider hears of it.
+//!
+//! Law: the engine tells one thing at a time. What a provider was told is kept until it was told the contrary, so a mount
+//! that ends, and a URI that is another's from now on, hear of it too.
+
+use super::mounts::{Mounted, Mounts, Part};
+use super::request::Interest;
+use mcp_resources_engine::engine;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+/// Hears of the first who watches a URI, and of the last who did.
+pub type WatchFn = Box<dyn Fn(&str, bool) + Send + Sync>;
+
+/// What was told.
+#[derive(Default)]
+pub(super) struct Told {
+    uris: Mutex<HashMap<Arc<str>, Part>>,
+    watch: OnceLock<WatchFn>,
+}
+
+/// The engine's observer. It does not keep the providers.
+struct Hears(Weak<Mounts>);
+
+impl engine::Observer for Hears {
+    fn interest(&self, change: engine::Interest<'_>) {
+        let Some(mounts) = self.0.upgrade() else { return };
+        match change {
+            engine::Interest::Uri { uri, before, now } => {
+                if before.is_watched != now.is_watched
+                    && let Some(watch) = mounts.told.watch.get()
+                {
+                    // The panic hook has said where.
+                    let _ = catch_unwind(AssertUnwindSafe(|| watch(uri, now.is_watched)));
+                }
+                let part = now.handler.and_then(|handler| mounts.find(handler));
+                mounts.told.reroute(uri, part);
+            }
+            engine::Interest::Lists { on } => {
+                mounts.each(|mounted| mounted.tell_lists(on));
+            }
+        }
+    }
+}
+
+impl Mounts {
+    /// Has `watch` called when a URI gets its first watcher (`true`) or loses its last, in order; once.
+    pub fn watch_with(&self, watch: WatchFn) {
+        let _ = self.told.watch.set(watch);
+    }
+
+    pub(super) fn observer(self: &Arc<Self>) -> Arc<dyn engine::Observer> {
+        Arc::new(Hears(Arc::downgrade(self)))
+    }
+}
+
+impl Told {
+    /// `part` serves what is watched at `uri` from now on; `None` if nobody does, or no provider.
+    fn reroute(&self, uri: &Arc<str>, part: Option<Part>) {
+        let before = match &part {
+            Some(part) => self.lock().insert(uri.clone(), part.clone()),
+            None => self.lock().remove(uri),
+        };
+        let is_same = |one: &Part, other: &Part| one.is_same(other);
+        if before.as_ref().zip(part.as_ref()).is_some_and(|(one, other)| is_same(one, other)) {
+            return;
+        }
+        for (part, on) in before.iter().map(|part| (part, false)).chain(part.iter().map(|part| (part, true)))
+        {
+            part.each(&mut |mounted, route| mounted.tell(Interest::Uri { uri, route, on }));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Part>> {
+        self.uris.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mounted {
+    /// Tells its provider, whatever that makes of it.
+    pub(super) fn tell(&self, change: Interest<'_>) {
+        // The panic hook has said where.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.provider.interest(change)));
+    }
+
+    /// Tells of the lists, if that is something new.
+    fn tell_lists(&self, on: bool) {
+        let mut told = self.lists();
+        if told.is_some_and(|told| told != on) {
+            *told = Some(on);
+            self.tell(Interest::Lists { on });
+        }
+    }
+
+    /// Nothing more is told of the lists.
+    pub(super) fn end_lists(&self) {
+        let mut told = self.lists();
+        if told.take() == Some(true) {
+            self.tell(Interest::Lists { on: false });
+        }
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Option<bool>> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
