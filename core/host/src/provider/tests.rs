@@ -154,12 +154,8 @@ impl Served {
         self.host.handle(&self.peer(), outcome.events);
     }
 
-    fn ask(&self, id: u64, method: &str, mut params: Value) {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+    fn ask(&self, id: u64, method: &str, params: Value) {
+        self.send(&modern(id, method, params));
     }
 
     fn read(&self, id: u64, uri: &str) {
@@ -199,6 +195,15 @@ impl Served {
     fn said(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.host.log.0))
     }
+}
+
+/// A request of 2026-07-28.
+fn modern(id: u64, method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
 fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
@@ -644,6 +649,154 @@ fn a_client_that_vanishes_leaves_nothing() {
         assert!(Instant::now() < until, "{} are left", served.pipe.in_flight());
         thread::yield_now();
     }
+}
+
+/// Interest begins with the first who watches and ends with the last, and with the mount; of the lists too. A mount that comes
+/// while somebody waits hears of it at once.
+#[test]
+fn interest_begins_and_ends_with_those_who_wait() {
+    let served = Served::new(Limits::default());
+    let mount = |name: &str, template: &str| {
+        let mount = Mount::new(name).template(ONE, Template::new(template)).workers(0, 0);
+        Holds::new(mount).0
+    };
+    let (one, two) = (mount("one", "one:///{id}"), mount("two", "two:///{id}"));
+    let heard = |provider: &Holds| std::mem::take(&mut *lock(&provider.interest));
+    let uri = |id: &str, on: bool| {
+        let uri: Arc<str> = id.into();
+        format!("{:?}", Interest::Uri { uri: &uri, route: ONE, on })
+    };
+    let lists = |on: bool| format!("{:?}", Interest::Lists { on });
+    let first = served.mount(one.clone());
+    assert!(heard(&one).is_empty(), "nobody waits");
+    let filter = json!({ "resourceSubscriptions": ["one:///a", "two:///b"], "resourcesListChanged": true });
+    served.ask(1, "subscriptions/listen", json!({ "notifications": filter }));
+    assert_eq!(heard(&one), [uri("one:///a", true), lists(true)]);
+    served.mount(two.clone());
+    assert_eq!(heard(&two), [lists(true)], "a URI that nobody served was not granted");
+    let filter = json!({ "resourceSubscriptions": ["one:///a", "two:///b"] });
+    served.ask(2, "subscriptions/listen", json!({ "notifications": filter }));
+    assert_eq!((heard(&one), heard(&two)), (vec![], vec![uri("two:///b", true)]));
+    served.cancel(1);
+    assert_eq!((heard(&one), heard(&two)), (vec![lists(false)], vec![lists(false)]));
+    assert!(served.mounts.unmount(first));
+    assert_eq!(heard(&one), [uri("one:///a", false)], "although somebody waits still");
+    let again = mount("again", "one:///{name}");
+    served.mount(again.clone());
+    assert_eq!(heard(&again), [uri("one:///a", true)], "what is watched is another's now");
+    served.host.handle(&served.peer(), served.pipe.close());
+    assert_eq!((heard(&again), heard(&two)), (vec![uri("one:///a", false)], vec![uri("two:///b", false)]));
+    assert!(heard(&one).is_empty());
+}
+
+/// A change between the look at what is there and the arming of a watcher is not lost: a provider that compares marks it.
+#[test]
+fn a_change_before_the_watcher_is_armed_is_told() {
+    /// Watches a number, as others watch a folder: what it does not see is what changed before it looked.
+    struct Number(Mutex<Option<Feed>>, AtomicUsize, AtomicUsize);
+    impl Provider for Number {
+        fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+            *lock(&self.0) = Some(feed);
+            Ok(Mount::new("number").resource(ONE, Resource::new("number:///")).workers(0, 0))
+        }
+        fn read(&self, _request: Read, reply: Responder<ReadResult<'static>>) {
+            let now = self.1.load(Ordering::SeqCst);
+            self.2.store(now, Ordering::SeqCst);
+            reply.send(Ok(Contents::text(now.to_string()).into()));
+        }
+        fn interest(&self, change: Interest<'_>) {
+            let Interest::Uri { uri, on: true, .. } = change else { return };
+            // Here it would arm a watcher; then it compares with what a client has read.
+            if self.1.load(Ordering::SeqCst) != self.2.load(Ordering::SeqCst)
+                && let Some(feed) = lock(&self.0).clone()
+            {
+                feed.updated(uri).unwrap();
+            }
+        }
+    }
+    let served = Served::new(Limits::default());
+    let number = Arc::new(Number(Mutex::default(), AtomicUsize::new(1), AtomicUsize::new(0)));
+    served.mount(number.clone());
+    served.read(1, "number:///");
+    assert_eq!(text(&served.wait(1)[0]), "1");
+    number.1.store(2, Ordering::SeqCst);
+    served.ask(
+        2,
+        "subscriptions/listen",
+        json!({ "notifications": { "resourceSubscriptions": ["number:///"] } }),
+    );
+    served.pipe.deliver();
+    let methods: Vec<_> = served.wait(2).iter().map(|message| message["method"].clone()).collect();
+    assert_eq!(methods, ["notifications/subscriptions/acknowledged", "notifications/resources/updated"]);
+}
+
+/// Threads that mount, unmount, watch and cease to: each provider hears of each URI in turn, and of the end.
+#[test]
+fn interest_is_in_turn_while_threads_mount_and_watch() {
+    struct Counts(Mutex<i64>, Mutex<Vec<String>>, Mutex<Option<Mount>>);
+    impl Provider for Counts {
+        fn mount(self: Arc<Self>, _feed: Feed) -> Result<Mount, RegistrationError> {
+            Ok(lock(&self.2).take().expect("mounted once"))
+        }
+        fn read(&self, _request: Read, _reply: Responder<ReadResult<'static>>) {}
+        fn interest(&self, change: Interest<'_>) {
+            let (Interest::Uri { on, .. } | Interest::Lists { on }) = change;
+            let mut count = lock(&self.0);
+            *count += if on { 1 } else { -1 };
+            if !(0..=2).contains(&*count) {
+                lock(&self.1).push(format!("{change:?}: {count}"));
+            }
+        }
+    }
+    let served = Arc::new(Served::new(Limits::default()));
+    let mounting = Arc::new(Mutex::new(()));
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            let (served, mounting) = (served.clone(), mounting.clone());
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    let turn = lock(&mounting);
+                    let mount = Mount::new("counts").template(ONE, Template::new(ANY)).workers(0, 0);
+                    let counts =
+                        Arc::new(Counts(Mutex::default(), Mutex::default(), Mutex::new(Some(mount))));
+                    let id = served.mount(counts.clone());
+                    thread::yield_now();
+                    served.mounts.unmount(id);
+                    drop(turn);
+                    served.engine.settle_interest();
+                    // Another thread may be telling it just now.
+                    let until = Instant::now() + Duration::from_secs(20);
+                    while *lock(&counts.0) != 0 {
+                        assert!(Instant::now() < until, "it was not told of the end");
+                        thread::yield_now();
+                    }
+                    assert!(lock(&counts.1).is_empty(), "{:?}", counts.1);
+                }
+            });
+        }
+        for _ in 0..24 {
+            let served = served.clone();
+            scope.spawn(move || {
+                let pipe = Arc::new(Pipe::new(&served.engine, served.clock.clone()));
+                let peer = Peer::pipe(pipe.clone(), served.clock.clone(), served.host.clone());
+                for id in 0..100_u64 {
+                    let lists =
+                        json!({ "resourceSubscriptions": ["held:///a"], "resourcesListChanged": true });
+                    let listen =
+                        modern(id, "subscriptions/listen", json!({ "notifications": lists })).to_string();
+                    let gone = json!({ "requestId": id });
+                    let cancel =
+                        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": gone });
+                    for message in [listen, cancel.to_string()] {
+                        let outcome = pipe.line(Line::Message(message.as_bytes()));
+                        served.host.handle(&peer, outcome.events);
+                    }
+                }
+                served.host.handle(&peer, pipe.close());
+            });
+        }
+    });
+    assert_eq!(served.engine.subscriptions().uris, 0);
 }
 
 /// The queue is bounded, threads too, and a job that panics ends neither.
