@@ -443,6 +443,22 @@ async def test_a_clock_is_mounted_again_when_it_is_free() -> None:
         assert one.unmount(clock)
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_clock_tells_of_the_time(era: str) -> None:
+    """R-083, R-092: while somebody waits, and for the server that it is mounted in now."""
+    clock = providers.clock()
+    for server in (ResourceServer("x"), ResourceServer("y")):
+        server.mount(clock)
+        async with Client(server, revision=era) as client:
+            if era == LEGACY:
+                await client.subscribe("clock:///now")
+                assert (await client.notification()).params["uri"] == "clock:///now"
+            else:
+                async with client.listen(["clock:///Asia/Tokyo"]) as listen:
+                    assert (await listen.next()).params["uri"] == "clock:///Asia/Tokyo"
+            assert server.unmount(clock)
+
+
 async def test_redact_sees_what_providers_give(caplog: pytest.LogCaptureFixture) -> None:
     """R-216."""
     threads = set()
@@ -577,6 +593,8 @@ def test_a_forked_process_serves_providers(serves_before: str) -> None:
                 assert len(await client.list_resources()) > 100
                 async with client.listen(["memory:///big"]) as listen:
                     folder.put("big", "x" * 100_000)
+                    assert (await listen.next()).sort == "updated"
+                async with client.listen(["clock:///now"]) as listen:
                     assert (await listen.next()).sort == "updated"
 
         if sys.argv[1] == "yes":

@@ -18,7 +18,7 @@ use mcp_resources_host::provider::{
 };
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 const NOW: &str = "clock:///now";
@@ -30,10 +30,10 @@ const OF_NOW: Route = Route(0);
 const OF_ZONES: Route = Route(1);
 
 /// The clock. It tells of each second while somebody watches a time, or listens to the lists: they have the
-/// second as `lastModified`. One for each server.
+/// second as `lastModified`. It is in one server at a time.
 #[derive(Debug, Default)]
 pub struct Clock {
-    feed: OnceLock<Feed>,
+    feed: RwLock<Option<Feed>>,
     shared: Arc<Shared>,
 }
 
@@ -48,8 +48,10 @@ struct Shared {
 struct Watched {
     uris: BTreeSet<Arc<str>>,
     lists: bool,
-    /// The process that has a thread for it.
-    process: Option<u32>,
+    /// The thread for it: its process, and its number.
+    teller: Option<(u32, u64)>,
+    /// How many threads there were.
+    begun: u64,
 }
 
 impl Clock {
@@ -59,8 +61,12 @@ impl Clock {
     }
 
     fn now(&self) -> Timestamp {
-        let now = self.feed.get().map_or(0, Feed::now);
+        let now = self.feed().map_or(0, |feed| feed.now());
         i64::try_from(now).ok().and_then(|now| Timestamp::from_millisecond(now).ok()).unwrap_or_default()
+    }
+
+    fn feed(&self) -> Option<Feed> {
+        self.feed.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The time in a zone, to the second: RFC 3339 with the zone's name, as `2026-11-22T08:00:00+09:00[Asia/Tokyo]`.
@@ -72,10 +78,14 @@ impl Clock {
 
 impl Provider for Clock {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
-        if self.feed.set(feed).is_err() {
+        let mut own = self.feed.write().unwrap_or_else(PoisonError::into_inner);
+        if own.as_ref().is_some_and(Feed::is_alive) {
             let reason = "it is mounted already; make a clock for each server".into();
             return Err(RegistrationError::Mount { mount: "clock".into(), reason });
         }
+        *own = Some(feed);
+        // A thread of an earlier mount ends by itself.
+        self.shared.lock().teller = None;
         let zone = Template::new(ZONE)
             .title("The time in a zone")
             .mime_type(TEXT)
@@ -131,31 +141,32 @@ impl Provider for Clock {
             Interest::Uri { uri, on: false, .. } => drop(watched.uris.remove(uri)),
             Interest::Lists { on } => watched.lists = on,
         }
-        let process = Some(std::process::id());
+        let process = std::process::id();
         if watched.is_empty() {
             self.shared.changed.notify_all();
-        } else if watched.process != process
-            && let Some(feed) = self.feed.get()
+        } else if watched.teller.is_none_or(|(of, _)| of != process)
+            && let Some(feed) = self.feed()
         {
-            let (shared, feed) = (self.shared.clone(), feed.clone());
+            watched.begun += 1;
+            let (shared, own) = (self.shared.clone(), (process, watched.begun));
             let begun =
-                std::thread::Builder::new().name("mcp-clock".into()).spawn(move || shared.tell(&feed));
-            watched.process = begun.is_ok().then(std::process::id);
+                std::thread::Builder::new().name("mcp-clock".into()).spawn(move || shared.tell(&feed, own));
+            watched.teller = begun.is_ok().then_some(own);
         }
     }
 }
 
 impl Shared {
-    /// Tells of each second, until nobody waits.
-    fn tell(&self, feed: &Feed) {
+    /// Tells of each second, until nobody waits or another thread does it.
+    fn tell(&self, feed: &Feed, own: (u32, u64)) {
         let mut told = feed.now() / 1_000;
         while feed.is_alive() {
             let wait = Duration::from_millis(1_000 - feed.now() % 1_000);
             let watched = self.lock();
             let waited = self.changed.wait_timeout(watched, wait);
             let mut watched = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if watched.is_empty() {
-                watched.process = None;
+            if watched.is_empty() || watched.teller != Some(own) {
+                watched.ended(own);
                 return;
             }
             let (uris, lists): (Vec<_>, bool) = (watched.uris.iter().cloned().collect(), watched.lists);
@@ -171,7 +182,7 @@ impl Shared {
                 feed.publish(vec![update(now)]);
             }
         }
-        self.lock().process = None;
+        self.lock().ended(own);
     }
 
     fn lock(&self) -> MutexGuard<'_, Watched> {
@@ -180,6 +191,10 @@ impl Shared {
 }
 
 impl Watched {
+    fn ended(&mut self, teller: (u32, u64)) {
+        self.teller = self.teller.filter(|other| *other != teller);
+    }
+
     fn is_empty(&self) -> bool {
         self.uris.is_empty() && !self.lists
     }

@@ -118,8 +118,11 @@ impl Mounts {
         let state = Arc::new(MountState { id, alive, handlers });
         let feed = Feed::new(self, &state);
         let mounting = catch_unwind(AssertUnwindSafe(|| provider.clone().mount(feed)));
-        let mut mount =
-            mounting.unwrap_or_else(|_| Err(refused("", "it panicked while it was mounted".into())))?;
+        let mount = mounting.unwrap_or_else(|_| Err(refused("", "it panicked while it was mounted".into())));
+        if mount.is_err() {
+            state.alive.store(false, Ordering::Release);
+        }
+        let mut mount = mount?;
         let name = std::mem::take(&mut mount.name);
         let workers =
             (mount.threads > 0).then(|| Workers::new(format!("mcp-{name}"), mount.threads, mount.queue));
