@@ -48,8 +48,6 @@ pub(crate) enum Data {
     Text(PyBackedStr),
     Bytes(PyBackedBytes),
     Copied(Vec<u8>),
-    /// What the core has gathered.
-    Own(String),
 }
 
 type EntryParts<'py> = (Option<PyBackedStr>, Option<PyBackedStr>, Bound<'py, PyAny>, Option<String>);
@@ -133,13 +131,12 @@ impl Entry {
         Given::Contents { entries: vec![Self { uri: None, mime_type: None, data, meta: None }], cache: None }
     }
 
-    fn contents(&self) -> Contents<'_> {
+    pub(crate) fn contents(&self) -> Contents<'_> {
         let lend = |text: &'_ Option<PyBackedStr>| text.as_ref().map(|text| Cow::Owned(text.to_string()));
         let body = match &self.data {
             Data::Text(text) => Body::Text(Cow::Borrowed(&**text)),
             Data::Bytes(bytes) => Body::Blob(Cow::Borrowed(&**bytes)),
             Data::Copied(bytes) => Body::Blob(Cow::Borrowed(bytes)),
-            Data::Own(text) => Body::Text(Cow::Borrowed(text)),
         };
         Contents {
             uri: lend(&self.uri),
@@ -177,7 +174,6 @@ impl Data {
             Self::Text(text) => text.len(),
             Self::Bytes(bytes) => bytes.len(),
             Self::Copied(bytes) => bytes.len(),
-            Self::Own(text) => text.len(),
         }
     }
 }
@@ -281,7 +277,6 @@ impl Gather {
                 (Some(gather), Data::Text(text)) => gather.text(text),
                 (Some(gather), Data::Bytes(bytes)) => gather.blob(bytes),
                 (Some(gather), Data::Copied(bytes)) => gather.blob(bytes),
-                (Some(gather), Data::Own(text)) => gather.text(text),
             }
         };
         match pushed {

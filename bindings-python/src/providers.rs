@@ -62,7 +62,6 @@ impl Memory {
         let (folder, mime_type) = (&self.0, mime_type.as_deref());
         let put = || match &body {
             Data::Text(text) => folder.put_text(&path, &**text, mime_type),
-            Data::Own(text) => folder.put_text(&path, &**text, mime_type),
             Data::Bytes(bytes) => folder.put_bytes(&path, &**bytes, mime_type),
             Data::Copied(bytes) => folder.put_bytes(&path, &**bytes, mime_type),
         };

@@ -1,14 +1,13 @@
 //! The author's function that looks at contents before they are encoded.
 
 use crate::context::loads;
-use crate::convert::{Data, Entry, Given, parts};
+use crate::convert::{Entry, Given, parts};
 use crate::error::{self, Import};
 use crate::function::Function;
 use mcp_resources_engine::connection::{Answer, Body, Contents, Plain, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -53,13 +52,25 @@ impl Redactor {
         if self.closed.load(Ordering::SeqCst) {
             return Answer::Failed(ReadError::Failed);
         }
-        let passed = Python::try_attach(|py| self.passed(uri, result, py));
+        let passed = Python::try_attach(|py| match self.pass(uri, result, py) {
+            Ok(given) => given.answer(owned),
+            Err(error) => failed(uri, error, py),
+        });
         passed.unwrap_or(Answer::Failed(ReadError::Failed))
     }
 
-    fn passed(&self, uri: &str, result: ReadResult<'static>, py: Python<'_>) -> Answer<'static> {
-        let passed = Given::provided(result, py).and_then(|given| given.passed(self.function.bind(py), uri));
-        passed.map_or_else(|error| failed(uri, error, py), |given| given.answer(owned))
+    /// What it makes of contents that were read at `uri`.
+    fn pass(&self, uri: &str, result: ReadResult<'_>, py: Python<'_>) -> PyResult<Given> {
+        let mut entries = Vec::with_capacity(result.contents.len());
+        for one in result.contents {
+            let of = one.uri.as_deref().unwrap_or(uri).to_owned();
+            let passed = self.function.bind(py).call1((of, shown(one, py)?))?;
+            if !passed.is_instance(&CONTENTS.get(py)?)? {
+                return Err(PyTypeError::new_err("redact must return Contents"));
+            }
+            entries.append(&mut parts(&passed, None, None)?.0);
+        }
+        Ok(Given::Contents { entries, cache: result.cache })
     }
 
     /// The interpreter is about to end. Without it.
@@ -109,22 +120,21 @@ fn owned(answer: Answer<'_>) -> Answer<'static> {
     }
 }
 
-impl Given {
-    /// What a provider has read, as the author sees it.
-    fn provided(result: ReadResult<'static>, py: Python<'_>) -> PyResult<Self> {
-        let text = |text: Option<Cow<'_, str>>| {
-            text.map(|text| PyBackedStr::try_from(PyString::new(py, &text))).transpose()
-        };
-        let entry = |one: Contents<'static>| {
-            let unsound = || PyValueError::new_err("a provider gave what is no base64");
-            let data = Data::plain(one.body.into_plain().ok_or_else(unsound)?);
-            let meta = one.meta.map(Cow::into_owned);
-            Ok(Entry { uri: text(one.uri)?, mime_type: text(one.mime_type)?, data, meta })
-        };
-        let entries = result.contents.into_iter().map(entry).collect::<PyResult<_>>()?;
-        Ok(Self::Contents { entries, cache: result.cache })
-    }
+/// The `Contents` that an author sees.
+fn shown<'py>(one: Contents<'_>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let about = PyDict::new(py);
+    about.set_item("uri", one.uri.as_deref())?;
+    about.set_item("mime_type", one.mime_type.as_deref())?;
+    about.set_item("meta", loads(py, one.meta.as_deref())?)?;
+    let body = match one.body.into_plain() {
+        Some(Plain::Text(text)) => PyString::new(py, &text).into_any(),
+        Some(Plain::Blob(bytes)) => PyBytes::new(py, &bytes).into_any(),
+        None => return Err(PyValueError::new_err("what should be base64 is not")),
+    };
+    CONTENTS.get(py)?.call((body,), Some(&about))
+}
 
+impl Given {
     /// What `redact` makes of the contents of a read of `uri`. Its error fails the read, and nothing of them is left.
     pub(crate) fn redacted(
         self,
@@ -134,68 +144,21 @@ impl Given {
         py: Python<'_>,
     ) -> Self {
         let Some(redactor) = redactor else { return self };
-        self.passed(redactor.function.bind(py), uri)
-            .unwrap_or_else(|error| Self::raised(function, uri, error, py))
-    }
-
-    fn passed(self, redact: &Bound<'_, PyAny>, uri: &str) -> PyResult<Self> {
-        let (entries, cache) = match self.whole() {
-            Self::Contents { entries, cache } => (entries, cache),
-            other => return Ok(other),
-        };
-        let mut all = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let passed = redact.call1((entry.uri.as_deref().unwrap_or(uri), entry.to_py(redact.py())?))?;
-            if !passed.is_instance(&CONTENTS.get(redact.py())?)? {
-                return Err(PyTypeError::new_err("redact must return Contents"));
+        let passed = match self {
+            Self::Contents { entries, cache } => {
+                let contents = entries.iter().map(Entry::contents).collect();
+                redactor.pass(uri, ReadResult { contents, cache }, py)
             }
-            all.append(&mut parts(&passed, None, None)?.0);
-        }
-        Ok(Self::Contents { entries: all, cache })
-    }
-
-    /// Chunks as contents.
-    fn whole(self) -> Self {
-        let Self::Answer(Answer::Gathered(gather)) = self else { return self };
-        match gather.into_answer() {
-            Answer::Contents(result) => {
-                let entries = result.contents.into_iter().filter_map(Entry::gathered).collect();
-                Self::Contents { entries, cache: result.cache }
-            }
-            gathered @ Answer::Gathered(_) => Self::Answer(gathered),
-            _ => Self::Contents { entries: Vec::new(), cache: None },
-        }
-    }
-}
-
-impl Data {
-    fn plain(plain: Plain<'_>) -> Self {
-        match plain {
-            Plain::Text(text) => Self::Own(text.into_owned()),
-            Plain::Blob(bytes) => Self::Copied(bytes.into_owned()),
-        }
-    }
-}
-
-impl Entry {
-    /// What chunks made: its URI and media type are the resource's.
-    fn gathered(contents: Contents<'static>) -> Option<Self> {
-        let data = Data::plain(contents.body.into_plain()?);
-        Some(Self { uri: None, mime_type: None, data, meta: None })
-    }
-
-    /// The `Contents` that an author sees.
-    fn to_py<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let about = PyDict::new(py);
-        about.set_item("uri", self.uri.as_deref())?;
-        about.set_item("mime_type", self.mime_type.as_deref())?;
-        about.set_item("meta", loads(py, self.meta.as_deref())?)?;
-        let body = match &self.data {
-            Data::Text(text) => PyString::new(py, text).into_any(),
-            Data::Own(text) => PyString::new(py, text).into_any(),
-            Data::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
-            Data::Copied(bytes) => PyBytes::new(py, bytes).into_any(),
+            Self::Answer(Answer::Gathered(gather)) => match gather.into_answer() {
+                Answer::Contents(mut result) => {
+                    // It is the resource's.
+                    result.contents.iter_mut().for_each(|one| one.mime_type = None);
+                    redactor.pass(uri, result, py)
+                }
+                other => return Self::Answer(other),
+            },
+            other => return other,
         };
-        CONTENTS.get(py)?.call((body,), Some(&about))
+        passed.unwrap_or_else(|error| Self::raised(function, uri, error, py))
     }
 }
