@@ -27,22 +27,20 @@ pub(crate) fn handle_all(client: &Client, events: Events<'_>) -> Result<()> {
 fn do_all<'m>(client: &Client, work: impl IntoIterator<Item = Work<'m>>) -> Result<()> {
     let shared = client.driver.shared();
     let is_outermost = !shared.is_handling.replace(true);
-    shared.host.delivering(|| {
-        let mut result = Ok(());
-        for work in work {
-            result = do_one(client, work).and(result);
-        }
-        if !is_outermost {
-            return result;
-        }
-        loop {
-            let following = shared.following.borrow_mut().pop();
-            let Some((client, work)) = following else { break };
-            result = do_one(&client, work).and(result);
-        }
-        shared.is_handling.set(false);
-        result
-    })?
+    let mut result = Ok(());
+    for work in work {
+        result = do_one(client, work).and(result);
+    }
+    if !is_outermost {
+        return result;
+    }
+    loop {
+        let following = shared.following.borrow_mut().pop();
+        let Some((client, work)) = following else { break };
+        result = do_one(&client, work).and(result);
+    }
+    shared.is_handling.set(false);
+    result
 }
 
 /// Does what was left for the loop.
@@ -51,7 +49,7 @@ pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: Item<Ring>) -> Result<()> {
     match item {
         Item::Work(peer, work) => {
             let client = Client { peer: Rc::new(peer), driver: driver.clone() };
-            follow(&client, [*work])
+            shared.host.delivering(|| follow(&client, [*work]))?
         }
         Item::Verify(token, verdict) => shared.verify(token, verdict),
         Item::Misuse(what) => shared.log_misuse(None, Some(what)),
@@ -64,13 +62,13 @@ pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: Item<Ring>) -> Result<()> {
 /// Answers a request. What comes of that is handled too.
 pub(crate) fn respond(client: &Client, token: RequestToken, answer: Answer<'_>) -> Result<()> {
     let shared = client.driver.shared();
-    let rest = shared.host.delivering(|| -> Result<_> {
+    shared.host.delivering(|| {
         let outcome = client.peer.respond(token, answer);
         let callee = client.driver.over((client.peer.connection(), token));
         shared.log_misuse(callee.as_deref(), outcome.misuse)?;
-        Ok(shared.host.registry.mounts().take(&client.peer, outcome.events))
-    })??;
-    follow(client, rest.into_iter().map(Work::of))
+        let rest = shared.host.registry.mounts().take(&client.peer, outcome.events);
+        if rest.is_empty() { Ok(()) } else { follow(client, rest.into_iter().map(Work::of)) }
+    })?
 }
 
 /// Does work, or leaves it to what does other work already.

@@ -17,15 +17,20 @@ use std::time::Duration;
 /// The author's function, as `js/redact.ts` wraps it: `null` if it has failed.
 pub(crate) type Look = FunctionRef<FnArgs<(String, Vec<Entry>)>, Option<Vec<Entry>>>;
 
-/// See the module.
-#[derive(Default)]
-pub(crate) struct Redactions(Mutex<Vec<Redaction>>);
+/// See the module. `None` once nobody looks any longer.
+pub(crate) struct Redactions(Mutex<Option<Vec<Redaction>>>);
 
 /// Contents that were read at `uri`, and who waits for them.
 struct Redaction {
     uri: String,
     contents: Vec<Contents<'static>>,
     done: SyncSender<Option<Vec<Contents<'static>>>>,
+}
+
+impl Default for Redactions {
+    fn default() -> Self {
+        Self(Mutex::new(Some(Vec::new())))
+    }
 }
 
 impl Redactions {
@@ -39,7 +44,9 @@ impl Redactions {
                 return Answer::Failed(ReadError::Failed);
             }
             let (done, looked) = sync_channel(1);
-            own.left().push(Redaction { uri: uri.to_owned(), contents, done });
+            if let Some(left) = &mut *own.left() {
+                left.push(Redaction { uri: uri.to_owned(), contents, done });
+            }
             woken.wake(None);
             match looked.recv_timeout(patience) {
                 Ok(Some(contents)) => Answer::Contents(ReadResult { contents, cache }),
@@ -50,7 +57,7 @@ impl Redactions {
 
     /// Has the function look at what was left. Who waits for what it fails at is told so.
     pub(crate) fn look(&self, env: &Env, look: &Look) -> Result<()> {
-        let left = std::mem::take(&mut *self.left());
+        let left = self.left().as_mut().map(std::mem::take).unwrap_or_default();
         for Redaction { uri, contents, done } in left {
             let entries = contents.into_iter().map(Entry::of).collect::<Option<Vec<_>>>();
             let looked = match entries {
@@ -63,7 +70,13 @@ impl Redactions {
         Ok(())
     }
 
-    fn left(&self) -> MutexGuard<'_, Vec<Redaction>> {
+    /// Nobody looks any longer: who waits fails.
+    pub(crate) fn close(&self) {
+        let left = self.left().take();
+        drop(left);
+    }
+
+    fn left(&self) -> MutexGuard<'_, Option<Vec<Redaction>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -310,6 +310,12 @@ impl Edit {
     }
 }
 
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.redactions.close();
+    }
+}
+
 impl Host {
     pub(crate) fn engine(&self) -> Result<Arc<Engine>> {
         let engine = self.registry.engine().map_err(|error| registration(&self.env, &error, None))?;

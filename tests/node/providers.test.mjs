@@ -9,6 +9,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { Worker } from 'node:worker_threads';
 import { Contents, providers, RegistrationError } from 'mcp-resources';
 import { Client, ServerError } from 'mcp-resources/testing';
 import { internals } from '../../bindings-node/dist/server.js';
@@ -293,6 +294,14 @@ test('a redact that is asked too late sends nothing that it has not seen (S-19)'
         assert.ok(found instanceof ServerError || found === 'a *', `${found}`);
     }),
   );
+});
+
+test('a thread of Node may end while providers are at work', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const worker = new Worker(new URL('providers-worker.mjs', import.meta.url));
+    await once(worker, 'message');
+    assert.equal(await worker.terminate(), 1);
+  }
 });
 
 test('many reads at once are each answered once', async () => {
