@@ -126,9 +126,9 @@ impl Link {
 
     /// Ends the connection: what is in flight is cancelled.
     pub(crate) fn close(self: &Rc<Self>) -> Result<()> {
-        self.shared.host.leave(self.pipe.id());
+        let left = self.shared.host.leave(self.pipe.id());
         let events = self.pipe.close();
-        let result = self.work(events);
+        let result = self.work(events).and(left);
         self.stdio.replace(None);
         self.shared.release();
         result

@@ -55,7 +55,7 @@ impl Redactions {
         })
     }
 
-    /// Has the function look at what was left. Who waits for what it fails at is told so.
+    /// Has the function look at what was left. Where it fails, the read fails.
     pub(crate) fn look(&self, env: &Env, look: &Look) -> Result<()> {
         let left = self.left().as_mut().map(std::mem::take).unwrap_or_default();
         for Redaction { uri, contents, done } in left {

@@ -327,8 +327,9 @@ impl Host {
         self.links.borrow_mut().insert(link.pipe.id(), Rc::downgrade(link));
     }
 
-    pub(crate) fn leave(&self, id: ConnectionId) {
+    pub(crate) fn leave(&self, id: ConnectionId) -> Result<()> {
         self.links.borrow_mut().remove(&id);
+        self.hold()
     }
 
     /// When time must pass for the engine.
@@ -376,12 +377,14 @@ impl Host {
         Ok(())
     }
 
-    /// Keeps the process alive, or no longer.
+    /// Keeps the process alive while other threads have requests of pipes, or no longer. Over HTTP the socket or the timer of
+    /// the response does.
     fn hold(&self) -> Result<()> {
-        if self.woken.is_pending() == self.held.borrow().is_some() {
+        let is_wanted = self.woken.is_pending() && !self.links.borrow().is_empty();
+        if is_wanted == self.held.borrow().is_some() {
             return Ok(());
         }
-        let held = if self.woken.is_pending() {
+        let held = if is_wanted {
             Some(self.look.borrow_back(&self.env)?.build_threadsafe_function().build()?)
         } else {
             None
