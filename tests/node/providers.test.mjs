@@ -158,11 +158,16 @@ test('the process does not end before a worker has answered', () => {
   const script = `
     const { ResourceServer, providers } = await import('mcp-resources');
     const { Client } = await import('mcp-resources/testing');
+    const { Caller } = await import('./web.mjs');
     const server = new ResourceServer({ name: 'x' });
     server.mount(providers.clock());
     const client = await Client.connect(server);
     for (let round = 0; round < 20; round += 1) await client.readText('clock:///Asia/Tokyo');
-    console.log(await client.readText('clock:///Asia/Tokyo'));
+    client.close();
+    const handle = server.fetchHandler();
+    const caller = new Caller('http://localhost/mcp', (url, options) => handle(new Request(url, options)));
+    for (let round = 0; round < 20; round += 1) await caller.text('clock:///Asia/Tokyo');
+    console.log(await caller.text('clock:///Asia/Tokyo'));
   `;
   const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
