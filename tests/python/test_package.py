@@ -26,6 +26,7 @@ CRATES = {
     "mcp-resources": "core",
     "mcp-resources-engine": "core/engine",
     "mcp-resources-host": "core/host",
+    "mcp-resources-providers": "core/providers",
     "mcp-resources-template": "core/template",
 }
 OURS = (*CRATES, "mcp-resources-python")
