@@ -799,6 +799,53 @@ fn interest_is_in_turn_while_threads_mount_and_watch() {
     assert_eq!(served.engine.subscriptions().uris, 0);
 }
 
+/// A provider that floods costs its client a few notifications, and nothing that grows; one that panics when it hears of
+/// interest is told of the next one all the same.
+#[test]
+fn a_flood_of_changes_is_a_few_notifications() {
+    struct Floods(Mutex<Option<Feed>>, AtomicUsize);
+    impl Provider for Floods {
+        fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+            *lock(&self.0) = Some(feed);
+            Ok(Mount::new("floods").resource(ONE, Resource::new("flood:///")).workers(0, 0))
+        }
+        fn read(&self, _request: Read, reply: Responder<ReadResult<'static>>) {
+            reply.send(contents("x"));
+        }
+        fn interest(&self, _change: Interest<'_>) {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            panic!("as the test wants it")
+        }
+    }
+    let served = Served::new(Limits::default());
+    let floods = Arc::new(Floods(Mutex::default(), AtomicUsize::new(0)));
+    let id = served.mount(floods.clone());
+    let filter = json!({ "resourceSubscriptions": ["flood:///"], "resourcesListChanged": true });
+    served.ask(1, "subscriptions/listen", json!({ "notifications": filter }));
+    let feed = lock(&floods.0).clone().unwrap();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let feed = feed.clone();
+            scope.spawn(move || {
+                for turn in 0..10_000 {
+                    feed.updated("flood:///").unwrap();
+                    feed.list_changed();
+                    if turn % 100 == 0 {
+                        let uri = format!("flood:///{thread}");
+                        feed.publish(vec![Entry::Add(ONE, Resource::new(&uri)), Entry::Remove(uri)]);
+                    }
+                }
+            });
+        }
+    });
+    served.pipe.deliver();
+    assert!(served.got().len() <= 3, "the acknowledgement, and one of each");
+    served.read(2, "flood:///");
+    assert_eq!(text(&served.wait(1)[0]), "x");
+    served.mounts.unmount(id);
+    assert_eq!(floods.1.load(Ordering::SeqCst), 4, "two begin and two end");
+}
+
 /// The queue is bounded, threads too, and a job that panics ends neither.
 #[test]
 fn workers_are_bounded() {
