@@ -608,27 +608,27 @@ fn interest_is_in_turn_while_threads_mount_and_watch() {
         }
         for _ in 0..24 {
             let served = served.clone();
-            scope.spawn(move || {
-                let pipe = Arc::new(Pipe::new(&served.engine, served.clock.clone()));
-                let peer = Peer::pipe(pipe.clone(), served.clock.clone(), served.host.clone());
-                for id in 0..100_u64 {
-                    let lists =
-                        json!({ "resourceSubscriptions": ["held:///a"], "resourcesListChanged": true });
-                    let listen =
-                        modern(id, "subscriptions/listen", json!({ "notifications": lists })).to_string();
-                    let gone = json!({ "requestId": id });
-                    let cancel =
-                        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": gone });
-                    for message in [listen, cancel.to_string()] {
-                        let outcome = pipe.line(Line::Message(message.as_bytes()));
-                        served.host.handle(&peer, outcome.events);
-                    }
-                }
-                served.host.handle(&peer, pipe.close());
-            });
+            scope.spawn(move || listen_and_cancel(&served));
         }
     });
     assert_eq!(served.engine.subscriptions().uris, 0);
+}
+
+/// A client that begins to wait and ceases to, again and again.
+fn listen_and_cancel(served: &Served) {
+    let pipe = Arc::new(Pipe::new(&served.engine, served.clock.clone()));
+    let peer = Peer::pipe(pipe.clone(), served.clock.clone(), served.host.clone());
+    for id in 0..100_u64 {
+        let lists = json!({ "resourceSubscriptions": ["held:///a"], "resourcesListChanged": true });
+        let listen = modern(id, "subscriptions/listen", json!({ "notifications": lists })).to_string();
+        let gone = json!({ "requestId": id });
+        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": gone });
+        for message in [listen, cancel.to_string()] {
+            let outcome = pipe.line(Line::Message(message.as_bytes()));
+            served.host.handle(&peer, outcome.events);
+        }
+    }
+    served.host.handle(&peer, pipe.close());
 }
 
 /// A provider that floods costs its client a few notifications, and nothing that grows; one that panics when it hears of
