@@ -48,8 +48,8 @@ HERE = Path(__file__).parent
 PROGRAM = "import test_mounting; test_mounting.serves().run()"
 
 
-def serves() -> ResourceServer:
-    """A server of a clock, a folder and a function."""
+def provides() -> ResourceServer:
+    """A server of a clock and a folder."""
     server = ResourceServer("mounted", limits={"page": 200})
     folder = providers.memory()
     folder.put("notes/a b.md", "Buy milk", "text/markdown")
@@ -57,7 +57,25 @@ def serves() -> ResourceServer:
     folder.put("blob", bytearray(b"\0\1"))
     folder.put("big", BIG)
     server.mount(providers.clock(), folder)
-    server.resource("own://{x}")(lambda x: x)
+    return server
+
+
+def serves() -> ResourceServer:
+    """The same, and functions that list before, between and after them."""
+    server = provides()
+    own = server.resource("own://{x}")(lambda x: x)
+    own.list(lambda: [Resource("own://listed")])
+
+    @server.resource("between://{x}")
+    async def between(x: str) -> str:
+        return x
+
+    @between.list
+    async def listed() -> list[Resource]:
+        await asyncio.sleep(0)
+        return [Resource("between://listed")]
+
+    server.resource("during://{x}")(lambda x: x).list(lambda: [Resource("during://listed")])
     return server
 
 
@@ -207,6 +225,7 @@ async def test_every_entry_serves_providers(way: Any, era: str) -> None:
         uris = [resource["uri"] for resource in await listed(ask)]
         assert len(uris) == len(set(uris)) > 200, "more than a page"
         assert {"clock:///now", "clock:///Asia/Tokyo", "memory:///notes/a%20b.md"} <= set(uris)
+        assert {"between://listed", "during://listed", "own://listed"} <= set(uris)
         assert await completed(ask, ENTRIES, "path", "notes/") == ["notes/a b.md", "notes/plain"]
         assert "Asia/Tokyo" in await completed(ask, "clock:///{+zone}", "zone", "tokyo")
 
@@ -214,7 +233,7 @@ async def test_every_entry_serves_providers(way: Any, era: str) -> None:
 async def test_over_http_nothing_of_a_provider_waits_for_the_loop() -> None:
     """The loop's own thread waits for each answer here, so that no other could come from the loop."""
     reference = {"type": "ref/resource", "uri": ENTRIES}
-    async with serving(serves()) as url:
+    async with serving(provides()) as url:
         asked: list[tuple[str, dict[str, Any]]] = [
             ("resources/read", {"uri": "memory:///notes/plain"}),
             ("resources/read", {"uri": "memory:///big"}),
@@ -272,6 +291,37 @@ def test_over_a_pipe_an_answer_is_written_without_the_interpreter(tmp_path: Path
         finally:
             gate[0] = 1
             watchdog.cancel()
+
+
+def test_over_a_pipe_the_end_of_input_waits_for_a_provider() -> None:
+    """R-150."""
+    command = [sys.executable, "-c", PROGRAM]
+    asked = b"".join(line(id, "memory:///big") for id in range(20))
+    done = subprocess.run(command, input=asked, capture_output=True, cwd=HERE, timeout=60, check=True)
+    assert {json.loads(answer)["id"] for answer in done.stdout.splitlines()} == set(range(20))
+
+
+@pytest.mark.parametrize("way", [by_client, by_http, by_asgi])
+async def test_a_provider_may_run_out_of_time(way: Any) -> None:
+    """R-127: it is the redaction that takes so long here, on the provider's thread."""
+    held = threading.Event()
+
+    def redact(uri: str, contents: Contents) -> Contents:
+        if uri.endswith("held"):
+            held.wait()
+        return contents
+
+    server, folder = ResourceServer("x", redact=redact, limits={"read_timeout": 100}), providers.memory()
+    for path in ("held", "free"):
+        folder.put(path, "x")
+    server.mount(folder)
+    async with way(server, MODERN) as ask:
+        try:
+            late = await ask("resources/read", uri="memory:///held")
+            assert late["error"]["data"]["kind"] == "timeout"
+            assert (await entry(ask, "memory:///free"))["text"] == "x"
+        finally:
+            held.set()
 
 
 @pytest.mark.parametrize("era", ERAS)
