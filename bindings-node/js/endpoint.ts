@@ -207,13 +207,15 @@ export class Outgoing {
     if (first !== undefined && isSomething(first)) return this.#noted(first);
     while (!this.#isOver) {
       this.#exchange.register(this.#number);
+      // Asked first: once another thread has answered there is none, and no timer would keep the loop alive for the answer.
+      const { deadline } = this.#exchange;
       const turn = this.#exchange.deliver(ROOM);
       if (isSomething(turn)) return this.#noted(turn);
       if (this.#isLast) {
         this.closed();
         return undefined;
       }
-      await this.#rung(this.#exchange.deadline);
+      await this.#rung(deadline);
     }
     return undefined;
   }
