@@ -24,7 +24,7 @@ use std::thread::ThreadId;
 pub(crate) const DELIVER: u8 = 1;
 /// Something is due earlier than before.
 pub(crate) const TIME: u8 = 2;
-/// The loop is to look at events and output.
+/// The loop is to look at events, output, and jobs that were put off.
 pub(crate) const WORK: u8 = 4;
 
 /// What other threads hold of an event loop. Words are bits: one that was said twice before it was heard is one word.

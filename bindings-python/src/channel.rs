@@ -105,6 +105,8 @@ impl Channel {
         });
         link.bell.belongs_to(Owner::Link(Arc::downgrade(&link)));
         link.pipe.wake_with(link.bell.waker(DELIVER));
+        // Jobs that were put off because the output was full are taken up, whichever thread has written.
+        link.pipe.wake_for_room(link.bell.waker(WORK));
         host.join(&link);
         host.begin(driver.py())?;
         Ok(Self { link, ear: Mutex::new(Some(ear)) })

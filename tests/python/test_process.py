@@ -392,6 +392,34 @@ def test_lines_that_wait_for_room_are_served_without_another() -> None:
             assert server.response(number)["result"]["contents"][0]["text"] == "x" * 100
 
 
+NARROW_WORKERS = """
+    from mcp_resources import Limits, ResourceServer
+
+    server = ResourceServer("narrow", version="1", limits=Limits(output=1))
+
+    @server.resource("test://text/{x}")
+    def text(x: str) -> str:
+        return x
+
+    server.run()
+"""
+
+
+def test_jobs_that_wait_for_room_start_whichever_thread_has_made_it() -> None:
+    """R-149: the output is full after each answer, which the worker writes itself. The others start all the same."""
+    with running([sys.executable, "-c", textwrap.dedent(NARROW_WORKERS)]) as server:
+        meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+        lines = b""
+        for number in range(100):
+            params = {"uri": f"test://text/{number}", "_meta": meta}
+            message = {"jsonrpc": "2.0", "id": number, "method": "resources/read", "params": params}
+            server.asked[str(number)] = message
+            lines += json.dumps(message).encode() + b"\n"
+        server.write(lines)
+        for number in range(100):
+            assert server.response(number)["result"]["contents"][0]["text"] == str(number)
+
+
 def test_what_a_handler_prints_stays_out_of_the_protocol() -> None:
     """R-146, R-147: print, logging, the descriptor itself, child processes and C: stdout carries messages alone."""
     with running([sys.executable, "-c", textwrap.dedent(NOISY)]) as server:

@@ -40,6 +40,8 @@ struct State {
     undelivered: bool,
     /// The other side is gone: nothing is kept for it.
     broken: bool,
+    /// Called when there is room again.
+    room: Option<Waker>,
 }
 
 /// What became of the output.
@@ -58,7 +60,8 @@ impl Pipe {
     pub fn new(engine: &Arc<Engine>, clock: Arc<Clock>) -> Self {
         let connection = engine.connect(Peer::Stdio);
         let id = connection.id();
-        let state = State { connection, out: Vec::new(), sent: 0, undelivered: false, broken: false };
+        let state =
+            State { connection, out: Vec::new(), sent: 0, undelivered: false, broken: false, room: None };
         let high_water = engine.limits().output;
         Self { id, clock, principal: Principal::local(), high_water, state: Mutex::new(state) }
     }
@@ -67,6 +70,12 @@ impl Pipe {
     /// pipe, whose lock may be held.
     pub fn wake_with(&self, waker: Waker) {
         self.lock().connection.wake_with(waker);
+    }
+
+    /// Has `waker` called by the thread that writes so much that [`Pipe::is_full`] becomes false: a host goes on with what
+    /// it put off, whichever thread has written. It must not call the pipe, whose lock is held.
+    pub fn wake_for_room(&self, waker: Waker) {
+        self.lock().room = Some(waker);
     }
 
     /// Its number, for the tables of hosts.
@@ -217,37 +226,17 @@ impl Pipe {
     }
 
     /// Writes what waits. `write` takes what it can and returns how much; 0 is nothing now.
-    pub fn flush(&self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> Flushed {
+    pub fn flush(&self, write: impl FnMut(&[u8]) -> io::Result<usize>) -> Flushed {
         let mut state = self.lock();
-        loop {
-            while state.pending() > 0 {
-                let State { out, sent, .. } = &mut *state;
-                match write(out.get(*sent..).unwrap_or_default()) {
-                    Ok(0) => {
-                        state.compact();
-                        return Flushed::Blocked;
-                    }
-                    Ok(count) => *sent += count,
-                    Err(_) => state.broken = true,
-                }
-                if state.broken {
-                    break;
-                }
-            }
-            let used = state.out.len();
-            state.out.clear();
-            state.sent = 0;
-            if used > 0 {
-                state.out.shrink_to((2 * used).max(KEPT));
-            }
-            if state.broken {
-                return Flushed::Broken;
-            }
-            if !state.undelivered {
-                return Flushed::All;
-            }
-            state.deliver(self.high_water);
+        let was_full = state.pending() >= self.high_water;
+        let flushed = state.flush(self.high_water, write);
+        if was_full
+            && state.pending() < self.high_water
+            && let Some(room) = &state.room
+        {
+            room.wake_by_ref();
         }
+        flushed
     }
 
     /// Takes what waits to be written: for a peer in the same process.
@@ -271,6 +260,37 @@ impl State {
         if self.broken {
             self.out.clear();
             self.sent = 0;
+        }
+    }
+
+    fn flush(&mut self, high_water: usize, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> Flushed {
+        loop {
+            while self.pending() > 0 {
+                match write(self.out.get(self.sent..).unwrap_or_default()) {
+                    Ok(0) => {
+                        self.compact();
+                        return Flushed::Blocked;
+                    }
+                    Ok(count) => self.sent += count,
+                    Err(_) => self.broken = true,
+                }
+                if self.broken {
+                    break;
+                }
+            }
+            let used = self.out.len();
+            self.out.clear();
+            self.sent = 0;
+            if used > 0 {
+                self.out.shrink_to((2 * used).max(KEPT));
+            }
+            if self.broken {
+                return Flushed::Broken;
+            }
+            if !self.undelivered {
+                return Flushed::All;
+            }
+            self.deliver(high_water);
         }
     }
 
@@ -299,24 +319,69 @@ mod tests {
     use mcp_resources_engine::engine::{Options, ServerInfo};
     use mcp_resources_engine::now::Now;
     use mcp_resources_engine::resource::Resource;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    fn engine(options: Options) -> Arc<Engine> {
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        Engine::new(info, options).unwrap()
+    }
+
+    fn constant(uri: &str, size: usize) -> Edit {
+        Edit::AddResource { resource: Resource::new(uri), source: Source::Text("x".repeat(size).into()) }
+    }
+
+    fn read(pipe: &Pipe, uri: &str) {
+        let message = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        );
+        pipe.line(Line::Message(message.as_bytes()));
+    }
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// R-149: each thread that makes room says so, once, whether it has written all or not.
+    #[test]
+    fn room_is_told_when_a_full_output_drains() {
+        let mut options = Options::default();
+        options.limits.output = 1000;
+        let engine = engine(options);
+        engine.publish(vec![constant("test://text", 600)], Now::default()).unwrap();
+        let (pipe, count) = (Pipe::new(&engine, Arc::default()), Arc::new(Count::default()));
+        pipe.wake_for_room(count.clone().into());
+        let told = || count.0.swap(0, Ordering::SeqCst);
+        read(&pipe, "test://text");
+        assert_eq!((pipe.is_full(), pipe.take().is_empty(), told()), (false, false, 0));
+        (0..2).for_each(|_| read(&pipe, "test://text"));
+        assert!(pipe.is_full());
+        assert_eq!((pipe.flush(|_| Ok(0)), told()), (Flushed::Blocked, 0));
+        let mut room = pipe.pending() - 999;
+        let flushed = pipe.flush(|_| Ok(std::mem::take(&mut room)));
+        assert_eq!((flushed, pipe.is_full(), told()), (Flushed::Blocked, false, 1));
+        assert_eq!((pipe.take().len(), told()), (999, 0));
+        (0..2).for_each(|_| read(&pipe, "test://text"));
+        assert_eq!((pipe.flush(|bytes| Ok(bytes.len())), told()), (Flushed::All, 1));
+        (0..2).for_each(|_| read(&pipe, "test://text"));
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!((pipe.flush(|_| Err(gone())), told()), (Flushed::Broken, 1));
+    }
 
     /// A buffer that held a big answer serves the next one, and is given back after a small one.
     #[test]
     fn the_buffer_is_as_big_as_the_last_output() {
-        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
-        let engine = Engine::new(info, Options::default()).unwrap();
-        let constant = |uri: &str, size: usize| Edit::AddResource {
-            resource: Resource::new(uri),
-            source: Source::Text("x".repeat(size).into()),
-        };
+        let engine = engine(Options::default());
         let edits = vec![constant("test://big", 1 << 20), constant("test://small", 1)];
         engine.publish(edits, Now::default()).unwrap();
         let pipe = Pipe::new(&engine, Arc::default());
         let after = |uri: &str| {
-            let message = format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
-            );
-            pipe.line(Line::Message(message.as_bytes()));
+            read(&pipe, uri);
             assert!(pipe.take().ends_with(b"}\n"));
             pipe.lock().out.capacity()
         };
