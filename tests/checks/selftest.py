@@ -141,11 +141,12 @@ class Size(unittest.TestCase):
         assert len(found(size.check, a__b_py="def long():\n" + "    f()\n" * 60)) == 1
 
     def test_fat_binding(self) -> None:
-        most = round(100 * size.BINDING_SHARE)
-        core_text, binding = "f();\n" * 100, "f();\n" * (most + 1)
-        assert len(found(size.check, core__engine__src__uri_rs=core_text, bindings_python__src__lib_rs=binding)) == 1
-        thin = "f();\n// why\n\n" * most
-        assert found(size.check, core__engine__src__uri_rs=core_text, bindings_python__src__lib_rs=thin) == []
+        for name, share in size.BINDING_SHARE.items():
+            most, path = round(100 * share), name.replace("-", "_") + "__src__lib_rs"
+            core_text, binding = "f();\n" * 100, "f();\n" * (most + 1)
+            assert len(found(size.check, **{"core__engine__src__uri_rs": core_text, path: binding})) == 1
+            thin = "f();\n// why\n\n" * most
+            assert found(size.check, **{"core__engine__src__uri_rs": core_text, path: thin}) == []
 
 
 class Hygiene(unittest.TestCase):

@@ -8,8 +8,8 @@ from tree import Finding, Tree
 
 FILE_LINES = 800
 FUNCTION_LINES = 60
-BINDING_SHARE = 0.14
-BINDINGS = ("bindings-python", "bindings-node")
+# A tenth is the aim for both.
+BINDING_SHARE = {"bindings-python": 0.14, "bindings-node": 0.10}
 
 
 def check(tree: Tree) -> Iterator[Finding]:
@@ -47,11 +47,11 @@ def _too_long(path: str, line: int, name: str, lines: int) -> Finding:
 
 def _bindings(tree: Tree) -> Iterator[Finding]:
     core = sum(code_lines(tree, f"core/{crate}/src") for crate in ("template", "engine", "host"))
-    for binding in BINDINGS:
+    for binding, most in BINDING_SHARE.items():
         own = code_lines(tree, f"{binding}/src")
-        if own > BINDING_SHARE * core:
-            limit = round(BINDING_SHARE * core)
-            share = f"{BINDING_SHARE:.0%} of the core's {core}"
+        if own > most * core:
+            limit = round(most * core)
+            share = f"{most:.0%} of the core's {core}"
             yield Finding(f"{binding}/src", 1, f"{own} lines of Rust; at most {limit}, {share}")
 
 

@@ -232,6 +232,32 @@ def test_documents(language: str, mode: str) -> None:
     converse(command(language, "documents"), mode, body)
 
 
+def test_providers(language: str, mode: str) -> None:
+    """S-20; `test_providers.py` compares the languages."""
+    ticker = "memory:///ticker.txt"
+    updates: asyncio.Queue[str] = asyncio.Queue()
+
+    async def on_message(message: types.ServerNotification | Exception) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            updates.put_nowait(message.params.uri)
+
+    async def body(client: Client) -> None:
+        assert (await read(client, "clock:///Asia/Tokyo")).text.endswith("+09:00[Asia/Tokyo]")
+        assert (await read(client, "memory:///notes/00042.txt")).text == "note 42\n"
+        for uri in ("memory:///notes/none", "memory:///secret/plan.txt", "clock:///Nowhere"):
+            assert (await refused(client, uri)).code == NOT_FOUND[mode]
+        assert (await complete(client, "memory:///{+path}", "path", "notes/0004"))[0] == "notes/00040.txt"
+        assert "Asia/Tokyo" in await complete(client, "clock:///{+zone}", "zone", "tok")
+        if mode == MODERN:
+            async with client.listen(resource_subscriptions=[ticker]) as subscription:
+                assert await anext(subscription) == ResourceUpdated(ticker)
+        else:
+            await client.subscribe_resource(ticker)
+            assert await updates.get() == ticker
+
+    converse(command(language, "providers"), mode, body, on_message)
+
+
 def test_every_example_is_tested_and_listed(language: str) -> None:
     names = {path.stem for path in (ROOT / "examples" / language).iterdir() if path.suffix in {".py", ".rs", ".mjs"}}
     readme = (ROOT / "examples" / "README.md").read_text("utf-8")
