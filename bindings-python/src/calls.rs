@@ -166,7 +166,7 @@ impl Call<'_> {
         let kwargs = arguments.keywords.map(Bound::unbind);
         let job =
             Job { run: run.unbind(), args: args.unbind(), kwargs, pending, client: self.client.clone() };
-        self.client.runtime().host.queue.get().push(job);
+        self.client.runtime().host.queue.get().jobs.push(job);
         Ok(Events::new())
     }
 

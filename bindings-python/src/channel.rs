@@ -393,7 +393,7 @@ impl Link {
             return Ok(());
         }
         if by_worker {
-            self.runtime.host.queue.get().leave_unwritten(Client::Pipe(self.clone()));
+            self.runtime.host.queue.get().jobs.leave_unwritten(Client::Pipe(self.clone()));
             return Ok(());
         }
         if !self.runtime.on_loop() {

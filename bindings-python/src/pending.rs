@@ -43,7 +43,7 @@ impl Pending {
 
     /// The worker has a result.
     fn succeed(&self, py: Python<'_>, result: Bound<'_, PyAny>) -> PyResult<()> {
-        if self.client.runtime().host.queue.get().handled() {
+        if self.client.runtime().host.queue.get().jobs.handled() {
             self.finish(py, Ok(result), true)
         } else {
             Ok(())
@@ -53,7 +53,11 @@ impl Pending {
     /// The worker has an exception.
     fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> PyResult<()> {
         let error = Err(PyErr::from_value(error));
-        if self.client.runtime().host.queue.get().handled() { self.finish(py, error, true) } else { Ok(()) }
+        if self.client.runtime().host.queue.get().jobs.handled() {
+            self.finish(py, error, true)
+        } else {
+            Ok(())
+        }
     }
 }
 

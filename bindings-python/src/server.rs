@@ -196,7 +196,7 @@ impl Server {
     /// The interpreter ends: so do the threads, after what is recorded was taken.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
-            self.host.queue.get().stop();
+            self.host.queue.get().jobs.stop();
             self.host.redactor.iter().for_each(|redactor| redactor.close());
             self.host.registry.end_audit();
             self.host.recorder.iter().for_each(Recorder::end);
@@ -205,7 +205,7 @@ impl Server {
 
     /// This process was forked from one that had threads.
     fn forked(&self) {
-        self.host.queue.get().forked();
+        self.host.queue.get().jobs.forked();
         self.host.redactor.iter().for_each(|redactor| redactor.forked());
         self.host.registry.forked();
     }
@@ -373,7 +373,7 @@ impl Host {
 /// The threads that serve this host leave, without being waited for.
 impl Drop for Host {
     fn drop(&mut self) {
-        self.queue.get().retire();
+        self.queue.get().jobs.retire();
         self.recorder.iter().for_each(Recorder::close);
         // The log's thread never needs the interpreter, but a disk may be slow.
         match Python::try_attach(|py| py.detach(|| self.registry.end_audit())) {

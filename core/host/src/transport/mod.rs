@@ -7,6 +7,7 @@ mod clock;
 mod host;
 #[cfg(feature = "http")]
 pub mod http;
+mod jobs;
 mod peer;
 mod pipe;
 mod policy;
@@ -25,7 +26,9 @@ pub use host::Host;
 pub use peer::Peer;
 pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
-// Hidden, for bindings whose own thread takes the records.
+// Hidden, for bindings: whose own thread takes the records, and whose interpreter lets one thread in at a time.
+#[doc(hidden)]
+pub use jobs::{Job, Jobs, Need, Unwritten};
 #[doc(hidden)]
 pub use record_bell::RecordBell;
 #[cfg(all(feature = "pipe", unix))]

@@ -1,0 +1,397 @@
+//! The jobs of the worker threads of a host whose interpreter lets one thread in at a time.
+//!
+//! At most one woken thread is on its way at a time, waiting for the interpreter: it gets in at the moment when a job blocks,
+//! or after a switch interval. So short jobs run one after another on one thread without a wake-up each, and a slow one holds
+//! nobody back. A thread leaves its answers unwritten for the next one only if there is such a thread, which writes them
+//! first.
+//!
+//! Law: no method takes the interpreter's lock, and only [`Jobs::rest`] and [`Jobs::stop`] wait.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long the end of the interpreter waits for threads to leave.
+const LEAVING: Duration = Duration::from_secs(1);
+/// How often a forked process tries to take the lock of its parent's jobs.
+const FORK_TRIES: usize = 10_000;
+
+/// A job, and the client that waits for it.
+pub trait Job {
+    /// The client. A clone stands for the same one.
+    type Client: Clone;
+
+    /// The client.
+    fn client(&self) -> &Self::Client;
+
+    /// Whether a client is so far behind with reading that no job should start for it.
+    fn is_full(client: &Self::Client) -> bool;
+
+    /// Whether two are the same client.
+    fn is_same(one: &Self::Client, other: &Self::Client) -> bool;
+}
+
+/// See the module.
+pub struct Jobs<J: Job> {
+    most: usize,
+    state: Mutex<State<J>>,
+    bell: Condvar,
+    /// A thread has left, or entered a handler.
+    gone: Condvar,
+}
+
+/// The clients whose output is to be written.
+pub type Unwritten<J> = Vec<<J as Job>::Client>;
+
+struct State<J: Job> {
+    jobs: VecDeque<J>,
+    /// Jobs of clients that do not read. They start when the client reads again, and do not delay other clients' jobs.
+    stalled: VecDeque<J>,
+    threads: usize,
+    idle: usize,
+    /// How many idle threads are called and have not woken yet.
+    called: usize,
+    /// A thread was called, or started, and is not in the interpreter yet.
+    arriving: usize,
+    unwritten: Unwritten<J>,
+    /// How many threads are inside a handler.
+    handling: usize,
+    stopped: bool,
+}
+
+/// What must be done about waiting jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Need {
+    /// Nothing.
+    Nothing,
+    /// A thread must be started; where the system has none, [`Jobs::failed`] says so.
+    Thread,
+}
+
+impl<J: Job> Jobs<J> {
+    /// For at most so many threads.
+    pub fn new(most: usize) -> Self {
+        Self { most: most.max(1), state: Mutex::default(), bell: Condvar::new(), gone: Condvar::new() }
+    }
+
+    /// Adds a job. [`Jobs::kick`] sees to it that it is taken.
+    pub fn push(&self, job: J) {
+        self.lock().jobs.push_back(job);
+    }
+
+    /// Sees to it that waiting jobs are taken, after the jobs of one read were pushed.
+    pub fn kick(&self) -> Need {
+        let mut state = self.lock();
+        state.resume();
+        self.call_someone(&mut state)
+    }
+
+    /// The next job for one of the threads, what is to be done about the others, and what this thread writes first.
+    pub fn take(&self) -> Option<(J, Need, Unwritten<J>)> {
+        let mut state = self.lock();
+        if !state.is_ready() {
+            return None;
+        }
+        let job = state.jobs.pop_front()?;
+        let need = self.call_someone(&mut state);
+        let covered = state.arriving > 0 && need == Need::Nothing;
+        let unwritten = if covered { Vec::new() } else { std::mem::take(&mut state.unwritten) };
+        Some((job, need, unwritten))
+    }
+
+    /// The next job for a thread that is none of these, and what it writes first.
+    pub fn take_here(&self) -> (Option<J>, Unwritten<J>) {
+        let mut state = self.lock();
+        let job = if state.is_ready() { state.jobs.pop_front() } else { None };
+        (job, std::mem::take(&mut state.unwritten))
+    }
+
+    /// A thread enters a handler.
+    pub fn handles(&self) {
+        self.lock().handling += 1;
+    }
+
+    /// A handler has returned. Returns whether its outcome is still of interest.
+    pub fn handled(&self) -> bool {
+        let mut state = self.lock();
+        state.handling -= 1;
+        !state.stopped
+    }
+
+    /// A called thread is in the interpreter: what others left unwritten is its first duty.
+    #[must_use]
+    pub fn arrived(&self) -> Unwritten<J> {
+        let mut state = self.lock();
+        state.arriving -= 1;
+        std::mem::take(&mut state.unwritten)
+    }
+
+    /// What was left unwritten.
+    #[must_use]
+    pub fn take_unwritten(&self) -> Unwritten<J> {
+        std::mem::take(&mut self.lock().unwritten)
+    }
+
+    /// An answer was appended whose writing is left to these threads.
+    pub fn leave_unwritten(&self, client: J::Client) {
+        let mut state = self.lock();
+        if !state.unwritten.iter().any(|other| J::is_same(other, &client)) {
+            state.unwritten.push(client);
+        }
+    }
+
+    /// Waits for a call; `false` if there is a job, or something to write, without one.
+    pub fn rest(&self) -> bool {
+        let mut state = self.lock();
+        if state.is_ready() || !state.unwritten.is_empty() || state.stopped {
+            return false;
+        }
+        state.idle += 1;
+        while state.called == 0 && !state.stopped {
+            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.idle -= 1;
+        if state.called == 0 {
+            return false;
+        }
+        state.called -= 1;
+        true
+    }
+
+    /// Whether this thread is to end.
+    pub fn leave(&self) -> bool {
+        let mut state = self.lock();
+        if state.stopped {
+            state.threads -= 1;
+            self.gone.notify_all();
+        }
+        state.stopped
+    }
+
+    /// The thread that was to start cannot. Returns whether there is any other: the jobs wait for it.
+    pub fn failed(&self) -> bool {
+        let mut state = self.lock();
+        state.threads -= 1;
+        state.arriving -= 1;
+        state.threads > 0
+    }
+
+    /// The interpreter is about to end: lets every thread leave that is not inside a handler, and waits for them, a second at
+    /// most. A thread that comes back to an interpreter that is gone dies where it stands, which frames of Rust do not survive.
+    pub fn stop(&self) {
+        self.retire();
+        let inside = |state: &mut State<J>| state.threads > state.handling;
+        let waited = self.gone.wait_timeout_while(self.lock(), LEAVING, inside);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The server is gone: lets every thread leave.
+    pub fn retire(&self) {
+        self.lock().stopped = true;
+        self.bell.notify_all();
+    }
+
+    /// This process was forked: the threads stayed behind, and so did the clients of what waits.
+    pub fn forked(&self) {
+        // A thread that stayed behind may hold the lock for ever; it does so for no more than a moment.
+        for _ in 0..FORK_TRIES {
+            if let Ok(mut state) = self.state.try_lock() {
+                let before = std::mem::take(&mut *state);
+                drop(state);
+                // Dropping the jobs would speak to the parent's clients.
+                std::mem::forget(before);
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// How many jobs wait.
+    pub fn waiting(&self) -> usize {
+        let state = self.lock();
+        state.jobs.len() + state.stalled.len()
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> usize {
+        self.lock().threads
+    }
+
+    /// Calls one idle thread, unless nothing waits or one is on its way.
+    fn call_someone(&self, state: &mut State<J>) -> Need {
+        if !state.is_ready() || state.arriving > 0 || state.stopped {
+            return Need::Nothing;
+        }
+        if state.idle > state.called {
+            state.called += 1;
+            state.arriving += 1;
+            self.bell.notify_one();
+        } else if state.threads < self.most {
+            state.threads += 1;
+            state.arriving += 1;
+            return Need::Thread;
+        }
+        Need::Nothing
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<J>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<J: Job> fmt::Debug for Jobs<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jobs").field("waiting", &self.waiting()).finish_non_exhaustive()
+    }
+}
+
+impl<J: Job> Default for State<J> {
+    fn default() -> Self {
+        Self {
+            jobs: VecDeque::new(),
+            stalled: VecDeque::new(),
+            threads: 0,
+            idle: 0,
+            called: 0,
+            arriving: 0,
+            unwritten: Vec::new(),
+            handling: 0,
+            stopped: false,
+        }
+    }
+}
+
+impl<J: Job> State<J> {
+    /// Whether there is a job whose answer has room; it is then the first. No handler starts for a client that does not
+    /// read.
+    fn is_ready(&mut self) -> bool {
+        while let Some(job) = self.jobs.front() {
+            if !J::is_full(job.client()) {
+                return true;
+            }
+            self.stalled.extend(self.jobs.pop_front());
+        }
+        false
+    }
+
+    /// Puts the jobs of clients that read again back, before all others: they have waited longest.
+    fn resume(&mut self) {
+        if self.stalled.is_empty() {
+            return;
+        }
+        let mut full: Vec<J::Client> = Vec::new();
+        let (mut stalled, mut ready) = (VecDeque::new(), VecDeque::new());
+        for job in self.stalled.drain(..) {
+            let is_known = full.iter().any(|client| J::is_same(client, job.client()));
+            if is_known || J::is_full(job.client()) {
+                if !is_known {
+                    full.push(job.client().clone());
+                }
+                stalled.push_back(job);
+            } else {
+                ready.push_back(job);
+            }
+        }
+        ready.append(&mut self.jobs);
+        self.jobs = ready;
+        self.stalled = stalled;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    #[derive(Debug, Default)]
+    struct Client(AtomicBool);
+
+    impl Job for (Arc<Client>, u32) {
+        type Client = Arc<Client>;
+
+        fn client(&self) -> &Arc<Client> {
+            &self.0
+        }
+
+        fn is_full(client: &Arc<Client>) -> bool {
+            client.0.load(Ordering::SeqCst)
+        }
+
+        fn is_same(one: &Arc<Client>, other: &Arc<Client>) -> bool {
+            Arc::ptr_eq(one, other)
+        }
+    }
+
+    fn taken(jobs: &Jobs<(Arc<Client>, u32)>) -> Vec<u32> {
+        std::iter::from_fn(|| jobs.take_here().0).map(|(_, number)| number).collect()
+    }
+
+    /// One thread is on its way at a time; the next is called when that one has arrived and taken a job.
+    #[test]
+    fn one_thread_is_called_at_a_time_and_no_more_than_there_may_be() {
+        let (jobs, client) = (Jobs::new(2), Arc::new(Client::default()));
+        assert_eq!(jobs.kick(), Need::Nothing);
+        (0..4).for_each(|number| jobs.push((client.clone(), number)));
+        assert_eq!([jobs.kick(), jobs.kick()], [Need::Thread, Need::Nothing]);
+        assert!(jobs.arrived().is_empty());
+        assert!(matches!(jobs.take(), Some(((_, 0), Need::Thread, _))));
+        assert!(matches!(jobs.take(), Some(((_, 1), Need::Nothing, _))));
+        assert!(jobs.failed(), "the first thread is there");
+        assert_eq!((jobs.threads(), jobs.waiting()), (1, 2));
+    }
+
+    /// What is left unwritten is written by the thread on its way, or by the one that takes a job.
+    #[test]
+    fn what_is_left_unwritten_is_written_once() {
+        let (jobs, client) = (Jobs::new(1), Arc::new(Client::default()));
+        jobs.push((client.clone(), 0));
+        assert_eq!(jobs.kick(), Need::Thread);
+        jobs.leave_unwritten(client.clone());
+        jobs.leave_unwritten(client.clone());
+        assert!(!jobs.rest(), "there is something to do");
+        assert!(matches!(jobs.take(), Some((_, _, unwritten)) if unwritten.is_empty()));
+        assert_eq!(jobs.arrived().len(), 1);
+        assert!(jobs.take_unwritten().is_empty());
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_holds_nobody_back_and_comes_first_afterwards() {
+        let (jobs, [slow, quick]) = (Jobs::new(1), [(); 2].map(|()| Arc::new(Client::default())));
+        slow.0.store(true, Ordering::SeqCst);
+        for (client, number) in [(&slow, 0), (&quick, 1), (&slow, 2)] {
+            jobs.push((client.clone(), number));
+        }
+        assert_eq!(taken(&jobs), [1]);
+        slow.0.store(false, Ordering::SeqCst);
+        jobs.push((quick, 3));
+        let _ = jobs.kick();
+        assert_eq!(taken(&jobs), [0, 2, 3]);
+    }
+
+    #[test]
+    fn the_end_waits_for_threads_that_rest_and_not_for_handlers() {
+        let (jobs, client) = (Arc::new(Jobs::new(2)), Arc::new(Client::default()));
+        jobs.push((client, 0));
+        assert_eq!(jobs.kick(), Need::Thread);
+        let own = jobs.clone();
+        let thread = thread::spawn(move || {
+            drop(own.arrived());
+            assert!(own.take().is_some());
+            own.handles();
+            assert!(own.handled());
+            while !own.leave() {
+                own.rest();
+            }
+        });
+        while jobs.lock().idle == 0 {
+            thread::yield_now();
+        }
+        jobs.stop();
+        assert_eq!(jobs.threads(), 0);
+        thread.join().unwrap();
+    }
+}
