@@ -205,7 +205,7 @@ impl Pipe {
         connection.abandon(token, now, out);
     }
 
-    /// When [`Pipe::tick`] must be called at the latest, on the clock of [`Now::tick`].
+    /// When [`Pipe::tick`] must be called at the latest, on the clock of [`Now::tick`](mcp_resources_engine::now::Now::tick).
     pub fn deadline(&self) -> Option<Millis> {
         self.lock().connection.deadline()
     }
