@@ -87,7 +87,7 @@ impl Engine {
     }
 
     /// Tells the observer what has changed since it was told last, unless another thread does. To be called without a lock,
-    /// for [`Event::Interest`](crate::connection::Event::Interest) and after [`Engine::apply`].
+    /// for [`Event::Interest`] and after [`Engine::apply`].
     pub fn settle_interest(&self) {
         let Some(observer) = self.interests.observer.get() else { return };
         if std::mem::replace(&mut self.interests.lock().is_telling, true) {
