@@ -209,7 +209,7 @@ async def completed(ask: Ask, template: str, variable: str, value: str) -> list[
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("way", [by_client, by_http, by_asgi, by_stdio])
 async def test_every_entry_serves_providers(way: Any, era: str) -> None:
-    """R-059, R-061, R-106: read at once and on a worker, listed in pages, completed."""
+    """R-061, R-101, R-107: read at once and on a worker, listed in pages, completed."""
     async with way(serves(), era) as ask:
         note = await entry(ask, "memory:///notes/a%20b.md")
         assert note == {"uri": "memory:///notes/a%20b.md", "mimeType": "text/markdown", "text": "Buy milk"}
@@ -326,7 +326,7 @@ async def test_a_provider_may_run_out_of_time(way: Any) -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_long_list_comes_in_pages(era: str) -> None:
-    """R-056."""
+    """R-101."""
     server, folder = ResourceServer("many"), providers.memory()
     server.mount(folder)
     for number in range(10_000):
@@ -379,7 +379,7 @@ async def test_a_listen_hears_of_what_is_put_and_outlives_the_mount() -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_guard_hides_entries(era: str) -> None:
-    """R-075, R-199: in lists, reads, completions and notifications."""
+    """R-075, S-12: in lists, reads, completions and notifications."""
     server = ResourceServer("x", guard={"deny": ["memory:///secret/**"]})
     folder = providers.memory()
     for path in ("secret/a", "open/a"):
@@ -510,7 +510,7 @@ async def test_a_clock_tells_of_the_time(era: str) -> None:
 
 
 async def test_redact_sees_what_providers_give(caplog: pytest.LogCaptureFixture) -> None:
-    """R-216."""
+    """S-19."""
     threads = set()
 
     def redact(uri: str, contents: Contents) -> Contents:
