@@ -51,6 +51,9 @@ KINDS = {
     "W1": Kind("read `bench://static`, one at a time, stdio", (P50, CPU, RATE), CPU, "floor"),
     "W2": Kind("read `bench://item/{id}`, 64 in flight, stdio", (CPU, RATE), CPU, "floor"),
     "W2-each": Kind("as W2, but each request in a write of its own", (CPU, RATE), CPU, "floor"),
+    "W2-provider": Kind(
+        "as W2, from a function, or from a provider: at once, or on a worker", (CPU, RATE), CPU, "floor"
+    ),
     "W3-text": Kind("read 1 MiB of text, one at a time, stdio", (MIB_S, CPU), CPU, "floor"),
     "W3-blob": Kind("read 1 MiB of bytes, one at a time, stdio", (MIB_S, CPU), CPU, "floor"),
     "W4-1000": Kind("list 1,000 resources to the end, stdio", (LISTED, CPU_ITEM, CPU_PAGE), CPU_ITEM),

@@ -79,6 +79,11 @@ const PEERS: [&str; 4] = ["python-sdk", "fastmcp", "ts-sdk", "rmcp"];
 
 /// Who is in a workload's table, in the order of its rows.
 pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
+    if workload == Workload::Provided {
+        let ours = [Handler::Usual, Handler::Provider, Handler::Worker];
+        let ours = ours.map(|handler| Contestant { name: "ours-rust", handler });
+        return [Contestant::usual("floor")].into_iter().chain(ours).collect();
+    }
     let floor: &[&'static str] = match workload {
         Workload::Start => &["floor", "bare-python", "bare-node"],
         Workload::Read(_) | Workload::Each => &["floor"],
@@ -98,8 +103,6 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
             ("ours-python", Handler::Inline),
             ("python-sdk", Handler::Async),
             ("ours-rust", Handler::Guarded),
-            ("ours-rust", Handler::Provider),
-            ("ours-rust", Handler::Worker),
         ],
         Workload::Each => &[("ours-python", Handler::Async)],
         Workload::Http(_) => &[("ours-rust", Handler::Constant)],

@@ -21,6 +21,8 @@ pub(crate) enum Workload {
     Read(Read),
     /// W2, with each request written by itself.
     Each,
+    /// W2, answered by a native provider.
+    Provided,
     /// W4: `resources/list` with so many resources, page by page to its end.
     List(u32),
     /// W5: the last of so many templates.
@@ -74,6 +76,7 @@ impl Workload {
         let reads = [Read::Static, Read::Item, Read::Text, Read::Blob].map(Self::Read);
         let rest = [
             Self::Each,
+            Self::Provided,
             Self::List(1_000),
             Self::List(100_000),
             Self::Template(1),
@@ -108,6 +111,7 @@ impl Workload {
             Self::Read(Read::Item) => "W2".into(),
             Self::Read(_) => "W1".into(),
             Self::Each => "W2-each".into(),
+            Self::Provided => "W2-provider".into(),
             Self::List(count) => format!("W4-{count}"),
             Self::Template(count) => format!("W5-{count}"),
             Self::Updates => "W6-one".into(),
@@ -127,7 +131,7 @@ impl Workload {
     /// Requests in flight; over HTTP, connections.
     pub(crate) fn in_flight(self) -> u64 {
         match self {
-            Self::Read(Read::Item) | Self::Each | Self::Open(_) | Self::Start => 64,
+            Self::Read(Read::Item) | Self::Each | Self::Provided | Self::Open(_) | Self::Start => 64,
             // A server that tries one template after the other takes long for each.
             Self::Template(_) => 8,
             Self::Http(connections) => connections.into(),
@@ -138,7 +142,7 @@ impl Workload {
     /// Requests of one measurement, or listeners.
     pub(crate) fn requests(self, quick: bool) -> u64 {
         let full = match self {
-            Self::Read(Read::Item) | Self::Each | Self::Template(_) => 100_000,
+            Self::Read(Read::Item) | Self::Each | Self::Provided | Self::Template(_) => 100_000,
             Self::Read(Read::Text | Read::Blob) => 500,
             Self::Read(_) => 30_000,
             Self::Http(_) | Self::Open(_) => 50_000,
