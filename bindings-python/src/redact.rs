@@ -4,12 +4,11 @@ use crate::context::loads;
 use crate::convert::{Entry, Given, parts};
 use crate::error::{self, Import};
 use crate::function::Function;
-use mcp_resources_engine::connection::{Answer, Body, Contents, Plain, ReadResult};
+use mcp_resources_engine::connection::{Answer, Contents, Plain, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -99,22 +98,10 @@ fn failed(uri: &str, error: PyErr, py: Python<'_>) -> Answer<'static> {
 
 /// The same, without anything of the interpreter's.
 fn owned(answer: Answer<'_>) -> Answer<'static> {
-    let own = |text: Cow<'_, str>| Cow::<'static, str>::Owned(text.into_owned());
-    let whole = |one: Contents<'_>| {
-        let body = match one.body.into_plain()? {
-            Plain::Text(text) => Body::Text(own(text)),
-            Plain::Blob(bytes) => Body::Blob(Cow::Owned(bytes.into_owned())),
-        };
-        Some(Contents {
-            uri: one.uri.map(own),
-            mime_type: one.mime_type.map(own),
-            body,
-            meta: one.meta.map(own),
-        })
-    };
     match answer {
         Answer::Contents(ReadResult { contents, cache }) => {
-            Answer::Contents(ReadResult { contents: contents.into_iter().filter_map(whole).collect(), cache })
+            let contents = contents.into_iter().map(Contents::into_owned).collect();
+            Answer::Contents(ReadResult { contents, cache })
         }
         _ => Answer::Failed(ReadError::Failed),
     }

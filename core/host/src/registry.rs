@@ -98,8 +98,11 @@ impl<H> Registry<H> {
         }
         let (info, options) = self.draft().clone();
         let made = Engine::new(info, options)?;
-        let engine = self.engine.get_or_init(|| made).clone();
-        self.mounts.serve(&engine);
+        let serve = || {
+            self.mounts.serve(&made);
+            made
+        };
+        let engine = self.engine.get_or_init(serve).clone();
         self.begin_audit(&engine);
         Ok(engine)
     }

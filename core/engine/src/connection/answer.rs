@@ -143,6 +143,21 @@ impl<'a> Contents<'a> {
     }
 }
 
+impl Contents<'_> {
+    /// The same, with copies of all that it borrows.
+    pub fn into_owned(self) -> Contents<'static> {
+        let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        let body = match self.body {
+            Body::Text(text) => Body::Text(own(text)),
+            Body::SharedText(text) => Body::SharedText(text),
+            Body::Blob(bytes) => Body::Blob(Cow::Owned(bytes.into_owned())),
+            Body::SharedBlob(bytes) => Body::SharedBlob(bytes),
+            Body::Base64(text) => Body::Base64(own(text)),
+        };
+        Contents { uri: self.uri.map(own), mime_type: self.mime_type.map(own), body, meta: self.meta.map(own) }
+    }
+}
+
 impl<'a> From<Contents<'a>> for ReadResult<'a> {
     fn from(contents: Contents<'a>) -> Self {
         Self { contents: vec![contents], cache: None }

@@ -74,10 +74,13 @@ enum Next {
 }
 
 impl Engine {
-    /// Has `observer` hear from now on who waits for changes. Only the first one counts; it should be there before anybody
-    /// connects.
+    /// Tells `observer` from now on who waits for changes; the next [`Engine::settle_interest`] tells it of those who do
+    /// already. Only the first observer counts. Without one, subscriptions cost nothing here.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
-        let _ = self.interests.observer.set(observer);
+        if self.interests.observer.set(observer).is_ok() {
+            // It is set: whoever comes after this list was made marks what it watches.
+            self.interests.lock().marked.extend(self.hub.watched_uris());
+        }
     }
 
     /// Has the observer hear again of whether anybody waits for changes of the lists: for one who has come since.

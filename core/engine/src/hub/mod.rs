@@ -269,6 +269,11 @@ impl Hub {
         self.lock().topic(canonical).is_some()
     }
 
+    /// The canonical URIs that somebody watches, in no order.
+    pub fn watched_uris(&self) -> Vec<Arc<str>> {
+        self.lock().watched_uris()
+    }
+
     /// What the hub holds: all zero once everybody has left.
     pub fn counts(&self) -> Counts {
         self.lock().counts()

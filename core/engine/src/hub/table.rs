@@ -350,6 +350,10 @@ impl Table {
         self.by_uri.get(canonical).copied()
     }
 
+    pub(super) fn watched_uris(&self) -> Vec<Arc<str>> {
+        self.by_uri.keys().cloned().collect()
+    }
+
     /// Whether anybody watches this topic.
     pub(super) fn has_watchers(&self, topic: usize) -> bool {
         self.topics.get(topic).is_some_and(|topic| !topic.watchers.is_empty())

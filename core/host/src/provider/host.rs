@@ -21,13 +21,13 @@ impl<H: Host> Providers<H> {
 }
 
 impl Mounts {
-    /// Has providers answer those of `events` that are theirs, and hear who waits for changes. Returns the others.
+    /// Has providers answer those of `events` that are theirs, and tells them who waits for changes. Returns the others.
     pub fn take<'m>(&self, peer: &Peer, events: Events<'m>) -> Events<'m> {
-        if !events.iter().any(|event| matches!(event, Event::Interest) || self.part(event).is_some()) {
+        if !self.is_used() && !events.iter().any(|event| matches!(event, Event::Interest)) {
             return events;
         }
-        let mut todo: Vec<Event<'m>> = events.into_iter().rev().collect();
-        let mut rest = Events::new();
+        let (mut todo, mut rest) = (events, Events::new());
+        todo.reverse();
         while let Some(event) = todo.pop() {
             if matches!(event, Event::Interest) {
                 self.settle_interest();
@@ -41,7 +41,7 @@ impl Mounts {
             if let Some(misuse) = &outcome.misuse {
                 peer.misuse(misuse);
             }
-            for event in outcome.events {
+            for event in outcome.events.into_iter().rev() {
                 todo.push(event);
             }
         }

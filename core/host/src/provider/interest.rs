@@ -5,7 +5,7 @@
 
 use super::mounts::{Mounted, Mounts, Part};
 use super::request::Interest;
-use mcp_resources_engine::engine;
+use mcp_resources_engine::engine::{self, Engine};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -45,17 +45,24 @@ impl engine::Observer for Hears {
 }
 
 impl Mounts {
-    /// Has `watch` called when a URI gets its first watcher (`true`) or loses its last, in order; once.
+    /// Calls `watch` when a URI gets its first watcher (`true`) or loses its last, in order. Only the first function counts;
+    /// it is given before [`Mounts::serve`].
     pub fn watch_with(&self, watch: WatchFn) {
         let _ = self.told.watch.set(watch);
     }
 
-    pub(super) fn observer(self: &Arc<Self>) -> Arc<dyn engine::Observer> {
-        Arc::new(Hears(Arc::downgrade(self)))
+    /// Begins to observe, once there is somebody to tell: until then a subscription costs nothing here.
+    pub(super) fn observe(self: &Arc<Self>, engine: &Engine) {
+        engine.observe(Arc::new(Hears(Arc::downgrade(self))));
     }
 }
 
 impl Told {
+    /// Whether an author's function is to be called.
+    pub(super) fn has_watch(&self) -> bool {
+        self.watch.get().is_some()
+    }
+
     /// `part` serves what is watched at `uri` from now on; `None` if nobody does, or no provider.
     fn reroute(&self, uri: &Arc<str>, part: Option<Part>) {
         let before = match &part {

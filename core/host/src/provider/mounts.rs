@@ -37,7 +37,7 @@ pub struct Mounts {
     mounted: Mutex<Vec<Arc<Mounted>>>,
     /// Behind which all fallbacks stand.
     fallback: OnceLock<HandlerId>,
-    /// Whether anything was ever mounted.
+    /// See [`Mounts::is_used`].
     is_used: AtomicBool,
     pub(super) told: Told,
 }
@@ -97,8 +97,8 @@ impl Mounts {
 
     /// Says whose providers they are, once.
     pub fn serve(self: &Arc<Self>, engine: &Arc<Engine>) {
-        if self.engine.set(Arc::downgrade(engine)).is_ok() {
-            engine.observe(self.observer());
+        if self.engine.set(Arc::downgrade(engine)).is_ok() && self.told.has_watch() {
+            self.observe(engine);
         }
     }
 
@@ -130,7 +130,9 @@ impl Mounts {
         let (name, lists) = (name.into(), Mutex::new(Some(false)));
         let mounted = Arc::new(Mounted { name, provider, state, fallback, workers, is_full, lists });
         let mut all = self.mounted();
-        self.is_used.store(true, Ordering::Release);
+        if !self.is_used.swap(true, Ordering::AcqRel) {
+            self.observe(&engine);
+        }
         let edits = self.edits(&engine, &mounted, mount);
         if let Err(error) = engine.apply(edits, self.clock.now()) {
             mounted.state.alive.store(false, Ordering::Release);
@@ -268,10 +270,15 @@ impl Mounts {
 impl Mounts {
     /// The part of a provider that is to answer `event`; `None` if it is not a provider's.
     pub fn part(&self, event: &Event<'_>) -> Option<Part> {
-        if !self.is_used.load(Ordering::Acquire) {
+        if !self.is_used() {
             return None;
         }
         self.find(event.handler()?)
+    }
+
+    /// Whether anything was ever mounted.
+    pub(super) fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Acquire)
     }
 
     /// Has it answer, here or on a worker. `event` is the one that the part was found for.

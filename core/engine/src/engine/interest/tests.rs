@@ -175,3 +175,30 @@ fn an_observer_that_panics_hears_of_the_next_change() {
     engine.settle_interest();
     assert_eq!(observer.0.load(Ordering::SeqCst), 2);
 }
+
+/// One who observes late is told of those who wait already, and of nobody who has left.
+#[test]
+fn an_observer_that_comes_late_is_told_who_waits_already() {
+    let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
+    let engine = Engine::new(info, Options::default()).unwrap();
+    let handler = template(&engine);
+    let mut connection = engine.connect(Peer::Stdio);
+    send(&engine, &mut connection, HELLO);
+    for uri in ["x://1", "x://2"] {
+        send(&engine, &mut connection, &subscribes("subscribe", uri));
+    }
+    send(&engine, &mut connection, &subscribes("unsubscribe", "x://2"));
+
+    let record = Arc::new(Record::default());
+    engine.observe(record.clone());
+    assert_eq!(record.calls.load(Ordering::Relaxed), 0);
+    engine.settle_interest();
+    let waits = Waiting { is_watched: true, handler: Some(handler) };
+    assert_eq!(*record.told.lock().unwrap(), HashMap::from([("x://1".into(), waits)]));
+    assert!(*record.lists.lock().unwrap());
+
+    drop(connection.close(Now::default()));
+    engine.settle_interest();
+    assert_eq!(*record.told.lock().unwrap(), HashMap::new());
+    assert_eq!(*record.wrong.lock().unwrap(), Vec::<String>::new());
+}
