@@ -519,6 +519,25 @@ fn interest_begins_and_ends_with_those_who_wait() {
     assert!(heard(&one).is_empty());
 }
 
+/// The first mount of a server hears of those who waited before there was any.
+#[test]
+fn the_first_mount_hears_of_those_who_wait_already() {
+    let served = Served::new(Limits::default());
+    let handler = served.engine.new_handler();
+    let add = Edit::AddTemplate { template: Template::new("one:///{id}"), handler, mount: None };
+    served.engine.publish(vec![add], Now::default()).unwrap();
+    let filter = json!({ "resourceSubscriptions": ["one:///a"], "resourcesListChanged": true });
+    served.ask(1, "subscriptions/listen", json!({ "notifications": filter }));
+    let gone = Edit::RemoveTemplate { uri_template: "one:///{id}".into() };
+    served.engine.publish(vec![gone], Now::default()).unwrap();
+    let mount = Mount::new("one").template(ONE, Template::new("one:///{name}")).workers(0, 0);
+    let (one, _) = Holds::new(mount);
+    served.mount(one.clone());
+    let uri: Arc<str> = "one:///a".into();
+    let told = [Interest::Uri { uri: &uri, route: ONE, on: true }, Interest::Lists { on: true }];
+    assert_eq!(*lock(&one.interest), told.map(|change| format!("{change:?}")));
+}
+
 /// A change between the look at what is there and the arming of a watcher is not lost: a provider that compares marks it.
 #[test]
 fn a_change_before_the_watcher_is_armed_is_told() {
