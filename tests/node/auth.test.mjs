@@ -9,49 +9,13 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { InvalidToken, JwtVerifier, RegistrationError, StaticTokens } from 'mcp-resources';
 import { heard, server } from './helpers.mjs';
-import { answer, Caller, messages, next } from './web.mjs';
+import { answer, messages, next, WAYS } from './web.mjs';
 
 const keyFile = (name) => fileURLToPath(new URL(`../rust/src/sockets/keys/${name}`, import.meta.url));
 const SIGNER = createPrivateKey(readFileSync(keyFile('signer.pem')));
 const JWKS = JSON.parse(readFileSync(keyFile('jwks.json'), 'utf8'));
 const RESOURCE = 'http://localhost/mcp';
 const ISSUER = 'https://id.example.com';
-
-/** Each way gives `body` a caller while it serves. */
-const WAYS = {
-  run: async (made, options, body) => {
-    let listening;
-    const url = new Promise((resolve) => {
-      listening = resolve;
-    });
-    const ended = made.run({ http: { port: 0, onListening: listening, ...options } });
-    try {
-      return await body(new Caller(await Promise.race([url, ended])));
-    } finally {
-      made.close();
-      await ended;
-    }
-  },
-  nodeHandler: async (made, options, body) => {
-    const web = createServer(made.nodeHandler(options)).listen(0, '127.0.0.1');
-    await once(web, 'listening');
-    try {
-      return await body(new Caller(`http://127.0.0.1:${web.address().port}/mcp`));
-    } finally {
-      made.close();
-      web.closeAllConnections();
-      web.close();
-    }
-  },
-  fetch: async (made, options, body) => {
-    const handle = (made.fetchHandler ?? made.fetch).call(made, options);
-    try {
-      return await body(new Caller(RESOURCE, (url, init) => handle(new Request(url, init))));
-    } finally {
-      made.close();
-    }
-  },
-};
 
 /** Reads `me://x` with a token: the status, and what the handler was told. */
 async function ask(caller, token) {

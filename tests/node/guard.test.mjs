@@ -1,15 +1,13 @@
 // The guard: the shared cases, the option in its forms, and what a client over HTTP is told (R-075, R-199, R-209).
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Contents, Guard, RegistrationError, ResourceServer } from 'mcp-resources';
 import guard from './run-guard.js';
 import { ROOT } from './vectors.mjs';
-import { answer, Caller, request } from './web.mjs';
+import { answer, request, WAYS } from './web.mjs';
 
 const HIDDEN = { deny: ['**/secret', 'hidden://**'] };
 
@@ -33,19 +31,6 @@ test('a wrong expectation is a failure', () => {
   }
 });
 
-/** Serves through `nodeHandler` while `body` asks. */
-async function serving(made, options, body) {
-  const web = createServer(made.nodeHandler(options)).listen(0, '127.0.0.1');
-  await once(web, 'listening');
-  try {
-    return await body(new Caller(`http://127.0.0.1:${web.address().port}/mcp`));
-  } finally {
-    made.close();
-    web.closeAllConnections();
-    web.close();
-  }
-}
-
 test('a policy is an object or a file', async () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'guard-'));
   const file = path.join(folder, 'guard.yaml');
@@ -54,7 +39,7 @@ test('a policy is an object or a file', async () => {
     const made = new ResourceServer({ name: 'guarded' }, { guard: policy });
     made.addResource({ uri: 'x://a/secret' }, { text: 'secret' });
     made.addResource({ uri: 'x://a/open' }, { text: 'open' });
-    await serving(made, {}, async (caller) => {
+    await WAYS.nodeHandler(made, {}, async (caller) => {
       const { result } = await answer(await caller.send('resources/list', {}));
       assert.deepEqual(
         result.resources.map(({ uri }) => uri),
@@ -111,7 +96,7 @@ test('what is hidden is told like what is not there (R-075)', async () => {
   const said = [];
   for (const hasHidden of [true, false]) {
     said.push(
-      await serving(made(hasHidden), {}, async (caller) => {
+      await WAYS.nodeHandler(made(hasHidden), {}, async (caller) => {
         const told = [];
         const session = await caller.session();
         for (const [method, params] of questions()) {
@@ -146,7 +131,7 @@ test('a token that lacks scopes is told which (R-199, R-206, DEC-27, R-209)', as
     requiredScopes: ['mcp'],
     verify: async (token) => ({ subject: 'alice', scopes: token.split('.') }),
   };
-  await serving(server, { auth }, async (caller) => {
+  await WAYS.nodeHandler(server, { auth }, async (caller) => {
     const lacking = await caller.send('resources/read', { uri: 'db://h/x' }, { token: 'mcp.db' });
     assert.equal(lacking.status, 403);
     assert.match(lacking.headers.get('www-authenticate'), /error="insufficient_scope".*scope="mcp audit root"/);

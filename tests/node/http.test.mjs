@@ -12,49 +12,7 @@ import { runInNewContext } from 'node:vm';
 import { AskFailed, InvalidToken, RegistrationError } from 'mcp-resources';
 import { internals } from '../../bindings-node/dist/server.js';
 import { heard, server } from './helpers.mjs';
-import { answer, Caller, messages, next, request } from './web.mjs';
-
-/** Each way gives `body` a caller while it serves. */
-const WAYS = {
-  run: async (made, options, body) => {
-    const { promise, resolve } = Promise.withResolvers?.() ?? resolvers();
-    const ended = made.run({ http: { port: 0, onListening: resolve, ...options } });
-    const url = await Promise.race([promise, ended]);
-    try {
-      return await body(new Caller(url));
-    } finally {
-      made.close();
-      await ended;
-    }
-  },
-  nodeHandler: async (made, options, body) => {
-    const web = createServer(made.nodeHandler(options)).listen(0, '127.0.0.1');
-    await once(web, 'listening');
-    try {
-      return await body(new Caller(`http://127.0.0.1:${web.address().port}/mcp`));
-    } finally {
-      made.close();
-      web.closeAllConnections();
-      web.close();
-    }
-  },
-  fetch: async (made, options, body) => {
-    const handle = made.fetchHandler(options);
-    try {
-      return await body(new Caller('http://localhost/mcp', (url, init) => handle(new Request(url, init))));
-    } finally {
-      made.close();
-    }
-  },
-};
-
-function resolvers() {
-  let resolve;
-  const promise = new Promise((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
-}
+import { answer, Caller, messages, next, request, resolvers, WAYS } from './web.mjs';
 
 for (const [way, serving] of Object.entries(WAYS)) {
   test(`${way}: concurrent reads make one call, each answered on its own response (R-219)`, async () => {

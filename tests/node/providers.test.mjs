@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +14,7 @@ import { Client, ServerError } from 'mcp-resources/testing';
 import { internals } from '../../bindings-node/dist/server.js';
 import { failure, heard, server, talk } from './helpers.mjs';
 import { read, request } from './process.mjs';
-import { answer, Caller, request as message, messages, modern, next } from './web.mjs';
+import { answer, request as message, messages, modern, next, WAYS } from './web.mjs';
 
 const ERAS = ['2024-11-05', '2025-11-25', '2026-07-28'];
 const SCRIPT = fileURLToPath(new URL('providers-server.mjs', import.meta.url));
@@ -41,42 +40,6 @@ async function updated(stream) {
     if (method !== 'notifications/resources/list_changed') return params.uri;
   }
 }
-
-/** Each way to serve over HTTP. */
-const WAYS = {
-  async run(made, body) {
-    let listening;
-    const url = new Promise((resolve) => {
-      listening = resolve;
-    });
-    const ended = made.run({ http: { port: 0, onListening: listening } });
-    try {
-      return await body(new Caller(await url));
-    } finally {
-      made.close();
-      await ended;
-    }
-  },
-  async nodeHandler(made, body) {
-    const web = createServer(made.nodeHandler()).listen(0, '127.0.0.1');
-    await once(web, 'listening');
-    try {
-      return await body(new Caller(`http://127.0.0.1:${web.address().port}/mcp`));
-    } finally {
-      made.close();
-      web.closeAllConnections();
-      web.close();
-    }
-  },
-  async fetchHandler(made, body) {
-    const handle = made.fetchHandler();
-    try {
-      return await body(new Caller('http://localhost/mcp', (url, options) => handle(new Request(url, options))));
-    } finally {
-      made.close();
-    }
-  },
-};
 
 for (const revision of ERAS) {
   test(`the testing client reads, lists and completes what providers have: ${revision}`, async () => {
@@ -109,7 +72,7 @@ for (const [way, serve] of Object.entries(WAYS)) {
   test(`providers over HTTP, both eras: ${way}`, async () => {
     const { made, folder } = mounted({ limits: { page: 1_000 } });
     made.resource('a://b', () => 'from a function');
-    await serve(made, async (caller) => {
+    await serve(made, {}, async (caller) => {
       assert.equal(await caller.text('memory:///notes/today'), 'a text');
       const both = await Promise.all(
         ['memory:///large', 'a://b', 'clock:///Asia/Tokyo'].map((uri) => caller.text(uri)),

@@ -1,5 +1,7 @@
 // HTTP for tests: requests of both eras to a URL, and what a stream of events brings.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { MODERN } from './vectors.mjs';
 
 export const META = {
@@ -112,4 +114,47 @@ function datas(text) {
 function headers(token) {
   const own = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
   return token === undefined ? own : { ...own, authorization: `Bearer ${token}` };
+}
+
+/** The ways to serve a server over HTTP. Each gives `body` a caller, and ends the server after it. */
+export const WAYS = {
+  run: async (made, options, body) => {
+    const { promise, resolve } = Promise.withResolvers?.() ?? resolvers();
+    const ended = made.run({ http: { port: 0, onListening: resolve, ...options } });
+    const url = await Promise.race([promise, ended]);
+    try {
+      return await body(new Caller(url));
+    } finally {
+      made.close();
+      await ended;
+    }
+  },
+  nodeHandler: async (made, options, body) => {
+    const web = createServer(made.nodeHandler(options)).listen(0, '127.0.0.1');
+    await once(web, 'listening');
+    try {
+      return await body(new Caller(`http://127.0.0.1:${web.address().port}/mcp`));
+    } finally {
+      made.close();
+      web.closeAllConnections();
+      web.close();
+    }
+  },
+  fetch: async (made, options, body) => {
+    const handle = made.fetchHandler(options);
+    try {
+      return await body(new Caller('http://localhost/mcp', (url, init) => handle(new Request(url, init))));
+    } finally {
+      made.close();
+    }
+  },
+};
+
+/** A promise, and what resolves it. */
+export function resolvers() {
+  let resolve;
+  const promise = new Promise((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
 }

@@ -94,6 +94,26 @@ async def refused(client: Client, uri: str) -> types.ErrorData:
     return caught.value.error
 
 
+class Updates:
+    """The updates that a client is notified of."""
+
+    def __init__(self) -> None:
+        self._uris: asyncio.Queue[str] = asyncio.Queue()
+
+    async def on_message(self, message: types.ServerNotification | Exception) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            self._uris.put_nowait(message.params.uri)
+
+    async def of(self, client: Client, mode: str, uri: str) -> None:
+        """Subscribes to `uri`, and waits for an update of it."""
+        if mode == MODERN:
+            async with client.listen(resource_subscriptions=[uri]) as subscription:
+                assert await anext(subscription) == ResourceUpdated(uri)
+        else:
+            await client.subscribe_resource(uri)
+            assert await self._uris.get() == uri
+
+
 async def complete(client: Client, template: str, name: str, value: str) -> list[str]:
     reference = types.ResourceTemplateReference(uri=template)
     return (await client.complete(reference, {"name": name, "value": value})).completion.values
@@ -136,25 +156,16 @@ def test_access_rules(language: str, mode: str) -> None:
 def test_live_feed(language: str, mode: str) -> None:
     """S-20."""
     uri = "metrics://cpu/usage"
-    updates: asyncio.Queue[str] = asyncio.Queue()
-
-    async def on_message(message: types.ServerNotification | Exception) -> None:
-        if isinstance(message, types.ResourceUpdatedNotification):
-            updates.put_nowait(message.params.uri)
+    updates = Updates()
 
     async def body(client: Client) -> None:
         first = json.loads((await read(client, uri)).text)
-        if mode == MODERN:
-            async with client.listen(resource_subscriptions=[uri]) as subscription:
-                assert await anext(subscription) == ResourceUpdated(uri)
-        else:
-            await client.subscribe_resource(uri)
-            assert await updates.get() == uri
+        await updates.of(client, mode, uri)
         second = json.loads((await read(client, uri)).text)
         assert second["usage"] >= 0
         assert second["sampled_at"] > first["sampled_at"]
 
-    converse(command(language, "live_feed"), mode, body, on_message)
+    converse(command(language, "live_feed"), mode, body, updates.on_message)
 
 
 def test_database_view(language: str, mode: str) -> None:
@@ -235,11 +246,7 @@ def test_documents(language: str, mode: str) -> None:
 def test_providers(language: str, mode: str) -> None:
     """S-20; `test_providers.py` compares the languages."""
     ticker = "memory:///ticker.txt"
-    updates: asyncio.Queue[str] = asyncio.Queue()
-
-    async def on_message(message: types.ServerNotification | Exception) -> None:
-        if isinstance(message, types.ResourceUpdatedNotification):
-            updates.put_nowait(message.params.uri)
+    updates = Updates()
 
     async def body(client: Client) -> None:
         assert (await read(client, "clock:///Asia/Tokyo")).text.endswith("+09:00[Asia/Tokyo]")
@@ -248,14 +255,9 @@ def test_providers(language: str, mode: str) -> None:
             assert (await refused(client, uri)).code == NOT_FOUND[mode]
         assert (await complete(client, "memory:///{+path}", "path", "notes/0004"))[0] == "notes/00040.txt"
         assert "Asia/Tokyo" in await complete(client, "clock:///{+zone}", "zone", "tok")
-        if mode == MODERN:
-            async with client.listen(resource_subscriptions=[ticker]) as subscription:
-                assert await anext(subscription) == ResourceUpdated(ticker)
-        else:
-            await client.subscribe_resource(ticker)
-            assert await updates.get() == ticker
+        await updates.of(client, mode, ticker)
 
-    converse(command(language, "providers"), mode, body, on_message)
+    converse(command(language, "providers"), mode, body, updates.on_message)
 
 
 def test_every_example_is_tested_and_listed(language: str) -> None:

@@ -92,7 +92,7 @@ async def until(holds: Callable[[], bool], patience: float = 20.0) -> bool:
     return True
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="it counts threads and files in /proc, which only Linux has")
 @pytest.mark.parametrize("serve", KINDS)
 async def test_servers_leave_nothing_behind(serve: Callable[[ResourceServer], Awaitable[None]]) -> None:
     for _ in range(3):

@@ -131,7 +131,7 @@ def state(url: str) -> dict[str, int]:
     return found
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="it counts threads and files in /proc, which only Linux has")
 @pytest.mark.parametrize("way", ["native", "asgi"])
 def test_many_requests_leave_nothing_behind(way: str) -> None:
     with served(way) as url:

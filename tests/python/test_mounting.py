@@ -571,7 +571,7 @@ async def test_many_threads_share_a_folder() -> None:
         assert await client.read_text("memory:///7/100") == "100" * 20_000
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="it counts threads and files in /proc, which only Linux has")
 async def test_servers_with_providers_leave_nothing_behind() -> None:
     def threads() -> int:
         return len(os.listdir("/proc/self/task"))
