@@ -84,7 +84,7 @@ export class Memory extends Provider {
 
 /**
  * The time: `clock:///now`, and `clock:///{+zone}` for a zone of the IANA database, such as `clock:///Asia/Tokyo`. Clients
- * that watch it are told of each second. One for each server.
+ * that subscribe to it are notified every second. A server can mount one clock.
  */
 export function clock(): Provider {
   return make(binding.NativeProvider.clock());

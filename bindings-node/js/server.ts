@@ -221,8 +221,8 @@ export class ResourceServer {
 
   /**
    * Mounts providers, all or none: what they have is listed, read, completed and watched like any resource. Also while the
-   * server runs, and at once in a batch; clients are told that the list has changed. `redact` sees what they give: they wait
-   * for it, for `readTimeout` at most.
+   * server runs, and at once in a batch; clients are notified that the list has changed. `redact` is called with what they
+   * read; it must return within `readTimeout`.
    *
    * @param mounted - providers, such as `providers.clock()`.
    * @throws {RegistrationError} one is mounted already, or what it has is registered already.

@@ -56,7 +56,7 @@ pub(crate) enum Need {
 /// What `js/driver.ts` is told with.
 pub(crate) type Drive = FunctionRef<FnArgs<(u32, f64, Option<String>)>, Unknown<'static>>;
 
-/// One client, as those who answer it see it.
+/// One client, as the code that answers it sees it.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) peer: Rc<Peer>,
@@ -78,7 +78,7 @@ pub(crate) trait Driver {
     fn cancelled(&self, _asked: Asked) {}
     /// A request is answered. The function that was to do it.
     fn over(&self, asked: Asked) -> Option<Arc<Callee>>;
-    /// Where the answer to a request goes; `None` if it is over.
+    /// Where the answer to a request goes; `None` if the request has ended.
     fn find(&self, request: f64) -> Option<(Rc<Peer>, RequestToken)>;
     /// What is known of a request.
     fn about(&self, request: f64) -> Option<RequestFields>;
@@ -86,7 +86,7 @@ pub(crate) trait Driver {
     fn appended(&self) -> Result<()>;
 }
 
-/// Who asks by this number; `None` if it is over.
+/// The client whose request has this number; `None` if the request has ended.
 pub(crate) fn client(driver: &Rc<dyn Driver>, request: f64) -> Option<(Client, RequestToken)> {
     let (peer, token) = driver.find(request)?;
     Some((Client { peer, driver: driver.clone() }, token))

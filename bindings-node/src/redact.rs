@@ -1,7 +1,7 @@
-//! The author's function that looks at contents, for what providers give: they answer on threads of their own, the function
-//! runs on the loop's. The thread leaves what it has, and waits a bounded time.
+//! The author's `redact` for contents that providers read. Providers answer on threads of their own, and the function runs on
+//! the thread of the event loop: a provider's thread queues its contents here and waits, a bounded time, for the result.
 //!
-//! Law: the thread of the loop never waits. Contents that nobody has looked at are not sent.
+//! Law: the thread of the loop never waits. Contents that were not redacted are never sent.
 
 use crate::answer::Entry;
 use crate::woken::Woken;
@@ -17,10 +17,10 @@ use std::time::Duration;
 /// The author's function, as `js/redact.ts` wraps it: `null` if it has failed.
 pub(crate) type Look = FunctionRef<FnArgs<(String, Vec<Entry>)>, Option<Vec<Entry>>>;
 
-/// See the module. `None` once nobody looks any longer.
+/// See the module. `None` once the loop has ended.
 pub(crate) struct Redactions(Mutex<Option<Vec<Redaction>>>);
 
-/// Contents that were read at `uri`, and who waits for them.
+/// Contents that a provider has read at `uri`, and where its thread waits for the result.
 struct Redaction {
     uri: String,
     contents: Vec<Contents<'static>>,
@@ -34,12 +34,12 @@ impl Default for Redactions {
 }
 
 impl Redactions {
-    /// What providers call. A read fails if the function has not looked after `patience`.
+    /// What providers call. A read fails if there is no result after `patience`.
     pub(crate) fn reached(self: &Arc<Self>, woken: Arc<Woken>, patience: Duration) -> Redact {
         let own = self.clone();
         Arc::new(move |uri, answer| {
             let Answer::Contents(ReadResult { contents, cache }) = answer else { return answer };
-            // It would wait for itself.
+            // The loop would wait for itself.
             if woken.is_loop() {
                 return Answer::Failed(ReadError::Failed);
             }
@@ -55,7 +55,7 @@ impl Redactions {
         })
     }
 
-    /// Has the function look at what was left. Where it fails, the read fails.
+    /// Calls the function for all that is queued. If it fails, the read fails.
     pub(crate) fn look(&self, env: &Env, look: &Look) -> Result<()> {
         let left = self.left().as_mut().map(std::mem::take).unwrap_or_default();
         for Redaction { uri, contents, done } in left {
@@ -64,13 +64,13 @@ impl Redactions {
                 Some(entries) => env.run_in_scope(|| look.borrow_back(env)?.call((uri, entries).into()))?,
                 None => None,
             };
-            // It may wait no longer.
+            // The provider's thread may have given up.
             let _ = done.send(looked.map(|entries| entries.into_iter().map(Entry::into_contents).collect()));
         }
         Ok(())
     }
 
-    /// Nobody looks any longer: who waits fails.
+    /// The loop has ended: reads that wait fail, and so does every later one.
     pub(crate) fn close(&self) {
         let left = self.left().take();
         drop(left);

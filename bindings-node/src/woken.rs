@@ -1,7 +1,7 @@
 //! How what the engine wakes reaches the event loop: from any thread, and without JavaScript.
 //!
-//! A waker leaves a word here and rings a function that may be called from any thread; that one has the loop look, and does
-//! not keep the process alive. Inside [`Host::delivering`](crate::server::Host::delivering) nothing is rung: what was woken
+//! A waker sets a flag here and calls a function that may be called from any thread; that function makes the loop look at the
+//! flags, and does not keep the process alive. Inside [`Host::delivering`](crate::server::Host::delivering) nothing is rung: what was woken
 //! is delivered when the change is made, before the call returns.
 //!
 //! Law: a waker waits for nothing and never enters JavaScript.
@@ -23,7 +23,7 @@ pub(crate) struct Woken {
     thread: ThreadId,
     /// Whether a change is being made on the thread of the loop. Written there alone.
     is_change: AtomicBool,
-    /// The loop is to look already.
+    /// The loop was rung and has not looked since.
     is_rung: AtomicBool,
     /// The pipes that have something to deliver, in order. A connection is here once.
     pipes: Mutex<Vec<ConnectionId>>,
@@ -65,7 +65,7 @@ impl Woken {
         is_rung.then(|| std::mem::take(&mut *self.pipes()))
     }
 
-    /// Has the loop see to a pipe; without one, to the time and to what else was left.
+    /// Makes the loop deliver to a pipe; without one, look at the time and at the other flags.
     pub(crate) fn wake(&self, pipe: Option<ConnectionId>) {
         if let Some(pipe) = pipe {
             let mut pipes = self.pipes();
@@ -98,12 +98,12 @@ impl Woken {
         self.pending.load(Ordering::SeqCst) > 0
     }
 
-    /// Has the loop look, unless it will by itself.
+    /// Makes the loop look, unless it will do so anyway.
     pub(crate) fn say(&self) {
         let was_rung = self.is_rung.swap(true, Ordering::SeqCst);
         let is_seen = self.is_change.load(Ordering::Relaxed) && self.is_loop();
         if !was_rung && !is_seen {
-            // The runtime ends: nobody listens.
+            // It fails only once the runtime is ending, when there is nothing left to deliver.
             let _ = self.ring.call((), ThreadsafeFunctionCallMode::NonBlocking);
         }
     }

@@ -120,13 +120,13 @@ impl Bell {
             }
             None => false,
         };
-        // Where the thread ends, nobody collects.
+        // When the thread ends, no one reads the words any more.
         DUE.try_with(collect).unwrap_or(false)
     }
 
     /// Never waits: there are two bytes in the pipe at most.
     fn ring(&self) {
-        // Fails only when nobody listens any longer.
+        // Fails only when the reader has gone.
         let _ = (&self.writer).write_all(&[0]);
     }
 

@@ -154,7 +154,12 @@ impl Contents<'_> {
             Body::SharedBlob(bytes) => Body::SharedBlob(bytes),
             Body::Base64(text) => Body::Base64(own(text)),
         };
-        Contents { uri: self.uri.map(own), mime_type: self.mime_type.map(own), body, meta: self.meta.map(own) }
+        Contents {
+            uri: self.uri.map(own),
+            mime_type: self.mime_type.map(own),
+            body,
+            meta: self.meta.map(own),
+        }
     }
 }
 

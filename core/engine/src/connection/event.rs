@@ -49,8 +49,8 @@ pub enum Event<'m> {
     /// The request was cancelled or ran out of time: stop working on it. It still has to be answered; the answer is
     /// dropped.
     Cancelled(RequestToken),
-    /// Somebody begins or ceases to wait for changes: call
-    /// [`Engine::settle_interest`](crate::engine::Engine::settle_interest) once no lock is held. Only where somebody observes.
+    /// A URI or list is watched from now on, or no longer: call
+    /// [`Engine::settle_interest`](crate::engine::Engine::settle_interest) once no lock is held. Only if there is an observer.
     Interest,
 }
 

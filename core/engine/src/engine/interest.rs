@@ -1,7 +1,7 @@
-//! Who waits for changes, told in order to those who serve them.
+//! Which URIs and lists clients watch, reported in order to the hosts that serve them.
 //!
 //! ```text
-//!   a subscription comes or goes ──▶ its URI is marked, and the host hears Event::Interest; or what is registered changes
+//!   a subscription comes or goes ──▶ its URI is marked, and the host gets Event::Interest; or what is registered changes
 //!   settle_interest: one thread at a time takes marks ──▶ compares what is wanted with what was told ──▶ tells the difference
 //! ```
 //!
@@ -14,17 +14,17 @@ use crate::connection::Event;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Hears who waits for changes: see [`Engine::observe`].
+/// Is told what clients watch: see [`Engine::observe`].
 pub trait Observer: Send + Sync {
-    /// Somebody begins or ceases to wait, or somebody else serves what is waited for. One call at a time. It must return
-    /// soon; it may call the engine, and what comes of that is told after it has returned.
+    /// A URI or list is watched from now on, or no longer, or another handler serves it. One call at a time. It must return
+    /// soon; it may call the engine, and what changes by that is told after it has returned.
     fn interest(&self, change: Interest<'_>);
 }
 
 /// What has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest<'a> {
-    /// In who waits for changes of one resource, or who serves it.
+    /// Whether one resource is watched, or which handler serves it.
     Uri {
         /// Its canonical URI.
         uri: &'a Arc<str>,
@@ -33,19 +33,19 @@ pub enum Interest<'a> {
         /// From now on.
         now: Waiting,
     },
-    /// In whether anybody waits for changes of the lists of resources and templates.
+    /// Whether the lists of resources and templates are watched.
     Lists {
         /// From now on.
         on: bool,
     },
 }
 
-/// Whether anybody waits for changes of a resource, and who serves it.
+/// Whether a resource is watched, and which handler serves it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Whether anybody does.
+    /// Whether any client watches it.
     pub is_watched: bool,
-    /// Who serves it while somebody does; `None` if it is a constant, or gone.
+    /// What serves it while it is watched; `None` if it is a constant, or gone.
     pub handler: Option<HandlerId>,
 }
 
@@ -74,16 +74,16 @@ enum Next {
 }
 
 impl Engine {
-    /// Tells `observer` from now on who waits for changes; the next [`Engine::settle_interest`] tells it of those who do
-    /// already. Only the first observer counts. Without one, subscriptions cost nothing here.
+    /// Tells `observer` from now on what is watched; the next [`Engine::settle_interest`] tells it what is watched already.
+    /// Only the first observer counts. Without one, subscriptions cost nothing here.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         if self.interests.observer.set(observer).is_ok() {
-            // It is set: whoever comes after this list was made marks what it watches.
+            // The observer is set: a subscription that is not in this list yet will mark its URI.
             self.interests.lock().marked.extend(self.hub.watched_uris());
         }
     }
 
-    /// Has the observer hear again of whether anybody waits for changes of the lists: for one who has come since.
+    /// Tells the observer once more whether the lists are watched: for a provider that was mounted since.
     pub fn tell_lists_again(&self) {
         self.interests.lock().again = true;
         self.settle_interest();
@@ -103,18 +103,18 @@ impl Engine {
                 Next::Lists(on) => observer.interest(Interest::Lists { on }),
             }
         }
-        // It has ended with the state's lock held: whoever marks after that tells.
+        // `next_interest` has reset the flag under the lock: a thread that marks after that tells.
         std::mem::forget(telling);
     }
 
-    /// Marks what somebody may wait for now, or nobody any longer. What the host is to be told, if anybody observes.
+    /// Marks URIs whose first watcher has come or whose last has left. Gives the event for the host, if there is an observer.
     pub(crate) fn mark_interest<'m>(&self, uris: impl IntoIterator<Item = Arc<str>>) -> Option<Event<'m>> {
         self.interests.observer.get()?;
         self.interests.lock().marked.extend(uris);
         Some(Event::Interest)
     }
 
-    /// Marks all that was told of: what serves it may be another.
+    /// Marks every URI that was told of: another handler may serve it now.
     pub(super) fn reroute_interest(&self) {
         if self.interests.observer.get().is_some() {
             let mut state = self.interests.lock();
@@ -123,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// Takes a mark; if there is none, nobody tells any longer.
+    /// Takes a mark; if there is none, this thread has done telling.
     fn next_interest(&self) -> Option<Next> {
         let mut state = self.interests.lock();
         if let Some(uri) = state.marked.iter().next().cloned() {

@@ -1,8 +1,8 @@
 //! One connection over HTTP, and its streams: a legacy session with many of them, or one modern request with one.
 //!
-//! Law: the lock is a leaf. It is never held while a handler runs or an answer that was detached is encoded, and whoever
-//! is to be woken is woken after it was released. The engine may wake the channel while its lock is held: that leaves a
-//! word, and whoever holds the lock does the rest.
+//! Law: the lock is a leaf. It is never held while a handler runs or an answer that was detached is encoded, and
+//! wakers are called after it was released. The engine may wake the channel while its lock is held: that sets a flag, and
+//! the thread that holds the lock looks at the flag when it releases it.
 
 use super::state::State;
 use crate::hub::ConnectionId;
@@ -18,7 +18,7 @@ pub(super) struct Channel {
     id: ConnectionId,
     owner: Owner,
     state: Mutex<State>,
-    /// The engine has woken it, and nobody has looked since.
+    /// The engine has woken it, and no thread has looked since.
     is_rung: AtomicBool,
 }
 
@@ -63,7 +63,7 @@ impl Channel {
         *self.owner.id == *principal
     }
 
-    /// Works on the state, then wakes whoever must be.
+    /// Works on the state, then calls the wakers that must be called.
     pub(super) fn with<R>(&self, work: impl FnOnce(&mut State) -> R) -> R {
         let result = work_on(self.lock(), work);
         self.catch_up();
@@ -107,7 +107,7 @@ impl Channel {
     }
 }
 
-/// Works on a state, releases it, and wakes whoever must be.
+/// Works on a state, releases it, and calls the wakers that must be called.
 fn work_on<R>(mut state: MutexGuard<'_, State>, work: impl FnOnce(&mut State) -> R) -> R {
     let result = work(&mut state);
     let wakers = state.take_wakers();

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 /// See the module. Nothing is allocated for a few.
 #[derive(Debug, Default)]
-#[must_use = "whoever was collected here is to be woken"]
+#[must_use = "the wakers that were collected here must be called"]
 pub(crate) struct Wakers(SmallVec<[Waker; 4]>);
 
 impl Wakers {

@@ -6,8 +6,8 @@ use mcp_resources_engine::connection::{Event, Events, Outcome};
 use std::fmt;
 use std::sync::Arc;
 
-/// Has providers answer what is theirs, on the thread that read the request or on a worker, and leaves everything else to
-/// another host: a language's event loop never hears of it.
+/// Lets providers answer their requests, on the thread that read the request or on a worker, without a language's event loop.
+/// All else goes to another host.
 pub struct Providers<H> {
     mounts: Arc<Mounts>,
     rest: Arc<H>,
@@ -21,7 +21,7 @@ impl<H: Host> Providers<H> {
 }
 
 impl Mounts {
-    /// Has providers answer those of `events` that are theirs, and tells them who waits for changes. Returns the others.
+    /// Lets providers answer those of `events` that are theirs, and tells them what is watched. Returns the others.
     pub fn take<'m>(&self, peer: &Peer, events: Events<'m>) -> Events<'m> {
         if !self.is_used() && !events.iter().any(|event| matches!(event, Event::Interest)) {
             return events;

@@ -1,7 +1,7 @@
-//! Who waits for changes, as each provider hears of it.
+//! What clients watch, as each provider is told of it.
 //!
-//! Law: the engine tells one thing at a time. What a provider was told is kept until it was told the contrary, so a mount
-//! that ends, and a URI that is another's from now on, hear of it too.
+//! Law: the engine reports one change at a time. What a provider was told is kept until it was told the contrary, so it also
+//! hears of the end of its mount, and of a URI that another provider serves from now on.
 
 use super::mounts::{Mounted, Mounts, Part};
 use super::request::Interest;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// Hears of the first who watches a URI, and of the last who did.
+/// Called with a URI and `true` when the first client watches it, and with `false` when the last one has ceased to.
 pub type WatchFn = Box<dyn Fn(&str, bool) + Send + Sync>;
 
 /// What was told.
@@ -63,7 +63,7 @@ impl Told {
         self.watch.get().is_some()
     }
 
-    /// `part` serves what is watched at `uri` from now on; `None` if nobody does, or no provider.
+    /// `part` serves the watched `uri` from now on; `None` if the URI is not watched any more, or no provider serves it.
     fn reroute(&self, uri: &Arc<str>, part: Option<Part>) {
         let before = match &part {
             Some(part) => self.lock().insert(uri.clone(), part.clone()),
@@ -100,7 +100,7 @@ impl Mounted {
         }
     }
 
-    /// Nothing more is told of the lists.
+    /// The mount has ended: its provider hears nothing more of the lists.
     pub(super) fn end_lists(&self) {
         let mut told = self.lists();
         if told.take() == Some(true) {

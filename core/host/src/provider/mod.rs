@@ -97,8 +97,7 @@ pub trait Provider: Send + Sync + 'static {
         reply.send(Ok(Completion::default()));
     }
 
-    /// Somebody begins or ceases to wait for changes of a resource, or of the lists. For one URI, and for the lists, calls
-    /// come in order, each once; `true` is followed by `false`, at the latest when it is unmounted. It must not block: it is
+    /// Clients watch a resource, or the lists, from now on or no longer. For one URI, and for the lists, calls come in order, each once; `true` is followed by `false`, at the latest when it is unmounted. It must not block: it is
     /// called on a thread that serves clients. A provider that watches compares what it then sees with what was there
     /// before, so that no change falls between.
     fn interest(&self, _change: Interest<'_>) {}

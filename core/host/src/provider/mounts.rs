@@ -47,7 +47,7 @@ pub struct Mounts {
 pub struct Part {
     route: Route,
     mounted: Arc<Mounted>,
-    /// Those who are asked next if this one has nothing there.
+    /// The parts that are asked next if this one has nothing there.
     rest: Arc<[Part]>,
 }
 
@@ -281,7 +281,7 @@ impl Mounts {
         self.is_used.load(Ordering::Acquire)
     }
 
-    /// Has it answer, here or on a worker. `event` is the one that the part was found for.
+    /// Lets the part answer `event`, for which it was found: here or on a worker.
     pub fn answer(&self, part: &Part, peer: &Peer, event: Event<'_>) -> Outcome<'static> {
         let (Some(engine), Some(token)) = (self.engine(), event.asks()) else { return Outcome::nothing() };
         let redact = self.redact.get();
@@ -298,7 +298,7 @@ impl Mounts {
                     let request = Read::new(part.route, request, &engine);
                     return part.read(request, peer.clone(), reply, redact);
                 };
-                // Whoever redacts may block.
+                // The author's function may block.
                 return part.start(peer.clone(), reply, redact, None, |_, reply| reply.send(Ok(result)));
             }
             Event::List(request) => peer.detach(token).map(|reply| {
@@ -316,14 +316,14 @@ impl Mounts {
         answered.unwrap_or_else(Outcome::nothing)
     }
 
-    /// Tells providers who waits for changes.
+    /// Tells providers which URIs and lists are watched now.
     pub(super) fn settle_interest(&self) {
         if let Some(engine) = self.engine() {
             engine.settle_interest();
         }
     }
 
-    /// Shows each mount to `visit`, without a lock.
+    /// Calls `visit` with each mount, without a lock.
     pub(super) fn each(&self, visit: impl FnMut(&Arc<Mounted>)) {
         let all = self.mounted().clone();
         all.iter().for_each(visit);
@@ -343,7 +343,7 @@ impl Part {
         alike && self.rest.iter().zip(&*other.rest).all(|(one, other)| one.is_same(other))
     }
 
-    /// Shows all who may answer to `visit`.
+    /// Calls `visit` with each provider that may answer.
     pub(super) fn each(&self, visit: &mut dyn FnMut(&Mounted, Route)) {
         visit(&self.mounted, self.route);
         self.rest.iter().for_each(|part| part.each(visit));
@@ -380,7 +380,7 @@ impl Part {
         self.start(peer, reply, redact, otherwise, call)
     }
 
-    /// Has a worker call the provider.
+    /// Calls the provider on a worker.
     fn start<T: Sort + 'static>(
         &self,
         peer: Peer,

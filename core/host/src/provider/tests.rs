@@ -466,7 +466,7 @@ fn a_size_is_refused_before_contents_are_made() {
     assert_eq!(kind(&served.wait(1)[0]), "size_exceeded");
 }
 
-/// A client that vanishes while workers answer loses nobody a thread or a place.
+/// When a client vanishes while workers answer, no thread and no place in a queue is lost.
 #[test]
 fn a_client_that_vanishes_leaves_nothing() {
     let served = Served::new(Limits::default());
@@ -519,7 +519,7 @@ fn interest_begins_and_ends_with_those_who_wait() {
     assert!(heard(&one).is_empty());
 }
 
-/// The first mount of a server hears of those who waited before there was any.
+/// The first mount of a server is told what clients watched before it.
 #[test]
 fn the_first_mount_hears_of_those_who_wait_already() {
     let served = Served::new(Limits::default());
@@ -651,7 +651,7 @@ fn listen_and_cancel(served: &Served) {
 }
 
 /// A provider that floods costs its client a few notifications, and nothing that grows; one that panics when it hears of
-/// interest is told of the next one all the same.
+/// interest is told of the next one nevertheless.
 #[test]
 fn a_flood_of_changes_is_a_few_notifications() {
     struct Floods(Mutex<Option<Feed>>, AtomicUsize);

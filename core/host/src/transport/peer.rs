@@ -1,4 +1,4 @@
-//! One client, as those who answer it see it: the other end of a pipe, or one exchange over HTTP.
+//! One client, as the code that answers it sees it: the other end of a pipe, or one exchange over HTTP.
 
 use crate::transport::{Clock, Host, Pipe};
 use mcp_resources_engine::connection::{

@@ -1,6 +1,6 @@
 //! What the thread waits for that takes the records of requests, whichever language it belongs to.
 //!
-//! Law: who records never waits. A flush, and the end, wait a second at most for a thread that is slow.
+//! Law: recording never waits. A flush, and the end, wait at most a second for a slow thread.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;

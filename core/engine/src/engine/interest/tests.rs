@@ -176,7 +176,7 @@ fn an_observer_that_panics_hears_of_the_next_change() {
     assert_eq!(observer.0.load(Ordering::SeqCst), 2);
 }
 
-/// One who observes late is told of those who wait already, and of nobody who has left.
+/// An observer that comes late is told what is watched already, and nothing of what no longer is.
 #[test]
 fn an_observer_that_comes_late_is_told_who_waits_already() {
     let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
