@@ -437,7 +437,7 @@ class Memory(Provider):
 def clock() -> Provider:
     """The time: `clock:///now`, and `clock:///{+zone}` for a zone of this machine's database, as `clock:///Asia/Tokyo`.
 
-    Clients that watch it hear of each second. It is for one server: make another for another.
+    Clients that subscribe to it are notified every second. A clock is for one server: make another for each.
     """
 
 def memory() -> Memory:

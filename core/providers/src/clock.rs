@@ -1,7 +1,7 @@
 //! The time: `clock:///now`, and `clock:///{+zone}` for a time zone of the IANA database, such as `clock:///Asia/Tokyo`.
 //!
 //! ```text
-//!   nobody waits ──interest──▶ a thread tells of each second ──interest ends, or unmounted──▶ no thread
+//!   nothing watched ──interest──▶ a thread marks each second ──interest ends, or unmounted──▶ no thread
 //! ```
 //!
 //! Law: the thread begins with the first interest and ends with the last. The lock is a leaf: nothing is told while it is
@@ -157,7 +157,7 @@ impl Provider for Clock {
 }
 
 impl Shared {
-    /// Tells of each second, until nobody waits or another thread does it.
+    /// Marks each second as a change, until nothing is watched or another thread does it.
     fn tell(&self, feed: &Feed, own: (u32, u64)) {
         let mut told = feed.now() / 1_000;
         while feed.is_alive() {
