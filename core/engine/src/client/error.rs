@@ -1,0 +1,162 @@
+//! Why a client could not do what it was asked (S-14).
+
+use crate::now::Millis;
+use std::fmt;
+
+/// An error of a client. Its text has the form that S-14 fixes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// No server has the resource.
+    NotFound {
+        /// The URI, as it was asked for.
+        uri: String,
+    },
+    /// The allow-list does not contain the URI, or the server refuses it.
+    AccessDenied {
+        /// The URI, as it was asked for.
+        uri: String,
+    },
+    /// The text is not a URI, or the server finds it unusable.
+    InvalidUri {
+        /// The text.
+        uri: String,
+    },
+    /// Anything else.
+    Failed(Failure),
+}
+
+/// What went wrong between a client and a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The server answered with an error.
+    Server {
+        /// Its code.
+        code: i64,
+        /// Its message, shortened and without control characters.
+        message: String,
+        /// Its `data` as JSON text, if it has one.
+        data: Option<String>,
+    },
+    /// No answer came in time.
+    Timeout {
+        /// The time allowed, in milliseconds.
+        after: Millis,
+    },
+    /// The server cannot be reached, or its connection was lost.
+    Unreachable {
+        /// What the system or the transport says.
+        reason: String,
+    },
+    /// The server's answer is larger than allowed.
+    TooLarge {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The server's answer makes no sense.
+    BadAnswer {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The server does not have what was asked for, such as subscriptions.
+    Unsupported {
+        /// What it does not have.
+        what: String,
+    },
+    /// The server asks for input that nobody gives.
+    InputRequired {
+        /// The methods of its questions.
+        methods: Vec<String>,
+    },
+    /// There is no server of this name.
+    NoServer {
+        /// The name.
+        name: String,
+    },
+    /// The caller took the request back, or the client was closed.
+    Cancelled,
+    /// Too many requests or watches wait already.
+    LimitReached {
+        /// What there are too many of.
+        what: &'static str,
+    },
+}
+
+impl ClientError {
+    /// A word for it: `not_found`, `access_denied`, `invalid_uri`, or that of [`Failure::kind`].
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not_found",
+            Self::AccessDenied { .. } => "access_denied",
+            Self::InvalidUri { .. } => "invalid_uri",
+            Self::Failed(failure) => failure.kind(),
+        }
+    }
+
+    /// The URI that it is about, if it is about one.
+    pub fn uri(&self) -> Option<&str> {
+        match self {
+            Self::NotFound { uri } | Self::AccessDenied { uri } | Self::InvalidUri { uri } => Some(uri),
+            Self::Failed(_) => None,
+        }
+    }
+}
+
+impl Failure {
+    /// A word for it: `server`, `timeout`, `unreachable`, `too_large`, `bad_answer`, `unsupported`, `input_required`,
+    /// `no_server`, `cancelled` or `limit_reached`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Server { .. } => "server",
+            Self::Timeout { .. } => "timeout",
+            Self::Unreachable { .. } => "unreachable",
+            Self::TooLarge { .. } => "too_large",
+            Self::BadAnswer { .. } => "bad_answer",
+            Self::Unsupported { .. } => "unsupported",
+            Self::InputRequired { .. } => "input_required",
+            Self::NoServer { .. } => "no_server",
+            Self::Cancelled => "cancelled",
+            Self::LimitReached { .. } => "limit_reached",
+        }
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound { uri } => write!(f, "Resource not found: {uri}"),
+            Self::AccessDenied { uri } => write!(f, "Access denied: {uri}"),
+            Self::InvalidUri { uri } => write!(f, "Invalid URI: {uri}"),
+            Self::Failed(failure) => write!(f, "Failed to read resource: {failure}"),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server { message, code, .. } => write!(f, "{message} ({code})"),
+            Self::Timeout { after } => write!(f, "no answer within {after} ms"),
+            Self::Unreachable { reason } => write!(f, "the server cannot be reached: {reason}"),
+            Self::TooLarge { limit } => write!(f, "the answer is larger than {limit} bytes"),
+            Self::BadAnswer { reason } => write!(f, "the server's answer cannot be used: {reason}"),
+            Self::Unsupported { what } => write!(f, "the server has no {what}"),
+            Self::InputRequired { methods } => {
+                write!(f, "the server asks for input that this client does not give: {}", methods.join(", "))
+            }
+            Self::NoServer { name } => write!(f, "there is no server {name:?}"),
+            Self::Cancelled => f.write_str("the request was cancelled"),
+            Self::LimitReached { what } => write!(f, "too many {what} wait already"),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+impl std::error::Error for Failure {}
+
+impl From<Failure> for ClientError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}

@@ -1,0 +1,33 @@
+//! A client of one or many servers: it lists, reads, completes and watches what an allow-list allows.
+//!
+//! ```text
+//!  Client ── a call ──▶ Link (a task for each server) ──▶ Machine (engine) ──▶ Carrier: a child's pipes, HTTP, memory
+//!         ◀─ a result ─┘                              ◀── messages ───────────┘
+//! ```
+//!
+//! A server is started, or connected to, when it is first needed. What is watched is watched again after a loss.
+//!
+//! # Examples
+//! ```no_run
+//! use mcp_resources_host::client::{Client, Target};
+//!
+//! # async fn show() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::builder().server("notes", Target::command("notes-server", ["--all"])).connect()?;
+//! let mut resources = client.list();
+//! while let Some(resource) = resources.next().await {
+//!     println!("{}", resource?.uri);
+//! }
+//! let mut changes = client.watch("notes://monday");
+//! while let Some(change) = changes.next().await {
+//!     println!("{:?}", change?.contents);
+//! }
+//! # Ok(()) }
+//! ```
+
+mod carrier;
+mod config;
+mod link;
+mod target;
+
+pub use config::{Config, ConfigError, ServerConfig};
+pub use target::Target;

@@ -1,0 +1,34 @@
+//! Where a server is.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Where a server is, and how it is reached.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Target {
+    /// A process to be started, spoken to over its stdin and stdout. Its stderr is this process' own.
+    Command {
+        /// The program.
+        program: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables beside those of this process' environment.
+        env: BTreeMap<String, String>,
+        /// Its directory; this process' own by default.
+        directory: Option<PathBuf>,
+    },
+    /// An endpoint of Streamable HTTP.
+    Url {
+        /// Its URL: `http://…` or `https://…`.
+        url: String,
+        /// Headers of every request, such as `Authorization`.
+        headers: BTreeMap<String, String>,
+    },
+    /// A server of this library in the same process.
+    #[cfg(feature = "server")]
+    Memory(crate::server::ResourceServer),
+    /// One end of a pair of sockets, whose other end a server reads and writes. It cannot be opened a second time.
+    #[cfg(unix)]
+    Socket(std::sync::Arc<std::sync::Mutex<Option<std::os::unix::net::UnixStream>>>),
+}
