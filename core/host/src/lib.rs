@@ -30,6 +30,8 @@
 //! # Ok(()) }
 //! ```
 
+#[cfg(all(feature = "client", unix))]
+pub mod client;
 #[cfg(any(feature = "http", feature = "pipe"))]
 pub mod provider;
 #[cfg(any(feature = "http", feature = "pipe"))]

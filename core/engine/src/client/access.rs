@@ -3,10 +3,10 @@
 //! Law: without an entry nothing is allowed. Every URI that is asked for, and every one that comes back, is checked.
 
 use super::ClientError;
-use crate::guard::{Globs, Guard, InvalidGlob, Glob, Policy};
+use crate::guard::{Glob, Globs, Guard, InvalidGlob, Policy};
 use crate::principal::Principal;
-use mcp_resources_template::uri::{MAX_URI, normalize};
 use mcp_resources_template::UriTemplate;
+use mcp_resources_template::uri::{MAX_URI, normalize};
 use std::sync::Arc;
 
 /// What a configuration allows, as it is written there.

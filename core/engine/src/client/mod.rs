@@ -16,8 +16,8 @@ mod types;
 mod words;
 
 pub use access::{Access, Allowed};
+pub use error::{ClientError, Failure};
 pub use types::{
     Call, CallOptions, Change, Effect, Listed, Lost, NotCarried, Outcome, Outgoing, Page, Progress, Question,
 };
-pub use error::{ClientError, Failure};
 pub use words::*;

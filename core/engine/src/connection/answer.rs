@@ -170,7 +170,7 @@ impl<'a> From<Contents<'a>> for ReadResult<'a> {
 }
 
 /// The values of a completion, best first. More than 100 are cut, and `total` and `hasMore` say so.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Completion<'a> {
     /// The values.
     pub values: Vec<Cow<'a, str>>,
