@@ -4,6 +4,7 @@ mod audit;
 #[cfg(feature = "tracing")]
 mod audit_events;
 mod clock;
+pub(crate) mod document;
 mod host;
 #[cfg(feature = "http")]
 pub mod http;

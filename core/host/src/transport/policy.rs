@@ -1,7 +1,7 @@
 //! The guard's policy from a file or a text: the only place where a policy meets the file system.
 
+use super::document;
 use mcp_resources_engine::guard::{Guard, Policy, PolicyError};
-use std::fs;
 use std::path::Path;
 
 /// Reads a policy from the text of a JSON object and looks at every glob in it.
@@ -17,14 +17,9 @@ pub fn read_policy(json: &str) -> Result<Policy, PolicyError> {
 /// # Errors
 /// [`PolicyError`] if the file cannot be read or is larger than 16 MiB, and as [`read_policy`].
 pub fn load_policy(path: impl AsRef<Path>) -> Result<Policy, PolicyError> {
-    const MOST: u64 = 16 << 20;
     let path = path.as_ref();
     let unreadable = |reason: String| whole(format!("{}: {reason}", path.display()));
-    let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
-    if size > MOST {
-        return Err(unreadable(format!("it is larger than {MOST} bytes")));
-    }
-    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = document::text(path).map_err(unreadable)?;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "json" => read_policy(&text),
@@ -35,9 +30,7 @@ pub fn load_policy(path: impl AsRef<Path>) -> Result<Policy, PolicyError> {
 
 #[cfg(feature = "yaml")]
 fn read_yaml(text: &str) -> Result<Policy, PolicyError> {
-    // By way of a JSON value, so that an error names the member and not only the line.
-    let value = serde_saphyr::from_str(text).map_err(|error| whole(error.to_string()))?;
-    Policy::from_value(value)
+    Policy::from_value(document::yaml(text).map_err(whole)?)
 }
 
 #[cfg(not(feature = "yaml"))]
@@ -57,6 +50,7 @@ fn checked(policy: Policy) -> Result<Policy, PolicyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn files_say_the_same_in_json_and_yaml() {

@@ -1,0 +1,376 @@
+//! One entry of `mcpServers`: which keys it may have, and what they are once variables are replaced.
+
+use super::expand::Scope;
+use super::{ServerConfig, Target};
+use mcp_resources_engine::client::{Access, Allowed};
+use mcp_resources_engine::suggest::unexpected;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// An entry as it stands in the file.
+pub(super) type Entry = Map<String, Value>;
+
+/// Keys that mean something here.
+const KNOWN: [&str; 13] = [
+    "command",
+    "args",
+    "env",
+    "envFile",
+    "cwd",
+    "url",
+    "headers",
+    "resources",
+    "timeout",
+    "prefix",
+    "type",
+    "disabled",
+    "enabled",
+];
+
+/// Keys of other clients, about tools, sign-in and appearance.
+const IGNORED: [&str; 27] = [
+    "allowedTools",
+    "alwaysAllow",
+    "alwaysLoad",
+    "auth",
+    "autoApprove",
+    "description",
+    "dev",
+    "disabledTools",
+    "enabledTools",
+    "excludeTools",
+    "gallery",
+    "icon",
+    "icons",
+    "includeTools",
+    "instructions",
+    "metadata",
+    "name",
+    "note",
+    "notes",
+    "oauth",
+    "requiresConfirmation",
+    "sandbox",
+    "sandboxEnabled",
+    "title",
+    "tools",
+    "trust",
+    "version",
+];
+
+/// Whether a key is a remark: it begins with `_` or `x-`, or names a schema.
+pub(super) fn is_comment(key: &str) -> bool {
+    key.starts_with('_') || key.starts_with("x-") || key == "$schema"
+}
+
+/// Whether an entry that was checked says that the server is not to be used.
+pub(super) fn is_disabled(entry: &Entry) -> bool {
+    entry.get("disabled") == Some(&Value::Bool(true)) || entry.get("enabled") == Some(&Value::Bool(false))
+}
+
+/// Whether each key is known, and its value of the right type.
+///
+/// # Errors
+/// A sentence that begins with `at`, the path of the entry.
+pub(super) fn check_keys(at: &str, entry: &Entry) -> Result<(), String> {
+    for (key, value) in entry {
+        let path = join(at, key);
+        match key.as_str() {
+            "command" | "url" if string(&path, value)?.is_empty() => return Err(format!("{path} is empty")),
+            "command" | "url" | "cwd" | "envFile" => drop(string(&path, value)?),
+            "args" => drop(strings(&path, value)?),
+            "env" | "headers" => {
+                for (name, value) in object(&path, value)? {
+                    string(&join(&path, name), value)?;
+                    if !is_field(key, name) {
+                        let what = if key == "env" { "a variable" } else { "a header" };
+                        return Err(format!("{}: this cannot be the name of {what}", join(&path, name)));
+                    }
+                }
+            }
+            "resources" => drop(allowed(&path, value)?),
+            "timeout" if value.as_u64().is_none_or(|ms| ms == 0) => {
+                let given = if value.is_number() { value.to_string() } else { kind(value).into() };
+                return Err(format!("{path} must be a whole number of milliseconds above 0, not {given}"));
+            }
+            "prefix" if !is_prefix(string(&path, value)?) => {
+                return Err(format!(
+                    "{path} must be letters, digits, \"-\", \"_\" and \".\", and no more than 64"
+                ));
+            }
+            "type" => drop(transport(&path, value)?),
+            "disabled" | "enabled" if !value.is_boolean() => {
+                return Err(format!("{path} must be true or false, not {}", kind(value)));
+            }
+            key if KNOWN.contains(&key) || IGNORED.contains(&key) || is_comment(key) => {}
+            key => return Err(format!("{at}: {}", unexpected("key", key, &KNOWN))),
+        }
+    }
+    Ok(())
+}
+
+/// Whether an entry is whole: as [`check_keys`], with exactly one of `command` and `url`, and only what goes with it.
+///
+/// # Errors
+/// A sentence that begins with `at`, the path of the entry.
+pub(super) fn check(at: &str, entry: &Entry) -> Result<(), String> {
+    check_keys(at, entry)?;
+    let transport = entry.get("type").map(|value| transport(&join(at, "type"), value)).transpose()?;
+    match (entry.get("command"), entry.get("url")) {
+        (Some(_), Some(_)) => {
+            return Err(format!("{at} has both \"command\" and \"url\": one of them is needed"));
+        }
+        (None, None) => {
+            return Err(format!("{at} has neither \"command\" nor \"url\": one of them is needed"));
+        }
+        (Some(_), None) if transport.is_some_and(|transport| transport != Transport::Stdio) => {
+            return Err(format!("{at} has a \"type\" that needs \"url\", but has \"command\""));
+        }
+        (None, Some(_)) if transport == Some(Transport::Stdio) => {
+            return Err(format!("{at} has a \"type\" that needs \"command\", but has \"url\""));
+        }
+        (None, Some(url)) => {
+            let url = string(&join(at, "url"), url)?;
+            if !url.contains("${") && !is_url(url) {
+                return Err(not_http(&join(at, "url")));
+            }
+        }
+        (Some(_), None) => {}
+    }
+    let (there, strange) = match entry.contains_key("command") {
+        true => ("command", &["headers"][..]),
+        false => ("url", &["args", "env", "envFile", "cwd"][..]),
+    };
+    // Empty ones are written by clients that write every key.
+    let is_given = |key: &&&str| entry.get(**key).is_some_and(|value| !is_empty(value));
+    match strange.iter().find(is_given) {
+        Some(key) => Err(format!("{} does not go with \"{there}\": it would have no effect", join(at, key))),
+        None => Ok(()),
+    }
+}
+
+/// An agent's entry laid over the definition of the same name. `resources` of the definition does not count; if the agent says
+/// that the server is elsewhere, neither does what belongs to the other way of reaching it.
+pub(super) fn overlay(definition: Option<&Entry>, laid: &Entry) -> Entry {
+    let mut whole = definition.cloned().unwrap_or_default();
+    whole.remove("resources");
+    let drops: &[&str] = match (laid.contains_key("command"), laid.contains_key("url")) {
+        (false, true) => &["command", "args", "env", "envFile", "cwd", "type"],
+        (true, false) if whole.contains_key("url") => &["url", "headers", "type"],
+        _ => &[],
+    };
+    whole.retain(|key, _| !drops.contains(&key.as_str()));
+    for (key, value) in laid {
+        match (whole.get_mut(key), value) {
+            (Some(Value::Object(under)), Value::Object(over)) if key == "env" || key == "headers" => {
+                under.extend(over.clone());
+            }
+            _ => drop(whole.insert(key.clone(), value.clone())),
+        }
+    }
+    whole
+}
+
+/// The server that a checked entry describes, its variables replaced.
+///
+/// # Errors
+/// A sentence that begins with `at`, the path of the entry, or a key of it.
+pub(super) fn resolve(
+    name: &str,
+    at: &str,
+    entry: &Entry,
+    scope: &Scope<'_>,
+) -> Result<ServerConfig, String> {
+    let text = |key: &str| {
+        let value = entry.get(key).and_then(Value::as_str);
+        value.map(|text| scope.expand(text, &join(at, key))).transpose()
+    };
+    if entry.get("type").map(|value| transport(at, value)).transpose()? == Some(Transport::Sse) {
+        return Err(format!(
+            "{}: the transport SSE of 2024-11-05 is not supported; use the server's endpoint of Streamable HTTP with \"http\"",
+            join(at, "type")
+        ));
+    }
+    let target = match (text("command")?, text("url")?) {
+        (Some(program), _) => command(program, at, entry, scope)?,
+        (None, url) => {
+            let url = url.filter(|url| is_url(url)).ok_or_else(|| not_http(&join(at, "url")))?;
+            Target::Url { url, headers: headers(at, entry, scope)? }
+        }
+    };
+    let resources = entry.get("resources");
+    let key = join(at, "resources");
+    let globs = resources.map(|value| expanded(value, &key, scope)).transpose()?;
+    let allowed = globs.map(|value| allowed(&key, &value)).transpose()?.unwrap_or_default();
+    Ok(ServerConfig {
+        name: name.into(),
+        target,
+        resources: allowed,
+        is_restricted: resources.is_some(),
+        timeout: entry.get("timeout").and_then(Value::as_u64),
+        prefix: entry.get("prefix").and_then(Value::as_str).map(str::to_owned),
+    })
+}
+
+fn command(program: String, at: &str, entry: &Entry, scope: &Scope<'_>) -> Result<Target, String> {
+    let string_of = |key: &str| entry.get(key).and_then(Value::as_str);
+    let mut args = Vec::new();
+    for (at, value) in strings(&join(at, "args"), entry.get("args").unwrap_or(&Value::Array(Vec::new())))? {
+        args.push(scope.expand(value, &at)?);
+    }
+    let file = string_of("envFile").map(|path| scope.env_file(path, &join(at, "envFile")));
+    let mut env = file.transpose()?.unwrap_or_default();
+    env.extend(fields("env", at, entry, scope)?);
+    let directory = string_of("cwd").map(|path| scope.path(path, &join(at, "cwd"))).transpose()?;
+    match program.is_empty() {
+        true => Err(format!("{} is empty", join(at, "command"))),
+        false => Ok(Target::Command { program, args, env, directory }),
+    }
+}
+
+fn headers(at: &str, entry: &Entry, scope: &Scope<'_>) -> Result<BTreeMap<String, String>, String> {
+    let headers = fields("headers", at, entry, scope)?;
+    match headers.iter().find(|(_, value)| value.chars().any(|c| c.is_control() && c != '\t')) {
+        Some((name, _)) => Err(format!(
+            "{} contains a control character, such as a line break",
+            join(&join(at, "headers"), name)
+        )),
+        None => Ok(headers),
+    }
+}
+
+/// The map `env` or `headers`.
+fn fields(key: &str, at: &str, entry: &Entry, scope: &Scope<'_>) -> Result<BTreeMap<String, String>, String> {
+    let at = join(at, key);
+    let Some(Value::Object(members)) = entry.get(key) else { return Ok(BTreeMap::new()) };
+    let pairs = members.iter().map(|(name, value)| {
+        let at = join(&at, name);
+        Ok((name.clone(), scope.expand(string(&at, value)?, &at)?))
+    });
+    pairs.collect()
+}
+
+/// What `resources` allows. Globs with variables are looked at when these are replaced.
+fn allowed(at: &str, value: &Value) -> Result<Allowed, String> {
+    let globs = match value {
+        Value::String(glob) => vec![(at.to_owned(), glob.as_str())],
+        Value::Array(_) => strings(at, value)?,
+        other => return Err(format!("{at} must be a list of globs or \"*\", not {}", kind(other))),
+    };
+    for (at, glob) in globs.iter().filter(|(_, glob)| !glob.contains("${")) {
+        let one = Allowed::Globs(vec![(*glob).to_owned()]);
+        Access::new(&one).map_err(|(glob, error)| {
+            let shown: String = glob.chars().take(100).collect();
+            format!("{at}: {shown:?} is not a glob: {} at byte {}", error.reason, error.offset)
+        })?;
+    }
+    match globs.iter().any(|(_, glob)| *glob == "*") {
+        true => Ok(Allowed::Everything),
+        false => Ok(Allowed::Globs(globs.into_iter().map(|(_, glob)| glob.to_owned()).collect())),
+    }
+}
+
+/// A string or a list of strings with its variables replaced.
+fn expanded(value: &Value, at: &str, scope: &Scope<'_>) -> Result<Value, String> {
+    match value {
+        Value::String(text) => scope.expand(text, at).map(Value::String),
+        Value::Array(items) => items.iter().map(|item| expanded(item, at, scope)).collect(),
+        other => Ok(other.clone()),
+    }
+}
+
+/// How an entry says that its server is reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    Stdio,
+    Http,
+    Sse,
+}
+
+fn transport(at: &str, value: &Value) -> Result<Transport, String> {
+    match string(at, value)?.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
+        "stdio" => Ok(Transport::Stdio),
+        "http" | "streamablehttp" => Ok(Transport::Http),
+        "sse" => Ok(Transport::Sse),
+        other => {
+            Err(format!("{at}: {}", unexpected("transport", other, &["stdio", "http", "streamable-http"])))
+        }
+    }
+}
+
+/// The path of a member: `mcpServers.filesystem`, or `mcpServers["a b"]`.
+pub(super) fn join(at: &str, key: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '$');
+    match !key.is_empty() && key.len() <= 64 && key.chars().all(is_plain) {
+        true => format!("{at}.{key}"),
+        false => format!("{at}[{:?}]", key.chars().take(64).collect::<String>()),
+    }
+}
+
+/// The members of an object.
+pub(super) fn object<'v>(at: &str, value: &'v Value) -> Result<&'v Entry, String> {
+    value.as_object().ok_or_else(|| format!("{at} must be an object, not {}", kind(value)))
+}
+
+/// A string.
+pub(super) fn string<'v>(at: &str, value: &'v Value) -> Result<&'v str, String> {
+    value.as_str().ok_or_else(|| format!("{at} must be a string, not {}", kind(value)))
+}
+
+/// The strings of a list, with their paths.
+fn strings<'v>(at: &str, value: &'v Value) -> Result<Vec<(String, &'v str)>, String> {
+    let items =
+        value.as_array().ok_or_else(|| format!("{at} must be a list of strings, not {}", kind(value)))?;
+    let strings = items.iter().enumerate().map(|(index, item)| {
+        let at = format!("{at}[{index}]");
+        let text = string(&at, item)?;
+        Ok((at, text))
+    });
+    strings.collect()
+}
+
+/// What a value is, for messages: its text may be a secret.
+pub(super) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether `name` can be the name of a variable (`env`) or of a header.
+fn is_field(key: &str, name: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    match key {
+        "env" => !name.is_empty() && !name.contains(['=', '\0']),
+        _ => !name.is_empty() && name.bytes().all(is_token),
+    }
+}
+
+fn is_prefix(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(is_plain)
+}
+
+fn is_url(text: &str) -> bool {
+    let begins =
+        |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    (begins("http://") || begins("https://")) && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+/// A URL may hold a password, so it is not shown.
+fn not_http(at: &str) -> String {
+    format!("{at} must begin with http:// or https:// and have no spaces")
+}

@@ -1,0 +1,334 @@
+//! The configuration of clients and gateways: `mcpServers` and `agents` (S-10), in JSON or YAML.
+//!
+//! Law: no value of `env`, `headers`, `token`, `url`, a variable or an `envFile` appears in an error message.
+
+mod entry;
+mod expand;
+
+use super::Target;
+use crate::transport::document;
+use entry::{Entry, join, kind, object};
+use expand::Scope;
+use mcp_resources_engine::client::Allowed;
+use mcp_resources_engine::now::Millis;
+use mcp_resources_engine::suggest::{closest, unexpected};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A configuration that has been read and checked.
+///
+/// ```yaml
+/// mcpServers:
+///   filesystem:
+///     command: server                              # or url: http://host/mcp, exactly one
+///     args: [--root, /project]
+///     env: {LOG: info}                             # beside the environment of this process
+///     headers: {Authorization: "Bearer ${TOKEN}"}  # with url
+///     resources: ["file:///project/src/**/*.ts"]   # globs (S-11) or "*"; missing: nothing (S-10)
+///     timeout: 10000                               # ms for one request
+///     prefix: fs                                   # for a gateway
+/// agents:
+///   frontend:
+///     token_env: FRONTEND_TOKEN                    # or token: for a gateway over HTTP
+///     mcpServers:
+///       filesystem: {resources: ["file:///project/src/ui/**"]}
+/// ```
+///
+/// An agent has the servers that it names and no others. Its entry is laid over the definition of the same name: `env` and
+/// `headers` are merged, other keys replaced, and its own `resources` alone decide what it may see.
+///
+/// The keys of real `mcpServers` files are understood: `type`, `cwd`, `envFile` (lines `KEY=VALUE`; `env` wins), `disabled` or
+/// `enabled`, and VS Code's `servers` instead of `mcpServers`. A relative `cwd` or `envFile` starts at the file's folder. A
+/// relative `command` is looked up as the system does it: in `PATH`, or with a slash from the directory of the process.
+/// Keys about tools and appearance, such as `autoApprove` and `description`, are ignored; so are keys that begin with `_` or
+/// `x-`. Any other key is an error.
+///
+/// In strings, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for variables of the environment; `${workspaceFolder}`,
+/// `${workspaceFolderBasename}`, `${userHome}`, `${pathSeparator}` and `${/}` are what VS Code and Cursor make of them. They
+/// are replaced when the server is used: a variable that is not set harms nobody else.
+#[derive(Clone, Default)]
+pub struct Config {
+    /// What messages begin with: the path of the file and a colon, or nothing.
+    source: String,
+    folder: PathBuf,
+    servers: BTreeMap<String, Entry>,
+    agents: BTreeMap<String, Agent>,
+}
+
+#[derive(Clone, Default)]
+struct Agent {
+    token: Option<Token>,
+    /// Its entries, already laid over the definitions.
+    servers: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone)]
+enum Token {
+    Text(String),
+    Variable(String),
+}
+
+/// One server as one agent, or everybody, may use it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerConfig {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub target: Target,
+    /// What may be seen of it.
+    pub resources: Allowed,
+    /// Whether the key `resources` is there.
+    pub is_restricted: bool,
+    /// How long one request may take, in ms.
+    pub timeout: Option<Millis>,
+    /// What a gateway puts before its URIs.
+    pub prefix: Option<String>,
+}
+
+/// What is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// One sentence that names the key, the agent, the server or the file.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Names alone: values may be secrets.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let agents = self.agents.iter().map(|(name, agent)| (name, agent.servers.keys().collect::<Vec<_>>()));
+        f.debug_struct("Config")
+            .field("folder", &self.folder)
+            .field("servers", &self.servers.keys().collect::<Vec<_>>())
+            .field("agents", &agents.collect::<BTreeMap<_, _>>())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    /// Reads a file: YAML for `.yaml` and `.yml` (feature `yaml`), else JSON.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if it cannot be read or is larger than 16 MiB, and as [`Config::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        let path = path.as_ref();
+        let source = format!("{}: ", path.display());
+        let failed = |reason: String| ConfigError { message: format!("{source}{reason}") };
+        let text = document::text(path).map_err(failed)?;
+        let value = match document::is_yaml(path) {
+            true => document::yaml(&text),
+            false => json(&text),
+        };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // A child may run in a directory of its own, so what is relative to the file is made absolute now.
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
+        let mut config = value.and_then(|value| Self::checked(value, folder)).map_err(failed)?;
+        config.source = source;
+        Ok(config)
+    }
+
+    /// Reads the text of a JSON object. `folder` is where relative paths begin.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for a key that is unknown, a value of the wrong type, neither or both of `command` and `url`, a glob
+    /// that is none, and a server of an agent that is defined nowhere.
+    pub fn parse(text: &str, folder: impl Into<PathBuf>) -> Result<Self, ConfigError> {
+        let config = json(text).and_then(|value| Self::checked(value, folder.into()));
+        config.map_err(|message| ConfigError { message })
+    }
+
+    /// The names of the servers in `mcpServers`, also of those that are disabled.
+    pub fn server_names(&self) -> impl Iterator<Item = &str> {
+        self.servers.keys().map(String::as_str)
+    }
+
+    /// The names of the agents.
+    pub fn agent_names(&self) -> impl Iterator<Item = &str> {
+        self.agents.keys().map(String::as_str)
+    }
+
+    /// The servers of `agent`, in the order of their names; without an agent those of `mcpServers` themselves. Those that are
+    /// disabled are left out.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for an agent that the file does not have, a variable that is not set, an `envFile` that cannot be read,
+    /// and a server that speaks the transport SSE of 2024-11-05 alone.
+    pub fn servers(&self, agent: Option<&str>) -> Result<Vec<ServerConfig>, ConfigError> {
+        let (key, entries) = self.entries(agent)?;
+        let used = entries.iter().filter(|(_, entry)| !entry::is_disabled(entry));
+        used.map(|(name, entry)| self.resolve(&key, name, entry)).collect()
+    }
+
+    /// The one server `name` of `agent`, also if it is disabled: who names it wants it. Variables of others are not looked at.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for a server that there is not, and as [`Config::servers`].
+    pub fn server(&self, name: &str, agent: Option<&str>) -> Result<ServerConfig, ConfigError> {
+        let (key, entries) = self.entries(agent)?;
+        let Some(entry) = entries.get(name) else {
+            let known: Vec<&str> = entries.keys().map(String::as_str).collect();
+            return Err(self.error(format!("{key}: {}", unexpected("server", name, &known))));
+        };
+        self.resolve(&key, name, entry)
+    }
+
+    /// The bearer token of `agent`: its `token`, or the variable that `token_env` names. `None` if it has neither.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for an agent that the file does not have, and a variable that is not set or empty.
+    pub fn token(&self, agent: &str) -> Result<Option<String>, ConfigError> {
+        let key = join("agents", agent);
+        let scope = Scope::new(&self.folder, &process_variable);
+        let token = match &self.agent(agent)?.token {
+            None => return Ok(None),
+            Some(Token::Text(text)) => scope.expand(text, &join(&key, "token")),
+            Some(Token::Variable(name)) => process_variable(name)
+                .ok_or_else(|| format!("{}: the variable {name} is not set", join(&key, "token_env"))),
+        };
+        let token = token.map_err(|reason| self.error(reason))?;
+        match token.is_empty() {
+            true => Err(self.error(format!("{key}: the token is empty"))),
+            false => Ok(Some(token)),
+        }
+    }
+
+    fn agent(&self, name: &str) -> Result<&Agent, ConfigError> {
+        self.agents.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.agent_names().collect();
+            self.error(match known.is_empty() {
+                true => format!("there is no agent {name:?}: the file has no key \"agents\""),
+                false => format!("agents: {}", unexpected("agent", name, &known)),
+            })
+        })
+    }
+
+    fn entries(&self, agent: Option<&str>) -> Result<(String, &BTreeMap<String, Entry>), ConfigError> {
+        match agent {
+            None => Ok(("mcpServers".into(), &self.servers)),
+            Some(name) => Ok((join(&join("agents", name), "mcpServers"), &self.agent(name)?.servers)),
+        }
+    }
+
+    fn resolve(&self, key: &str, name: &str, entry: &Entry) -> Result<ServerConfig, ConfigError> {
+        let scope = Scope::new(&self.folder, &process_variable);
+        entry::resolve(name, &join(key, name), entry, &scope).map_err(|reason| self.error(reason))
+    }
+
+    fn error(&self, reason: String) -> ConfigError {
+        ConfigError { message: format!("{}{reason}", self.source) }
+    }
+
+    fn checked(value: Value, folder: PathBuf) -> Result<Self, String> {
+        const KNOWN: [&str; 4] = ["mcpServers", "agents", "servers", "inputs"];
+        let Value::Object(members) = value else {
+            return Err(format!(
+                "a configuration must be an object with the key \"mcpServers\", not {}",
+                kind(&value)
+            ));
+        };
+        if let Some(key) =
+            members.keys().find(|key| !KNOWN.contains(&key.as_str()) && !entry::is_comment(key))
+        {
+            return Err(unexpected("key", key, &KNOWN[..2]));
+        }
+        let definitions = match (members.get("mcpServers"), members.get("servers")) {
+            (Some(_), Some(_)) => {
+                return Err("\"servers\" is another name of \"mcpServers\": write one of them".into());
+            }
+            (Some(servers), None) => map("mcpServers", servers)?,
+            (None, Some(servers)) => map("servers", servers)?,
+            (None, None) if members.contains_key("agents") => BTreeMap::new(),
+            (None, None) => return Err("the key \"mcpServers\" is missing".into()),
+        };
+        let mut servers = BTreeMap::new();
+        for (name, definition) in definitions {
+            let key = join("mcpServers", name);
+            let definition = object(&key, definition)?;
+            entry::check(&key, definition)?;
+            servers.insert(name.clone(), definition.clone());
+        }
+        let mut agents = BTreeMap::new();
+        for (name, agent) in
+            members.get("agents").map(|agents| map("agents", agents)).transpose()?.unwrap_or_default()
+        {
+            agents.insert(name.clone(), Agent::checked(name, agent, &servers)?);
+        }
+        Ok(Self { source: String::new(), folder, servers, agents })
+    }
+}
+
+impl Agent {
+    fn checked(name: &str, value: &Value, definitions: &BTreeMap<String, Entry>) -> Result<Self, String> {
+        const KNOWN: [&str; 4] = ["mcpServers", "token", "token_env", "description"];
+        let key = join("agents", name);
+        let members = object(&key, value)?;
+        if let Some(unknown) =
+            members.keys().find(|key| !KNOWN.contains(&key.as_str()) && !entry::is_comment(key))
+        {
+            return Err(format!("{key}: {}", unexpected("key", unknown, &KNOWN[..3])));
+        }
+        let text = |member: &str| {
+            members.get(member).map(|value| entry::string(&join(&key, member), value)).transpose()
+        };
+        let token = match (text("token")?, text("token_env")?) {
+            (Some(_), Some(_)) => {
+                return Err(format!("{key} has both \"token\" and \"token_env\": one of them is needed"));
+            }
+            (Some(token), None) => Some(Token::Text(token.into())),
+            (None, variable) => variable.map(|name| Token::Variable(name.into())),
+        };
+        let key = join(&key, "mcpServers");
+        let mut servers = BTreeMap::new();
+        let own =
+            members.get("mcpServers").map(|servers| map(&key, servers)).transpose()?.unwrap_or_default();
+        for (server, laid) in own {
+            let at = join(&key, server);
+            let laid = object(&at, laid)?;
+            let definition = definitions.get(server);
+            if definition.is_none() && !laid.contains_key("command") && !laid.contains_key("url") {
+                return Err(undefined(name, server, definitions));
+            }
+            // First by itself, so that a message never blames the agent for the definition.
+            entry::check_keys(&at, laid)?;
+            let whole = entry::overlay(definition, laid);
+            entry::check(&at, &whole)?;
+            servers.insert(server.clone(), whole);
+        }
+        Ok(Self { token, servers })
+    }
+}
+
+fn undefined(agent: &str, server: &str, definitions: &BTreeMap<String, Entry>) -> String {
+    let hint = match closest(server, definitions.keys().map(String::as_str)) {
+        Some(name) => format!("did you mean {name:?}?"),
+        None => "define it there, or give it a command or a url here".into(),
+    };
+    format!("agent {agent:?} names the server {server:?}, which \"mcpServers\" does not have; {hint}")
+}
+
+/// The members of an object by their names, so that the order of a file does not matter.
+fn map<'v>(key: &str, value: &'v Value) -> Result<BTreeMap<&'v String, &'v Value>, String> {
+    object(key, value).map(|members| members.iter().collect())
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))
+}
+
+fn process_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! Texts of configuration files: how large they may be, and YAML as JSON values.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Longest file, in bytes.
+const MOST: u64 = 16 << 20;
+
+/// The text of a file of at most 16 MiB.
+///
+/// # Errors
+/// Why it cannot be read, without its path.
+pub(crate) fn text(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    // What is read counts, not the size: a pipe has none.
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(MOST + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    match text.len() as u64 > MOST {
+        true => Err(format!("it is larger than {MOST} bytes")),
+        false => Ok(text),
+    }
+}
+
+/// Whether the name of a file says that it is YAML: `.yaml` or `.yml`.
+pub(crate) fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("yaml") || ext.eq_ignore_ascii_case("yml"))
+}
+
+/// YAML as a JSON value, so that errors about it name the member and not only the line. Aliases cannot make it grow without
+/// limit.
+///
+/// # Errors
+/// What is wrong and where, without an excerpt of the text: it may hold secrets.
+#[cfg(feature = "yaml")]
+pub(crate) fn yaml(text: &str) -> Result<serde_json::Value, String> {
+    serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())
+}
+
+/// Without the feature `yaml`, an error that says so.
+///
+/// # Errors
+/// Always.
+#[cfg(all(feature = "client", not(feature = "yaml")))]
+pub(crate) fn yaml(_: &str) -> Result<serde_json::Value, String> {
+    Err("YAML needs the feature `yaml`".into())
+}
