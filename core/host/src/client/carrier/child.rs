@@ -1,0 +1,153 @@
+//! A server that this process has started, and everything that it has started in turn.
+//!
+//! Law: a thread waits for the child, so that it is reaped whatever becomes of the runtime. Its group is only signalled
+//! while the child is not reaped: until then no other process can have its number.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// How long a child has to end after its stdin is closed, and again after SIGTERM.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A program, and how it is started.
+pub(super) struct Program<'t> {
+    pub(super) program: &'t str,
+    pub(super) args: &'t [String],
+    pub(super) env: &'t BTreeMap<String, String>,
+    pub(super) directory: Option<&'t Path>,
+}
+
+/// A child that leads a process group of its own. Dropped, the group is killed.
+#[derive(Debug)]
+pub(super) struct Child {
+    group: Arc<Group>,
+    exited: Exited,
+}
+
+/// Hears how the child has ended.
+#[derive(Clone, Debug)]
+pub(super) struct Exited(watch::Receiver<Option<ExitStatus>>);
+
+/// The number of the group; `None` once the child is reaped.
+#[derive(Debug)]
+struct Group(Mutex<Option<Pid>>);
+
+impl Program<'_> {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What cannot be started, why, and what to do about it.
+    pub(super) fn start(&self) -> Result<(Child, ChildStdin, ChildStdout), String> {
+        // Before the child, so that no child is left without its thread.
+        let (give, given) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("mcp-child".into());
+        thread.spawn(move || reap(&given)).map_err(|error| self.failed(&error))?;
+        let mut command = Command::new(self.program);
+        command.args(self.args).envs(self.env).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        if let Some(directory) = self.directory {
+            command.current_dir(directory);
+        }
+        let mut child = command.spawn().map_err(|error| self.failed(&error))?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let group = Arc::new(Group(Mutex::new(Pid::from_raw(child.id().cast_signed()))));
+        let (tell, exited) = watch::channel(None);
+        // The thread waits for this, and ends after the child only.
+        let _ = give.send((child, group.clone(), tell));
+        let child = Child { group, exited: Exited(exited) };
+        let (input, output) = pipes.ok_or_else(|| format!("{:?} has no pipes", self.program))?;
+        let input = ChildStdin::from_std(input).map_err(|error| self.failed(&error))?;
+        let output = ChildStdout::from_std(output).map_err(|error| self.failed(&error))?;
+        Ok((child, input, output))
+    }
+
+    fn failed(&self, error: &std::io::Error) -> String {
+        let program = self.program;
+        if let Some(directory) = self.directory.filter(|directory| !directory.is_dir()) {
+            let directory = directory.display();
+            return format!("{program:?} cannot be started: its directory {directory} is not there");
+        }
+        let fix = match error.kind() {
+            ErrorKind::NotFound => ". Is it installed, and on the PATH?",
+            ErrorKind::PermissionDenied => ". Is it a program, and may this user run it?",
+            _ => "",
+        };
+        format!("{program:?} cannot be started: {error}{fix}")
+    }
+}
+
+impl Child {
+    /// Hears of its end.
+    pub(super) fn exited(&self) -> Exited {
+        self.exited.clone()
+    }
+
+    /// Waits for its end, once its stdin is closed; asks with SIGTERM 2 s later, and kills 2 s after that.
+    pub(super) async fn end(mut self) {
+        for signal in [Signal::TERM, Signal::KILL] {
+            if timeout(PATIENCE, self.exited.wait()).await.is_ok() {
+                return;
+            }
+            self.group.signal(signal);
+        }
+        // A killed child ends at once, unless the system itself is stuck.
+        let _ = timeout(PATIENCE, self.exited.wait()).await;
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.group.signal(Signal::KILL);
+    }
+}
+
+impl Exited {
+    /// How the child has ended, as a sentence, once it has.
+    pub(super) async fn wait(&mut self) -> String {
+        let status = self.0.wait_for(Option::is_some).await.ok().and_then(|status| *status);
+        match status.map(|status| (status.code(), status.signal())) {
+            Some((Some(code), _)) => format!("the server ended with exit status {code}"),
+            Some((None, Some(signal))) => format!("the server was ended by signal {signal}"),
+            _ => "the server has ended".into(),
+        }
+    }
+}
+
+impl Group {
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            // It fails if all of them have ended.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    /// Kills what the child has left, and forgets the number.
+    fn finish(&self) {
+        if let Some(group) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+type Given = (std::process::Child, Arc<Group>, watch::Sender<Option<ExitStatus>>);
+
+/// Waits for a child to end, kills what is left of its group, and reaps it.
+fn reap(given: &mpsc::Receiver<Given>) {
+    let Ok((mut child, group, tell)) = given.recv() else { return };
+    if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
+        let unreaped = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(pid), unreaped), Err(Errno::INTR)) {}
+    }
+    group.finish();
+    tell.send_replace(child.wait().ok());
+}

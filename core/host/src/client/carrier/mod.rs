@@ -1,0 +1,110 @@
+//! What carries messages to one server and back, once it is open: the pipes of a child, HTTP, or a pair of sockets.
+
+mod child;
+mod pipe;
+#[cfg(test)]
+mod tests;
+
+use super::Target;
+use child::Program;
+use mcp_resources_engine::client::{NotCarried, Outgoing};
+use pipe::{Far, Pipe};
+use std::os::unix::net::UnixStream;
+use std::sync::PoisonError;
+use tokio::sync::mpsc::Sender;
+
+/// What comes from a server, or from its transport.
+#[derive(Debug)]
+pub(super) enum Inbound {
+    /// A message: a line without its end, a body of HTTP, or the data of an event.
+    Message(Vec<u8>),
+    /// The request with this id cannot be carried to its answer.
+    NotCarried(u64, NotCarried),
+    /// A session of HTTP has ended: the server does not know its id any more.
+    SessionEnded,
+    /// The transport is broken, or the server has ended it; nothing comes after this.
+    Lost(String),
+}
+
+/// An open transport. Dropped, it ends at once: a child is killed with its group, exchanges are broken off.
+#[derive(Debug)]
+pub(super) struct Carrier(Way);
+
+#[derive(Debug)]
+enum Way {
+    Pipe(Pipe),
+}
+
+impl Carrier {
+    /// Opens the transport. `longest` is the longest message that is accepted, in bytes. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// Why it cannot be opened, as a sentence for a person.
+    pub(super) async fn open(
+        target: &Target,
+        inbound: Sender<Inbound>,
+        longest: usize,
+    ) -> Result<Self, String> {
+        match target {
+            Target::Command { program, args, env, directory } => {
+                let program = Program { program, args, env, directory: directory.as_deref() };
+                let (child, input, output) = program.start()?;
+                let pipe = Pipe::open(output, input, Far::Child(child), inbound, longest);
+                Ok(Self(Way::Pipe(pipe)))
+            }
+            Target::Url { .. } => Err("not built yet".into()),
+            #[cfg(feature = "server")]
+            Target::Memory(server) => {
+                let (ours, theirs) = UnixStream::pair().map_err(|error| no_socket(&error))?;
+                let again = theirs.try_clone().map_err(|error| no_socket(&error))?;
+                let server = server.clone();
+                let serve = async move {
+                    // What ends it ends its socket too.
+                    let _ = server.run_on(again, theirs).await;
+                };
+                let far = Far::Server(pipe::Task(tokio::spawn(serve)));
+                Self::over(ours, far, inbound, longest)
+            }
+            Target::Socket(socket) => {
+                let socket = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let socket = socket.ok_or(
+                    "its socket was opened before, and cannot be opened a second time: give each client a new pair",
+                )?;
+                Self::over(socket, Far::Other, inbound, longest)
+            }
+        }
+    }
+
+    fn over(socket: UnixStream, far: Far, inbound: Sender<Inbound>, longest: usize) -> Result<Self, String> {
+        socket.set_nonblocking(true).map_err(|error| no_socket(&error))?;
+        let socket = tokio::net::UnixStream::from_std(socket).map_err(|error| no_socket(&error))?;
+        let (input, output) = socket.into_split();
+        Ok(Self(Way::Pipe(Pipe::open(input, output, far, inbound, longest))))
+    }
+
+    /// Sends a message. Never waits: what cannot be sent is reported as [`Inbound`].
+    pub(super) fn send(&mut self, message: Outgoing) {
+        match &mut self.0 {
+            Way::Pipe(pipe) => pipe.send(message.body),
+        }
+    }
+
+    /// Breaks off the exchange of a request that nobody waits for any more. Nothing on pipes.
+    pub(super) fn abort(&mut self, id: u64) {
+        match &mut self.0 {
+            Way::Pipe(_) => _ = id,
+        }
+    }
+
+    /// Ends it as the protocol wants: stdin is closed, and a child that does not end within 2 s is asked with SIGTERM, and
+    /// killed 2 s later; a session of HTTP is deleted.
+    pub(super) async fn close(self) {
+        match self.0 {
+            Way::Pipe(pipe) => pipe.close().await,
+        }
+    }
+}
+
+fn no_socket(error: &std::io::Error) -> String {
+    format!("no socket can be made: {error}")
+}

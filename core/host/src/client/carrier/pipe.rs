@@ -1,0 +1,216 @@
+//! Messages as lines, to and from a child or over a socket.
+//!
+//! Law: one task reads and writes, and it alone says that the transport is lost: nothing comes after that.
+
+use super::Inbound;
+use super::child::{Child, Exited};
+use mcp_resources_engine::jsonrpc::{Line, Lines};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Bytes of one read.
+const CHUNK: usize = 64 * 1024;
+/// How many bytes may wait for a server that does not read.
+const WAITING: usize = 64 << 20;
+/// How long the last lines of a server that has ended are waited for, or the end of one that has closed its output.
+const LAST_LINES: Duration = Duration::from_secs(1);
+/// How long the other end of a socket has to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// An open pair of pipes, or a socket.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    queue: UnboundedSender<Vec<u8>>,
+    waiting: Arc<AtomicUsize>,
+    phase: watch::Sender<Phase>,
+    task: Task,
+    pub(super) far: Far,
+}
+
+/// What is at the other end, if it ends with the pipe.
+#[derive(Debug)]
+pub(super) enum Far {
+    /// A process.
+    Child(Child),
+    /// A server in this process.
+    #[cfg(feature = "server")]
+    Server(Task),
+    /// Something that others have started.
+    Other,
+}
+
+/// A task that ends with its owner.
+#[derive(Debug)]
+pub(super) struct Task(pub(super) JoinHandle<()>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// More waits to be written than may.
+    Full,
+    /// What still comes is read and thrown away, so that a server that writes can end.
+    Closing,
+}
+
+/// The side of the task.
+struct Pump {
+    inbound: Sender<Inbound>,
+    longest: usize,
+    phase: watch::Receiver<Phase>,
+    exited: Option<Exited>,
+}
+
+impl Pipe {
+    /// Begins to read `input`, and to write `output`.
+    pub(super) fn open(
+        input: impl AsyncRead + Send + Unpin + 'static,
+        output: impl AsyncWrite + Send + Unpin + 'static,
+        far: Far,
+        inbound: Sender<Inbound>,
+        longest: usize,
+    ) -> Self {
+        let (queue, queued) = unbounded_channel();
+        let (phase, seen) = watch::channel(Phase::Open);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let exited = match &far {
+            Far::Child(child) => Some(child.exited()),
+            _ => None,
+        };
+        let pump = Pump { inbound, longest, phase: seen, exited };
+        let task = Task(tokio::spawn(pump.run(input, write(output, queued, waiting.clone()))));
+        Self { queue, waiting, phase, task, far }
+    }
+
+    /// Puts a line behind those that wait to be written.
+    pub(super) fn send(&self, mut body: Vec<u8>) {
+        body.push(b'\n');
+        if self.waiting.fetch_add(body.len(), Ordering::Relaxed) + body.len() > WAITING {
+            self.phase.send_if_modified(|phase| {
+                let is_new = *phase == Phase::Open;
+                if is_new {
+                    *phase = Phase::Full;
+                }
+                is_new
+            });
+        } else {
+            // The task has ended if this fails: it has said why.
+            let _ = self.queue.send(body);
+        }
+    }
+
+    /// Writes what waits, closes the pipe, and waits for the other end to end.
+    pub(super) async fn close(self) {
+        self.phase.send_replace(Phase::Closing);
+        drop(self.queue);
+        match self.far {
+            Far::Child(child) => child.end().await,
+            _ => drop(timeout(PATIENCE, self.task.ended()).await),
+        }
+    }
+}
+
+impl Task {
+    async fn ended(mut self) {
+        // It cannot fail: nobody aborts it while this waits.
+        let _ = (&mut self.0).await;
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Pump {
+    async fn run(mut self, input: impl AsyncRead + Unpin, write: impl Future<Output = std::io::Result<()>>) {
+        let mut phase = self.phase.clone();
+        let reason = tokio::select! {
+            reason = self.pump(input, write) => reason,
+            Ok(_) = phase.wait_for(|phase| *phase == Phase::Full) => {
+                format!("the server does not read: more than {WAITING} bytes wait to be written")
+            }
+        };
+        let is_closing = *phase.borrow() == Phase::Closing;
+        if !is_closing {
+            // Nobody listens to a client that is gone.
+            let _ = self.inbound.send(Inbound::Lost(reason)).await;
+        }
+    }
+
+    /// Reads and writes until the other end is gone: why it ended.
+    async fn pump(
+        &mut self,
+        input: impl AsyncRead + Unpin,
+        write: impl Future<Output = std::io::Result<()>>,
+    ) -> String {
+        let mut exited = self.exited.clone();
+        let mut read = pin!(self.read(input));
+        tokio::select! {
+            reason = &mut read => match exited {
+                Some(mut exited) if reason.is_none() => timeout(LAST_LINES, exited.wait()).await.ok(),
+                _ => reason,
+            },
+            Err(error) = write => {
+                let last = timeout(LAST_LINES, read).await.ok().flatten();
+                let exited = async { Some(exited.as_mut()?.wait().await) };
+                let ended = timeout(LAST_LINES, exited).await.ok().flatten();
+                last.or(ended).or_else(|| Some(format!("the server does not read any more: {error}")))
+            }
+            Some(reason) = async { Some(exited.as_mut()?.wait().await) } => {
+                timeout(LAST_LINES, read).await.ok().flatten().or(Some(reason))
+            }
+        }
+        .unwrap_or_else(|| "the server has closed the connection".into())
+    }
+
+    /// Reads to the end: what is wrong, unless it is just the end.
+    async fn read(&mut self, mut input: impl AsyncRead + Unpin) -> Option<String> {
+        let (mut lines, mut chunk) = (Lines::new(self.longest), vec![0; CHUNK]);
+        loop {
+            let count = match input.read(&mut chunk).await {
+                Ok(count) => count,
+                Err(error) => return Some(format!("the connection to the server broke: {error}")),
+            };
+            match count {
+                0 => lines.finish(),
+                _ => lines.push(chunk.get(..count).unwrap_or_default()),
+            }
+            while let Some(line) = lines.next() {
+                let Line::Message(message) = line else {
+                    // The answer to a request may have been in it, so that going on would leave that waiting.
+                    return Some(format!("a line of the server's is longer than {} bytes", self.longest));
+                };
+                let message = Inbound::Message(message.to_vec());
+                tokio::select! {
+                    _ = self.phase.wait_for(|phase| *phase == Phase::Closing) => {}
+                    _ = self.inbound.send(message) => {}
+                }
+            }
+            if count == 0 {
+                return None;
+            }
+        }
+    }
+}
+
+/// Writes what comes until there is nothing more, and closes `output`.
+async fn write(
+    mut output: impl AsyncWrite + Unpin,
+    mut queued: UnboundedReceiver<Vec<u8>>,
+    waiting: Arc<AtomicUsize>,
+) -> std::io::Result<()> {
+    while let Some(line) = queued.recv().await {
+        output.write_all(&line).await?;
+        output.flush().await?;
+        waiting.fetch_sub(line.len(), Ordering::Relaxed);
+    }
+    output.shutdown().await
+}

@@ -1,0 +1,245 @@
+//! Children that behave, and that do not. Whatever happens, no process of theirs is left.
+
+use super::super::Way;
+use super::super::pipe::Far;
+use super::*;
+use rustix::process::{Pid, test_kill_process};
+use std::io::Read;
+use std::path::PathBuf;
+
+/// A FIFO that every process of a test holds open for writing: once it ends, all of them have.
+struct Alive {
+    path: PathBuf,
+    file: tokio::task::JoinHandle<std::fs::File>,
+}
+
+impl Alive {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("mcp-carrier-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        // It opens when the child has opened it too.
+        let own = path.clone();
+        Self { path, file: tokio::task::spawn_blocking(|| std::fs::File::open(own).unwrap()) }
+    }
+
+    async fn ended(self) {
+        let mut file = timeout(DEADLINE, self.file).await.unwrap().unwrap();
+        let read = tokio::task::spawn_blocking(move || file.read_to_end(&mut Vec::new()).unwrap());
+        timeout(DEADLINE, read).await.unwrap().unwrap();
+        std::fs::remove_file(self.path).unwrap();
+    }
+}
+
+/// A shell that holds `alive`, says its number, and goes on with `script`.
+fn shell(alive: &Alive, script: &str) -> Target {
+    let script = format!("exec 9>'{}'; echo $$; {script}", alive.path.display());
+    command("sh", &["-c", &script])
+}
+
+fn command(program: &str, args: &[&str]) -> Target {
+    let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+    Target::Command { program: program.into(), args, env: BTreeMap::new(), directory: None }
+}
+
+/// What the shell said first.
+async fn number(talk: &mut Talk) -> Pid {
+    Pid::from_raw(talk.message().await.as_i64().unwrap().try_into().unwrap()).unwrap()
+}
+
+/// Waits until there is no such process, not even one that nobody has reaped.
+async fn reaped(pid: Pid) {
+    let gone = async {
+        while test_kill_process(pid).is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(DEADLINE, gone).await.unwrap();
+}
+
+/// R-150: stdin is closed, and a server that ends then is not signalled.
+#[tokio::test]
+async fn a_child_ends_with_its_stdin() {
+    let alive = Alive::new("ends");
+    let file = alive.path.with_extension("end");
+    let script = format!("trap 'echo term' TERM; cat; echo end > '{}'", file.display());
+    let mut talk = Talk::open(&shell(&alive, &script)).await.unwrap();
+    let pid = number(&mut talk).await;
+    talk.carrier.send(outgoing(Some(1), "ping", r#"{"id":1}"#));
+    assert_eq!(talk.message().await, json!({ "id": 1 }));
+    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    alive.ended().await;
+    reaped(pid).await;
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "end\n");
+    std::fs::remove_file(file).unwrap();
+}
+
+/// R-150: one that ignores the end of its stdin and SIGTERM is killed, with what it has started.
+#[tokio::test]
+async fn a_child_that_does_not_end_is_killed() {
+    let alive = Alive::new("stubborn");
+    let script = r#"trap "" TERM; sleep 1000 & while :; do sleep 1000; done"#;
+    let mut talk = Talk::open(&shell(&alive, script)).await.unwrap();
+    let pid = number(&mut talk).await;
+    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    reaped(pid).await;
+    alive.ended().await;
+}
+
+/// One that ends on SIGTERM is not killed.
+#[tokio::test]
+async fn a_child_may_end_on_sigterm() {
+    let alive = Alive::new("term");
+    let file = alive.path.with_extension("end");
+    let script = format!("trap 'echo term > \"{}\"; exit 0' TERM; sleep 1000 & wait", file.display());
+    let mut talk = Talk::open(&shell(&alive, &script)).await.unwrap();
+    let pid = number(&mut talk).await;
+    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    reaped(pid).await;
+    alive.ended().await;
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "term\n");
+    std::fs::remove_file(file).unwrap();
+}
+
+/// A carrier that is dropped leaves nothing, even if its runtime ends with it.
+#[test]
+fn a_dropped_carrier_leaves_no_process() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (alive, pid, talk) = runtime.block_on(async {
+        let alive = Alive::new("dropped");
+        let mut talk = Talk::open(&shell(&alive, r#"trap "" TERM; sleep 1000 & sleep 1000"#)).await.unwrap();
+        let pid = number(&mut talk).await;
+        (alive, pid, talk)
+    });
+    drop(runtime);
+    drop(talk);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        reaped(pid).await;
+        let mut file = timeout(DEADLINE, alive.file).await.unwrap().unwrap();
+        timeout(DEADLINE, tokio::task::spawn_blocking(move || file.read_to_end(&mut Vec::new())))
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
+        std::fs::remove_file(alive.path).unwrap();
+    });
+}
+
+/// R-151: what a child said comes first, then how it ended; what it leaves behind is killed.
+#[tokio::test]
+async fn the_end_of_a_child_is_told() {
+    for (name, script, expected) in [
+        ("status", "echo '{}'; exit 3", "the server ended with exit status 3"),
+        ("signal", "echo '{}'; kill -9 $$", "the server was ended by signal 9"),
+        ("left", "echo '{}'; sleep 1000 & exit 4", "the server ended with exit status 4"),
+        ("closed", "echo '{}'; exec >&-; sleep 1000", "the server has closed the connection"),
+    ] {
+        let alive = Alive::new(name);
+        let mut talk = Talk::open(&shell(&alive, script)).await.unwrap();
+        let pid = number(&mut talk).await;
+        assert_eq!(talk.message().await, json!({}));
+        assert_eq!(talk.lost().await, expected, "{name}");
+        drop(talk.carrier);
+        assert!(timeout(DEADLINE, talk.inbound.recv()).await.unwrap().is_none());
+        reaped(pid).await;
+        alive.ended().await;
+    }
+}
+
+/// A program that is not there, and one that is none.
+#[tokio::test]
+async fn what_cannot_be_started_says_why() {
+    let absent = Talk::open(&command("mcp-no-such-program", &[])).await.err().unwrap();
+    assert!(absent.starts_with("\"mcp-no-such-program\" cannot be started: "), "{absent}");
+    assert!(absent.contains("No such file") && absent.ends_with("on the PATH?"), "{absent}");
+    let none = Talk::open(&command("/", &[])).await.err().unwrap();
+    assert!(none.contains("Permission denied"), "{none}");
+    let Target::Command { program, args, env, .. } = command("sh", &[]) else { panic!() };
+    let directory = Some(PathBuf::from("/mcp-no-such-directory"));
+    let nowhere = Talk::open(&Target::Command { program, args, env, directory }).await.err().unwrap();
+    assert!(nowhere.contains("its directory /mcp-no-such-directory is not there"), "{nowhere}");
+}
+
+/// Its variables and its directory are those of the target; the descriptors of this process are not its own.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_child_has_what_the_target_says_and_no_more() {
+    use std::os::fd::AsRawFd;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = std::fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).unwrap();
+    let mut first = Talk::open(&command("cat", &[])).await.unwrap();
+    let script = r#"printf '"%s %s"\n"%s"\n' "$MCP_WORD" "$(pwd -P)" "$(ls -l /proc/self/fd | tr '\n' ' ')"; sleep 1000"#;
+    let Target::Command { program, args, mut env, .. } = command("sh", &["-c", script]) else { panic!() };
+    env.insert("MCP_WORD".into(), "word".into());
+    let directory = Some(PathBuf::from("/"));
+    let mut talk = Talk::open(&Target::Command { program, args, env, directory }).await.unwrap();
+    assert_eq!(talk.message().await, json!("word /"));
+    let descriptors = talk.message().await;
+    assert!(!descriptors.as_str().unwrap().contains(own.to_str().unwrap()), "{descriptors}");
+    // Nor those of other children: this one ends with its stdin although the other lives.
+    first.carrier.send(outgoing(Some(1), "ping", "{}"));
+    assert_eq!(first.message().await, json!({}));
+    let Talk { carrier, .. } = first;
+    let Way::Pipe(pipe) = carrier.0;
+    let mut exited = match &pipe.far {
+        Far::Child(child) => child.exited(),
+        _ => panic!(),
+    };
+    let closed = tokio::spawn(pipe.close());
+    assert_eq!(timeout(DEADLINE, exited.wait()).await.unwrap(), "the server ended with exit status 0");
+    closed.await.unwrap();
+    drop(talk);
+}
+
+/// A child that floods its stdout is read as fast as the client takes it; a line without an end is not kept.
+#[tokio::test]
+async fn a_flood_is_bounded() {
+    let alive = Alive::new("flood");
+    let mut talk = Talk::open(&shell(&alive, "exec yes '{}'")).await.unwrap();
+    let pid = number(&mut talk).await;
+    for _ in 0..1_000 {
+        assert_eq!(talk.message().await, json!({}));
+    }
+    // It can end although nobody takes what it still writes.
+    timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    reaped(pid).await;
+    alive.ended().await;
+
+    let alive = Alive::new("line");
+    let mut talk = Talk::open(&shell(&alive, "cat /dev/zero")).await.unwrap();
+    number(&mut talk).await;
+    assert_eq!(talk.lost().await, format!("a line of the server's is longer than {LONGEST} bytes"));
+    drop(talk);
+    alive.ended().await;
+}
+
+/// A child that does not read is not written to without end.
+#[tokio::test]
+async fn what_waits_for_a_child_is_bounded() {
+    let alive = Alive::new("deaf");
+    let mut talk = Talk::open(&shell(&alive, "sleep 1000")).await.unwrap();
+    number(&mut talk).await;
+    let body = "x".repeat(1 << 20);
+    for _ in 0..66 {
+        talk.carrier.send(outgoing(None, "x", &body));
+    }
+    let reason = talk.lost().await;
+    assert!(reason.starts_with("the server does not read: more than"), "{reason}");
+    drop(talk);
+    alive.ended().await;
+}
+
+/// One that closes its stdin does not answer any more.
+#[tokio::test]
+async fn a_child_that_closes_its_stdin_is_lost() {
+    let alive = Alive::new("closes");
+    let mut talk = Talk::open(&shell(&alive, "exec <&-; echo '{}'; sleep 1000")).await.unwrap();
+    number(&mut talk).await;
+    talk.message().await;
+    talk.carrier.send(outgoing(Some(1), "ping", "{}"));
+    let reason = talk.lost().await;
+    assert!(reason.starts_with("the server does not read any more"), "{reason}");
+    drop(talk);
+    alive.ended().await;
+}
