@@ -148,6 +148,58 @@ impl Revision {
     }
 }
 
+/// What an error of a server says of the resource that was asked for (S-14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// There is no such resource.
+    NotFound,
+    /// The client may not see it.
+    AccessDenied,
+    /// The server finds the URI unusable.
+    InvalidUri,
+    /// Something else went wrong.
+    Other,
+}
+
+/// What is known of an error that a server answered a read with.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered<'a> {
+    /// Its code.
+    pub code: i64,
+    /// Its message.
+    pub message: &'a str,
+    /// The member `kind` of its data, which servers of this library send.
+    pub kind: Option<&'a str>,
+    /// Whether its data names a URI.
+    pub names_uri: bool,
+}
+
+impl Answered<'_> {
+    /// What it says, whichever library the server is written with: several answer a URI that they do not know with the
+    /// code of wrong params, or none of their own, and say so in the message alone.
+    pub fn meaning(&self) -> Meaning {
+        match self.kind {
+            Some("not_found") => return Meaning::NotFound,
+            Some("access_denied") => return Meaning::AccessDenied,
+            Some("invalid_uri") => return Meaning::InvalidUri,
+            Some(_) => return Meaning::Other,
+            None => {}
+        }
+        match i32::try_from(self.code) {
+            Ok(-32002) => Meaning::NotFound,
+            Ok(-32003 | -31003) => Meaning::AccessDenied,
+            Ok(INVALID_PARAMS) if self.names_uri => Meaning::NotFound,
+            Ok(0 | INVALID_PARAMS | INTERNAL_ERROR) if says_not_found(self.message) => Meaning::NotFound,
+            _ => Meaning::Other,
+        }
+    }
+}
+
+fn says_not_found(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["not found", "unknown resource", "no such resource"].iter().any(|phrase| message.contains(phrase))
+}
+
 impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -185,6 +237,49 @@ pub enum Method {
 pub const READ: &str = "resources/read";
 /// The method that is partly ours: its references may be to what an author serves through the extension door.
 pub const COMPLETE: &str = "completion/complete";
+
+/// Ends a legacy handshake.
+pub const INITIALIZED: &str = "notifications/initialized";
+/// Takes a request back.
+pub const CANCELLED: &str = "notifications/cancelled";
+
+/// The questions that a server may ask, each with the capability that a client declares for it.
+pub const QUESTIONS: [(&str, &str); 3] =
+    [("elicitation/create", "elicitation"), ("sampling/createMessage", "sampling"), ("roots/list", "roots")];
+
+/// Whether a method is about resources, so that an allow-list of URIs decides about it.
+pub fn is_about_resources(method: &str) -> bool {
+    method.starts_with("resources/") || matches!(method, COMPLETE | "subscriptions/listen")
+}
+
+/// The notifications of a server that a client acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// A watched resource has changed.
+    Updated,
+    /// The list of resources has changed.
+    ListChanged,
+    /// A listen is open.
+    Acknowledged,
+    /// A listen was torn down.
+    Cancelled,
+    /// A request has made progress.
+    Progress,
+}
+
+impl Told {
+    /// The notification with this method.
+    pub fn parse(method: &str) -> Option<Self> {
+        Some(match method {
+            "notifications/resources/updated" => Self::Updated,
+            "notifications/resources/list_changed" => Self::ListChanged,
+            "notifications/subscriptions/acknowledged" => Self::Acknowledged,
+            CANCELLED => Self::Cancelled,
+            "notifications/progress" => Self::Progress,
+            _ => return None,
+        })
+    }
+}
 
 /// Whether the results of a custom method may be cached, as those of the protocol's own lists: `tools/list`,
 /// `prompts/list` and their like.

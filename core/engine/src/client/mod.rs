@@ -11,13 +11,22 @@
 //! left out without stopping the rest.
 
 mod access;
+mod backoff;
+mod cache;
+mod decode;
 mod error;
+mod limits;
+mod machine;
+mod speak;
 mod types;
 mod words;
 
 pub use access::{Access, Allowed};
 pub use error::{ClientError, Failure};
+pub use limits::ClientLimits;
+pub use machine::{Machine, MachineOptions};
 pub use types::{
     Call, CallOptions, Change, Effect, Listed, Lost, NotCarried, Outcome, Outgoing, Page, Progress, Question,
+    ServerAbout,
 };
 pub use words::*;

@@ -3,6 +3,7 @@
 use super::{ClientError, Failure};
 use crate::connection::{Completion, Contents};
 use crate::now::Millis;
+use crate::version::Revision;
 use std::sync::Arc;
 
 /// A message for the server. Its transport writes a line, or posts a body with headers that repeat a part of it.
@@ -56,6 +57,26 @@ pub struct Change {
     pub uri: String,
     /// The contents; `None` if it is gone.
     pub contents: Option<Vec<Contents<'static>>>,
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerAbout {
+    /// The revision that is spoken with it.
+    pub revision: Revision,
+    /// `serverInfo`: a JSON object.
+    pub info: String,
+    /// `capabilities`: a JSON object.
+    pub capabilities: String,
+    /// How it is to be used, if it says so.
+    pub instructions: Option<String>,
+    /// Whether it tells of changes of resources.
+    pub has_subscriptions: bool,
+    /// Whether it tells of changes of the list.
+    pub has_list_changes: bool,
+    /// Whether it completes variables of templates. The revision 2024-11-05 does not say so: true.
+    pub has_completions: bool,
 }
 
 /// What a client asks of a server.

@@ -1,0 +1,67 @@
+//! Pauses between attempts to connect: longer after each failure, and never the same for many clients.
+
+use crate::now::Millis;
+
+/// The shortest pause.
+const FIRST: Millis = 50;
+/// The longest pause while the server answers its handshakes: a server that restarts is back within a second.
+const RESTARTS: Millis = 800;
+/// After so long a connection counts as sound.
+pub(super) const SOUND: Millis = 1_000;
+
+/// How often it has failed, and what makes the pauses differ.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    attempts: u32,
+    longest: Millis,
+    state: u64,
+}
+
+impl Backoff {
+    pub(super) fn new(longest: Millis, seed: u64) -> Self {
+        Self { attempts: 0, longest, state: seed }
+    }
+
+    /// A connection was sound.
+    pub(super) fn reset(&mut self) {
+        self.attempts = 0;
+    }
+
+    /// The pause before the next attempt, in ms. `answered`: the last one got as far as a handshake.
+    pub(super) fn next(&mut self, answered: bool) -> Millis {
+        let longest = if answered { RESTARTS.min(self.longest) } else { self.longest };
+        let pause = FIRST.saturating_mul(1 << self.attempts.min(20)).min(longest);
+        self.attempts = self.attempts.saturating_add(1);
+        // Between half of it and all of it.
+        pause / 2 + self.random() % (pause / 2 + 1)
+    }
+
+    /// The next number of splitmix64.
+    fn random(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-13: pauses grow to their bound, differ between clients, and begin anew.
+    #[test]
+    fn pauses_grow_and_differ() {
+        let pauses = |seed, answered| {
+            let mut backoff = Backoff::new(30_000, seed);
+            (0..12).map(|_| backoff.next(answered)).collect::<Vec<_>>()
+        };
+        assert!(pauses(1, false).iter().all(|pause| (25..=30_000).contains(pause)));
+        assert!(pauses(1, false)[11] >= 15_000 && pauses(1, true)[11] <= 800);
+        assert_ne!(pauses(1, false), pauses(2, false));
+        let mut backoff = Backoff::new(30_000, 1);
+        (0..12).for_each(|_| drop(backoff.next(false)));
+        backoff.reset();
+        assert!(backoff.next(false) <= 50);
+    }
+}

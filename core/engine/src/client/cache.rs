@@ -1,0 +1,153 @@
+//! Results that are kept for their `ttlMs`, until an update ends them.
+//!
+//! Law: one client is one principal, so `private` and `public` results are kept alike, and none is given to anybody else.
+
+use super::{ClientLimits, Outcome};
+use crate::connection::{Body, Contents};
+use crate::now::Millis;
+use std::collections::{BTreeSet, HashMap};
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Key {
+    /// The contents of a canonical URI.
+    Read(String),
+    /// A page of the resources, by its cursor.
+    List(Option<String>),
+    /// A page of the templates, by its cursor.
+    Templates(Option<String>),
+}
+
+#[derive(Debug)]
+struct Kept {
+    outcome: Outcome,
+    until: Millis,
+    size: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Cache {
+    kept: HashMap<Key, Kept>,
+    /// The same by their ends.
+    ends: BTreeSet<(Millis, Key)>,
+    bytes: usize,
+    most_entries: usize,
+    most_bytes: usize,
+}
+
+impl Cache {
+    pub(super) fn new(limits: &ClientLimits) -> Self {
+        let (most_entries, most_bytes) = (limits.cache_entries, limits.cache_bytes);
+        Self { kept: HashMap::new(), ends: BTreeSet::new(), bytes: 0, most_entries, most_bytes }
+    }
+
+    pub(super) fn get(&self, key: &Key, now: Millis) -> Option<Outcome> {
+        self.kept.get(key).filter(|kept| now < kept.until).map(|kept| kept.outcome.clone())
+    }
+
+    /// Keeps a result for `ttl` ms. What ends first makes room.
+    pub(super) fn put(&mut self, key: Key, outcome: &Outcome, ttl: Millis, now: Millis) {
+        self.remove(&key);
+        let size = size(outcome);
+        if ttl == 0 || size > self.most_bytes / 4 {
+            return;
+        }
+        while self.kept.len() >= self.most_entries || self.bytes + size > self.most_bytes {
+            let Some((_, first)) = self.ends.first().cloned() else { return };
+            self.remove(&first);
+        }
+        let until = now.saturating_add(ttl);
+        self.bytes += size;
+        self.ends.insert((until, key.clone()));
+        self.kept.insert(key, Kept { outcome: outcome.clone(), until, size });
+    }
+
+    pub(super) fn remove(&mut self, key: &Key) {
+        if let Some(kept) = self.kept.remove(key) {
+            self.bytes -= kept.size;
+            self.ends.remove(&(kept.until, key.clone()));
+        }
+    }
+
+    /// Forgets the pages of all lists.
+    pub(super) fn forget_lists(&mut self) {
+        let lists: Vec<_> = self.kept.keys().filter(|key| !matches!(key, Key::Read(_))).cloned().collect();
+        lists.iter().for_each(|key| self.remove(key));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.kept.clear();
+        self.ends.clear();
+        self.bytes = 0;
+    }
+}
+
+/// About how many bytes it takes.
+fn size(outcome: &Outcome) -> usize {
+    const ENTRY: usize = 200;
+    ENTRY
+        + match outcome {
+            Outcome::Page(page) => {
+                page.items.iter().map(|item| ENTRY + item.uri.len() + item.json.len()).sum::<usize>()
+            }
+            Outcome::Contents(contents) => contents.iter().map(|entry| ENTRY + contents_size(entry)).sum(),
+            Outcome::Completion(found) => found.values.iter().map(|value| ENTRY + value.len()).sum(),
+            Outcome::Result(text) => text.len(),
+        }
+}
+
+fn contents_size(contents: &Contents<'_>) -> usize {
+    let body = match &contents.body {
+        Body::Text(text) => text.len(),
+        Body::SharedText(text) => text.len(),
+        Body::Blob(bytes) => bytes.len(),
+        Body::SharedBlob(bytes) => bytes.len(),
+        Body::Base64(text) => text.len(),
+    };
+    let texts = [&contents.uri, &contents.mime_type, &contents.meta];
+    body + texts.into_iter().flatten().map(|text| text.len()).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(text: &str) -> Outcome {
+        Outcome::Contents(vec![Contents::text(text.to_owned())])
+    }
+
+    fn text(outcome: Option<Outcome>) -> Option<String> {
+        match outcome? {
+            Outcome::Contents(contents) => match &contents.first()?.body {
+                Body::Text(text) => Some(text.to_string()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// kept for its time, and no longer than until it is forgotten; bounded in number and bytes.
+    #[test]
+    fn results_are_kept_for_their_time() {
+        let limits = ClientLimits { cache_entries: 2, cache_bytes: 4_000, ..ClientLimits::default() };
+        let mut cache = Cache::new(&limits);
+        let key = |uri: &str| Key::Read(uri.into());
+        cache.put(key("a"), &kept("one"), 100, 0);
+        assert_eq!(text(cache.get(&key("a"), 99)).as_deref(), Some("one"));
+        assert_eq!(text(cache.get(&key("a"), 100)), None);
+        cache.put(key("b"), &kept("two"), 0, 0);
+        assert!(cache.get(&key("b"), 0).is_none(), "no time, not kept");
+        cache.put(key("b"), &kept("two"), 50, 0);
+        cache.put(key("c"), &kept("three"), 200, 0);
+        assert!(cache.get(&key("b"), 1).is_none(), "what ends first makes room");
+        assert!(cache.get(&key("a"), 1).is_some() && cache.get(&key("c"), 1).is_some());
+        cache.put(key("d"), &kept(&"x".repeat(2_000)), 200, 0);
+        assert!(cache.get(&key("d"), 1).is_none(), "a large one does not push out the others");
+        cache.put(Key::List(None), &Outcome::Page(crate::client::Page::default()), 200, 0);
+        cache.forget_lists();
+        assert!(cache.get(&Key::List(None), 1).is_none());
+        cache.clear();
+        assert_eq!((cache.bytes, cache.ends.len()), (0, 0));
+    }
+}

@@ -1,0 +1,464 @@
+//! Calls: of the host, and the reads that watches need.
+//!
+//! Law: a call ends once. One that only reads is made again, once, when its connection is lost.
+
+use super::super::cache::Key;
+use super::super::decode::{self, Read, TEMPLATE, URI, refused};
+use super::super::speak::{Ask, Speaker};
+use super::questions::Round;
+use super::{Effects, Machine, Phase, Purpose, Timer};
+use crate::client::{Call, CallOptions, ClientError, Effect, Failure, Lost, NotCarried, Outcome, Outgoing};
+use crate::json_text;
+use crate::jsonrpc::Json;
+use crate::now::{Millis, Now};
+use crate::version::{self, Method, Revision};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+/// How deep the params of a custom method may be nested.
+const NESTING: usize = 128;
+
+/// The machine's own number of a call.
+pub(super) type Slot = u64;
+
+/// Whose call it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    Host(u64),
+    /// The watch of a canonical URI.
+    Watch(Arc<str>),
+}
+
+/// A call that has not ended.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) caller: Caller,
+    pub(super) call: Call,
+    options: CallOptions,
+    /// The id of its request, while one is in flight.
+    wire: Option<u64>,
+    /// When it ends if it still waits for a connection or for an answer of the host's.
+    pub(super) waits_until: Option<Millis>,
+    /// Whether it has been made a second time.
+    repeated: bool,
+    /// What the server asks first.
+    pub(super) round: Round,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    next: Slot,
+    pub(super) pending: BTreeMap<Slot, Pending>,
+    by_host: HashMap<u64, Slot>,
+    /// Those that wait for a connection.
+    waiting: VecDeque<Slot>,
+}
+
+impl Calls {
+    /// The number of the next call.
+    pub(super) fn next_slot(&self) -> Slot {
+        self.next + 1
+    }
+
+    /// Whether one waits for a connection.
+    pub(super) fn wait(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The host's number of a call whose progress it wants.
+    pub(super) fn reports_progress(&self, slot: Slot) -> Option<u64> {
+        let pending = self.pending.get(&slot).filter(|pending| pending.options.progress)?;
+        match pending.caller {
+            Caller::Host(id) => Some(id),
+            Caller::Watch(_) => None,
+        }
+    }
+}
+
+/// How a host makes calls.
+impl Machine {
+    /// Makes a call. `id` is the host's, and not in use; [`Effect::Finished`] has it.
+    pub fn call(&mut self, id: u64, call: Call, options: CallOptions, now: Now, out: &mut Effects) {
+        let outcome = match self.begin(&call, now) {
+            Ok(None) => return self.start(Caller::Host(id), call, options, now, out),
+            Ok(Some(kept)) => Ok(kept),
+            Err(error) => Err(error),
+        };
+        out.push(Effect::Finished { call: id, outcome });
+    }
+
+    /// Takes a call back. It ends as cancelled, if it has not ended.
+    pub fn cancel(&mut self, id: u64, now: Now, out: &mut Effects) {
+        let Some(slot) = self.calls.by_host.get(&id).copied() else { return };
+        self.abandon(slot, now, out);
+        self.reconcile(now, out);
+    }
+
+    /// Ends a call whose answer is not wanted any more.
+    pub(super) fn abandon(&mut self, slot: Slot, now: Now, out: &mut Effects) {
+        if let Some(id) = self.calls.pending.get(&slot).and_then(|pending| pending.wire)
+            && self.take_flight(id).is_some()
+        {
+            self.take_back(id, out);
+        }
+        self.finish(slot, Err(Failure::Cancelled.into()), now, out);
+    }
+
+    /// What is answered without the server: what is not allowed, and what is kept.
+    fn begin(&self, call: &Call, now: Now) -> Result<Option<Outcome>, ClientError> {
+        let access = &self.reader.access;
+        match call {
+            Call::Read { uri } => drop(access.check(uri)?),
+            Call::Complete { template, .. } if !access.reaches(template) => {
+                return Err(ClientError::AccessDenied { uri: template.clone() });
+            }
+            Call::Custom { method, .. } if !access.is_open() && version::is_about_resources(method) => {
+                return Err(ClientError::AccessDenied { uri: method.clone() });
+            }
+            _ => {}
+        }
+        if matches!(self.phase, Phase::Closed) {
+            return Err(Failure::Cancelled.into());
+        }
+        if self.calls.pending.len() >= self.reader.limits.calls {
+            return Err(Failure::LimitReached { what: "calls" }.into());
+        }
+        Ok(self.key(call).and_then(|key| self.cache.get(&key, now.tick)))
+    }
+
+    /// What the result of a call is kept under.
+    fn key(&self, call: &Call) -> Option<Key> {
+        match call {
+            Call::Read { uri } => self.reader.access.check(uri).ok().map(Key::Read),
+            Call::List { cursor } => Some(Key::List(cursor.clone())),
+            Call::ListTemplates { cursor } => Some(Key::Templates(cursor.clone())),
+            Call::Complete { .. } | Call::Custom { .. } => None,
+        }
+    }
+}
+
+impl Machine {
+    /// Sends a call, or lets it wait for a connection.
+    pub(super) fn start(
+        &mut self,
+        caller: Caller,
+        call: Call,
+        options: CallOptions,
+        now: Now,
+        out: &mut Effects,
+    ) {
+        self.calls.next += 1;
+        let slot = self.calls.next;
+        if let Caller::Host(id) = caller {
+            self.calls.by_host.insert(id, slot);
+        }
+        let round = Round::default();
+        let pending =
+            Pending { caller, call, options, wire: None, waits_until: None, repeated: false, round };
+        self.calls.pending.insert(slot, pending);
+        match self.phase {
+            Phase::Ready { .. } => self.send_call(slot, now, out),
+            _ => {
+                self.wait_for_connection(slot, now);
+                self.connect(out);
+            }
+        }
+    }
+
+    fn wait_for_connection(&mut self, slot: Slot, now: Now) {
+        let until = now.tick.saturating_add(self.timeout_of(slot));
+        self.calls.waiting.push_back(slot);
+        self.wait_until(slot, until);
+    }
+
+    /// Sets how long a call waits for something else than the server's answer.
+    pub(super) fn wait_until(&mut self, slot: Slot, until: Millis) {
+        self.stop_waiting(slot);
+        if let Some(pending) = self.calls.pending.get_mut(&slot) {
+            pending.waits_until = Some(until);
+            self.timers.insert((until, Timer::Waiting(slot)));
+        }
+    }
+
+    fn stop_waiting(&mut self, slot: Slot) {
+        let waited = self.calls.pending.get_mut(&slot).and_then(|pending| pending.waits_until.take());
+        if let Some(until) = waited {
+            self.timers.remove(&(until, Timer::Waiting(slot)));
+        }
+    }
+
+    fn timeout_of(&self, slot: Slot) -> Millis {
+        let own = self.calls.pending.get(&slot).and_then(|pending| pending.options.timeout);
+        own.unwrap_or(self.reader.limits.timeout)
+    }
+
+    /// A connection is there.
+    pub(super) fn send_waiting(&mut self, now: Now, out: &mut Effects) {
+        for slot in std::mem::take(&mut self.calls.waiting) {
+            self.send_call(slot, now, out);
+        }
+    }
+
+    pub(super) fn waited_too_long(&mut self, slot: Slot, now: Now, out: &mut Effects) {
+        self.calls.waiting.retain(|waiting| *waiting != slot);
+        let questions = self.calls.pending.get(&slot).map(|pending| pending.round.methods());
+        let error = match questions.filter(|methods| !methods.is_empty()) {
+            Some(methods) => Failure::InputRequired { methods },
+            None if self.may_ask_again(slot) => return self.send_call(slot, now, out),
+            None => Failure::Timeout { after: self.timeout_of(slot) },
+        };
+        self.finish(slot, Err(error.into()), now, out);
+    }
+
+    /// Whether a call only waits to be sent once more, with the state that the server gave.
+    fn may_ask_again(&self, slot: Slot) -> bool {
+        let pending = self.calls.pending.get(&slot);
+        matches!(self.phase, Phase::Ready { .. }) && pending.is_some_and(|pending| pending.round.has_state())
+    }
+
+    pub(super) fn send_call(&mut self, slot: Slot, now: Now, out: &mut Effects) {
+        self.stop_waiting(slot);
+        let timeout = self.timeout_of(slot);
+        let Self { speaker, calls, .. } = self;
+        let Some(pending) = calls.pending.get(&slot) else { return };
+        match request(speaker, pending) {
+            Ok(message) => {
+                let id = self.send(message, Purpose::Call(slot), timeout, now, out);
+                if let Some(pending) = self.calls.pending.get_mut(&slot) {
+                    pending.wire = Some(id);
+                }
+            }
+            Err(failure) => self.finish(slot, Err(failure.into()), now, out),
+        }
+    }
+
+    /// The server has answered a call.
+    pub(super) fn answered(
+        &mut self,
+        slot: Slot,
+        result: Result<Json<'_>, Json<'_>>,
+        now: Now,
+        out: &mut Effects,
+    ) {
+        let Some(pending) = self.calls.pending.get_mut(&slot) else { return };
+        pending.wire = None;
+        let outcome = match result {
+            Err(error) => Err(refused(error, pending.call.uri())),
+            Ok(result) => match self.outcome(slot, result, now, out) {
+                Some(outcome) => outcome,
+                // It asks for input first.
+                None => return,
+            },
+        };
+        if let (Ok(outcome), Ok(result)) = (&outcome, result) {
+            self.keep(slot, outcome, result, now);
+        }
+        self.finish(slot, outcome, now, out);
+    }
+
+    /// What a result says; `None` if the server asks for input first.
+    fn outcome(
+        &mut self,
+        slot: Slot,
+        result: Json<'_>,
+        now: Now,
+        out: &mut Effects,
+    ) -> Option<Result<Outcome, ClientError>> {
+        let call = &self.calls.pending.get(&slot)?.call;
+        let failed = |failure: Failure| Err(ClientError::from(failure));
+        let (outcome, odd) = match call {
+            Call::List { .. } => page(self.reader.page(result, "resources", URI)),
+            Call::ListTemplates { .. } => page(self.reader.page(result, "resourceTemplates", TEMPLATE)),
+            Call::Complete { .. } => (
+                self.reader.completion(result).map_or_else(failed, |found| Ok(Outcome::Completion(found))),
+                0,
+            ),
+            Call::Custom { .. } => (Ok(Outcome::Result(decode::one_line(result.raw()))), 0),
+            Call::Read { uri } => match self.reader.read(result, uri) {
+                Ok(Read::Contents(contents, odd)) => (Ok(Outcome::Contents(contents)), odd),
+                Ok(Read::InputRequired { questions, state }) => {
+                    return self.ask(slot, questions, state, now, out);
+                }
+                Err(error) => (Err(error), 0),
+            },
+        };
+        if odd > 0 {
+            out.push(Effect::Noted(format!("{odd} entries of a result were left out: they make no sense")));
+        }
+        Some(outcome)
+    }
+
+    fn keep(&mut self, slot: Slot, outcome: &Outcome, result: Json<'_>, now: Now) {
+        let ttl = self.revision().map_or(0, |revision| decode::ttl(result, revision));
+        let Some(pending) = self.calls.pending.get(&slot).filter(|_| ttl > 0) else { return };
+        if let Some(key) = self.key(&pending.call) {
+            self.cache.put(key, outcome, ttl, now.tick);
+        }
+    }
+
+    /// Ends a call.
+    pub(super) fn finish(
+        &mut self,
+        slot: Slot,
+        outcome: Result<Outcome, ClientError>,
+        now: Now,
+        out: &mut Effects,
+    ) {
+        self.stop_waiting(slot);
+        self.withdraw_questions_of(slot, out);
+        let Some(pending) = self.calls.pending.remove(&slot) else { return };
+        self.calls.waiting.retain(|waiting| *waiting != slot);
+        match pending.caller {
+            Caller::Host(call) => {
+                self.calls.by_host.remove(&call);
+                out.push(Effect::Finished { call, outcome });
+            }
+            Caller::Watch(uri) => self.watch_was_read(&uri, outcome, now, out),
+        }
+    }
+
+    /// A request of a call could not be carried to its answer.
+    pub(super) fn call_not_carried(&mut self, slot: Slot, why: NotCarried, now: Now, out: &mut Effects) {
+        let Some(pending) = self.calls.pending.get_mut(&slot) else { return };
+        pending.wire = None;
+        let broke = why.status.is_none() && matches!(why.failure, Failure::Unreachable { .. });
+        if broke && pending.call.only_reads() && !std::mem::replace(&mut pending.repeated, true) {
+            return self.send_call(slot, now, out);
+        }
+        let error = match (why.status, pending.call.uri()) {
+            (Some(401 | 403), Some(uri)) => ClientError::AccessDenied { uri: uri.into() },
+            _ => why.failure.into(),
+        };
+        self.finish(slot, Err(error), now, out);
+    }
+
+    /// The connection is lost: what may be made again waits for the next one, the rest ends. What waited for the first
+    /// connection ends if there is none to be had.
+    pub(super) fn settle_calls(&mut self, lost: &Lost, was_ready: bool, out: &mut Effects) {
+        let reason = match lost {
+            Lost::NotOpened(reason) | Lost::Broken(reason) => reason.clone(),
+            Lost::Session => "its session has ended".into(),
+        };
+        let slots: Vec<Slot> = self.calls.pending.keys().copied().collect();
+        for slot in slots {
+            self.stop_waiting(slot);
+            let Some(pending) = self.calls.pending.get_mut(&slot) else { continue };
+            pending.round = Round::default();
+            let was_sent = pending.wire.take().is_some() || was_ready;
+            let again = was_sent && pending.call.only_reads() && !pending.repeated;
+            match pending.caller {
+                Caller::Watch(_) => self.forget_call(slot),
+                Caller::Host(_) if again || (*lost == Lost::Session && !was_sent) => {
+                    pending.repeated = true;
+                    if !self.calls.waiting.contains(&slot) {
+                        self.calls.waiting.push_back(slot);
+                    }
+                }
+                Caller::Host(call) => {
+                    self.forget_call(slot);
+                    let failure = Failure::Unreachable { reason: reason.clone() };
+                    out.push(Effect::Finished { call, outcome: Err(failure.into()) });
+                }
+            }
+        }
+    }
+
+    fn forget_call(&mut self, slot: Slot) {
+        self.calls.waiting.retain(|waiting| *waiting != slot);
+        if let Some(Pending { caller: Caller::Host(call), .. }) = self.calls.pending.remove(&slot) {
+            self.calls.by_host.remove(&call);
+        }
+    }
+
+    /// The machine is closed.
+    pub(super) fn cancel_calls(&mut self, out: &mut Effects) {
+        self.calls.waiting.clear();
+        for pending in std::mem::take(&mut self.calls.pending).into_values() {
+            if let Caller::Host(call) = pending.caller {
+                out.push(Effect::Finished { call, outcome: Err(Failure::Cancelled.into()) });
+            }
+        }
+        self.calls.by_host.clear();
+    }
+}
+
+impl Call {
+    /// The URI that an error of it is about.
+    fn uri(&self) -> Option<&str> {
+        match self {
+            Self::Read { uri } => Some(uri),
+            _ => None,
+        }
+    }
+
+    /// Whether it may be made again when its connection is lost.
+    fn only_reads(&self) -> bool {
+        !matches!(self, Self::Custom { .. })
+    }
+}
+
+fn page(page: Result<crate::client::Page, Failure>) -> (Result<Outcome, ClientError>, usize) {
+    match page {
+        Ok(page) => {
+            let odd = page.odd;
+            (Ok(Outcome::Page(page)), odd)
+        }
+        Err(failure) => (Err(failure.into()), 0),
+    }
+}
+
+/// The request of a call.
+fn request(speaker: &mut Speaker, pending: &Pending) -> Result<Outgoing, Failure> {
+    let progress = pending.options.progress;
+    let ask = |method| Ask { progress, ..Ask::new(method) };
+    let page = |speaker: &mut Speaker, method, cursor: &Option<String>| {
+        speaker.request(&ask(method), |params| {
+            if let Some(cursor) = cursor {
+                params.str("cursor", cursor);
+            }
+        })
+    };
+    Ok(match &pending.call {
+        Call::List { cursor } => page(speaker, Method::List, cursor),
+        Call::ListTemplates { cursor } => page(speaker, Method::ListTemplates, cursor),
+        Call::Read { uri } => speaker.request(&ask(Method::Read).named(uri), |params| {
+            params.str("uri", uri);
+            pending.round.write(params);
+        }),
+        Call::Complete { template, variable, value, context } => {
+            let has_context = speaker.revision.is_some_and(Revision::has_completion_context);
+            speaker.request(&ask(Method::Complete), |params| {
+                params.object("ref", |reference| {
+                    reference.str("type", "ref/resource");
+                    reference.str("uri", template);
+                });
+                params.object("argument", |argument| {
+                    argument.str("name", variable);
+                    argument.str("value", value);
+                });
+                if has_context && !context.is_empty() {
+                    params.object("context", |writer| {
+                        writer.object("arguments", |arguments| {
+                            for (name, value) in context {
+                                json_text::escape_into(value, arguments.named(name));
+                            }
+                        });
+                    });
+                }
+            })
+        }
+        Call::Custom { method, params } => {
+            let parsed = Json::parse(params.as_bytes(), NESTING).and_then(Json::object);
+            let members = parsed
+                .ok_or_else(|| Failure::Unsupported { what: "params that are no JSON object".into() })?;
+            let name = ["name", "uri"].into_iter().find_map(|name| members.get(name)?.as_str());
+            let ask = Ask { method, name: name.as_deref(), progress };
+            speaker.request(&ask, |writer| {
+                for (name, value) in members.iter().filter(|(name, _)| name != "_meta") {
+                    writer.named(&name).extend_from_slice(decode::one_line(value.raw()).as_bytes());
+                }
+            })
+        }
+    })
+}

@@ -1,0 +1,475 @@
+//! One server as a client sees it: connecting, eras, calls, time-outs, questions, watches.
+//!
+//! ```text
+//!            a call, a watch          Effect::Connect, opened        an answer to the handshake
+//!   Offline ─────────────────▶ Opening ─────────────────▶ Greeting ───────────────────────────▶ Ready
+//!      ▲  ▲  lost, after a pause  │                          │                                    │
+//!      │  └───────────────────────┴──────────────────────────┴─────────────── lost ───────────────┘
+//!      └── nothing is watched and nothing waits: stays, until the next call
+//! ```
+//!
+//! Law: no I/O, no clock, no randomness but from the seed. Every call ends with one [`Effect::Finished`], whatever the
+//! server does; a watch goes on until the host ends it, or an [`Effect::Changed`] with an error does.
+
+mod calls;
+mod greeting;
+mod questions;
+mod watches;
+
+use super::backoff::{Backoff, SOUND};
+use super::cache::Cache;
+use super::decode::{Reader, one_line, shown};
+use super::speak::Speaker;
+use super::{
+    Access, ClientError, ClientLimits, Effect, Failure, Lost, NotCarried, Outgoing, Progress, ServerAbout,
+};
+use crate::jsonrpc::{DecodeLimits, Decoded, Id, Json, Message, Params, decode};
+use crate::meta;
+use crate::now::{Millis, Now};
+use crate::version::{self, Revision};
+use calls::{Calls, Slot};
+use greeting::Greeting;
+use questions::Questions;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use watches::Watches;
+
+/// How a machine is made.
+#[derive(Clone, Debug)]
+pub struct MachineOptions {
+    /// The name of the server.
+    pub server: Arc<str>,
+    /// What may be seen of it.
+    pub access: Access,
+    /// The only revision to speak; `None` is 2026-07-28 if the server has it, else the newest older one.
+    pub revision: Option<Revision>,
+    /// The client's `name` and `version`, for the server's logs.
+    pub info: (String, String),
+    /// The methods of the questions that the host answers.
+    pub answers: Vec<String>,
+    /// The limits.
+    pub limits: ClientLimits,
+    /// Any number, another one for each client: it sets the jitter of pauses.
+    pub seed: u64,
+}
+
+impl MachineOptions {
+    /// Everything at its default.
+    pub fn new(server: impl Into<Arc<str>>, access: Access) -> Self {
+        Self {
+            server: server.into(),
+            access,
+            revision: None,
+            info: (env!("CARGO_PKG_NAME").into(), env!("CARGO_PKG_VERSION").into()),
+            answers: Vec::new(),
+            limits: ClientLimits::default(),
+            seed: 0,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Machine {
+    reader: Reader,
+    speaker: Speaker,
+    pinned: Option<Revision>,
+    answers: Vec<String>,
+    phase: Phase,
+    backoff: Backoff,
+    flights: BTreeMap<u64, Flight>,
+    timers: BTreeSet<(Millis, Timer)>,
+    calls: Calls,
+    watches: Watches,
+    questions: Questions,
+    cache: Cache,
+    /// The server broke its connection at `server/discover`: the next one begins with the older handshake.
+    shuns_discover: bool,
+}
+
+/// See the diagram of the module.
+#[derive(Debug)]
+enum Phase {
+    Offline,
+    Opening,
+    Greeting(Greeting),
+    Ready { about: Arc<ServerAbout>, since: Millis },
+    Closed,
+}
+
+/// A request that has been sent.
+#[derive(Debug)]
+struct Flight {
+    purpose: Purpose,
+    deadline: Millis,
+    /// How long it may wait, and the end that no progress moves.
+    timeout: Millis,
+    latest: Millis,
+}
+
+/// What a request was sent for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Purpose {
+    Discover,
+    Initialize,
+    Call(Slot),
+    Subscribe(Arc<str>),
+    Unsubscribe,
+    Listen,
+}
+
+/// What happens at a time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// A request has had no answer.
+    Flight(u64),
+    /// A call has found no connection, or its question no answer.
+    Waiting(Slot),
+    /// The next attempt to connect.
+    Connect,
+    /// `server/discover` has had no answer yet.
+    Discover,
+    /// A watched URI may be read, or subscribed to, again.
+    Watch(Arc<str>),
+    /// The listen may be opened again.
+    Listen,
+}
+
+type Effects = Vec<Effect>;
+
+/// How a host drives it.
+impl Machine {
+    /// A machine that is not connected. It connects when something is asked of it.
+    pub fn new(options: MachineOptions) -> Self {
+        let MachineOptions { server, access, revision, info, answers, limits, seed } = options;
+        let speaker = Speaker::new(greeting::info(&info), greeting::capabilities(&answers));
+        Self {
+            speaker,
+            pinned: revision,
+            answers,
+            phase: Phase::Offline,
+            backoff: Backoff::new(limits.backoff, seed),
+            flights: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            calls: Calls::default(),
+            watches: Watches::default(),
+            questions: Questions::default(),
+            cache: Cache::new(&limits),
+            reader: Reader { server, access, limits },
+            shuns_discover: false,
+        }
+    }
+
+    /// The name of the server.
+    pub fn server(&self) -> &Arc<str> {
+        &self.reader.server
+    }
+
+    /// What may be seen of it.
+    pub fn access(&self) -> &Access {
+        &self.reader.access
+    }
+
+    /// What the server says of itself, while there is a connection.
+    pub fn about(&self) -> Option<&Arc<ServerAbout>> {
+        match &self.phase {
+            Phase::Ready { about, .. } => Some(about),
+            _ => None,
+        }
+    }
+
+    /// When [`Machine::tick`] wants to be called, in ms of [`Now::tick`].
+    pub fn deadline(&self) -> Option<Millis> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// Lets time pass: what has run out of it ends, what waited for it goes on.
+    pub fn tick(&mut self, now: Now, out: &mut Effects) {
+        while let Some((at, timer)) = self.timers.first().cloned().filter(|(at, _)| *at <= now.tick) {
+            self.timers.remove(&(at, timer.clone()));
+            match timer {
+                Timer::Flight(id) => self.expired(id, now, out),
+                Timer::Waiting(slot) => self.waited_too_long(slot, now, out),
+                Timer::Connect if self.wants_connection() => self.connect(out),
+                Timer::Connect => {}
+                Timer::Discover => self.greet_in_both_eras(now, out),
+                Timer::Watch(uri) => self.watch_is_due(&uri),
+                Timer::Listen => self.watches.must_listen = true,
+            }
+        }
+        self.reconcile(now, out);
+    }
+
+    /// The transport is open.
+    pub fn opened(&mut self, now: Now, out: &mut Effects) {
+        if matches!(self.phase, Phase::Opening) {
+            self.greet(now, out);
+        }
+    }
+
+    /// The transport could not be opened, or is gone. What is watched is watched again; a call that only reads is made once
+    /// more.
+    pub fn lost(&mut self, lost: &Lost, now: Now, out: &mut Effects) {
+        let (was_ready, answered) = match &self.phase {
+            Phase::Closed | Phase::Offline => return,
+            Phase::Ready { since, .. } => (now.tick.saturating_sub(*since) >= SOUND, true),
+            Phase::Greeting(greeting) => {
+                self.shuns_discover |= greeting.has_only_discovered() && matches!(lost, Lost::Broken(_));
+                (false, false)
+            }
+            Phase::Opening => (false, false),
+        };
+        if was_ready {
+            self.backoff.reset();
+        }
+        self.phase = Phase::Offline;
+        self.speaker.revision = None;
+        self.cache.clear();
+        self.forget_flights();
+        self.withdraw_questions(out);
+        self.settle_calls(lost, answered, out);
+        self.watches.disconnected();
+        self.timers.remove_connection();
+        if !self.wants_connection() {
+            return;
+        }
+        if *lost == Lost::Session {
+            return self.connect(out);
+        }
+        let pause = self.backoff.next(answered);
+        self.timers.insert((now.tick.saturating_add(pause), Timer::Connect));
+    }
+
+    /// Ends everything: calls are cancelled, watches end silently, the transport is closed.
+    pub fn close(&mut self, out: &mut Effects) {
+        if matches!(self.phase, Phase::Closed) {
+            return;
+        }
+        let was_offline = matches!(self.phase, Phase::Offline);
+        self.phase = Phase::Closed;
+        self.forget_flights();
+        self.withdraw_questions(out);
+        self.cancel_calls(out);
+        self.watches = Watches::default();
+        self.timers.clear();
+        if !was_offline {
+            out.push(Effect::Disconnect);
+        }
+    }
+
+    /// Takes a message of the server's: a line, a body, or the data of an event.
+    pub fn received(&mut self, bytes: &[u8], now: Now, out: &mut Effects) {
+        if matches!(self.phase, Phase::Closed | Phase::Offline | Phase::Opening) {
+            return;
+        }
+        let limits = DecodeLimits { nesting: self.reader.limits.nesting, ..DecodeLimits::default() };
+        match decode(bytes, &limits) {
+            Decoded::Message(message) => self.message(message, now, out),
+            Decoded::Malformed(_) => {
+                let start: String = String::from_utf8_lossy(bytes.get(..80).unwrap_or(bytes)).into_owned();
+                out.push(Effect::Noted(format!(
+                    "a message that is not JSON-RPC was ignored: {}",
+                    shown(&start)
+                )));
+            }
+            Decoded::Batch(messages) => {
+                for message in messages.into_iter().flatten() {
+                    self.message(message, now, out);
+                }
+            }
+        }
+        self.reconcile(now, out);
+    }
+
+    /// A request could not be carried to its answer.
+    pub fn not_carried(&mut self, id: u64, why: NotCarried, now: Now, out: &mut Effects) {
+        let Some(flight) = self.take_flight(id) else { return };
+        match flight.purpose {
+            Purpose::Discover | Purpose::Initialize => self.greeting_failed(&flight.purpose, why, now, out),
+            Purpose::Call(slot) => self.call_not_carried(slot, why, now, out),
+            Purpose::Subscribe(uri) => self.subscribe_failed(&uri, now),
+            Purpose::Unsubscribe => {}
+            Purpose::Listen => self.listen_ended(id, now),
+        }
+        self.reconcile(now, out);
+    }
+
+    /// The stream on which a legacy server sends its notifications has begun, or begun anew: what it sent before may be lost,
+    /// so all that is watched is read again.
+    pub fn stream_opened(&mut self, now: Now, out: &mut Effects) {
+        self.watches.all_may_have_changed(now.tick, &mut self.timers);
+        self.reconcile(now, out);
+    }
+}
+
+/// What a message is.
+impl Machine {
+    fn message(&mut self, message: Message<'_>, now: Now, out: &mut Effects) {
+        match message {
+            Message::Response { id, result } => self.response(id, result, now, out),
+            Message::Request { id, method, params } => self.asked(id, &method, &params, now, out),
+            Message::Notification { method, params } => self.notified(&method, &params, now, out),
+        }
+    }
+
+    fn response(
+        &mut self,
+        id: Option<Id<'_>>,
+        result: Result<Json<'_>, Json<'_>>,
+        now: Now,
+        out: &mut Effects,
+    ) {
+        let id = id.and_then(|id| id.raw().parse().ok());
+        let Some((id, flight)) = id.and_then(|id| Some((id, self.take_flight(id)?))) else {
+            // An error without an id is about a message that the server could not read.
+            let said = result.err().map(|error| one_line(error.raw())).unwrap_or_default();
+            return out.push(Effect::Noted(format!("an answer to no request was ignored: {}", shown(&said))));
+        };
+        match flight.purpose {
+            Purpose::Discover => self.discovered(result, now, out),
+            Purpose::Initialize => self.initialized(result, now, out),
+            Purpose::Call(slot) => self.answered(slot, result, now, out),
+            Purpose::Subscribe(uri) => self.subscribed(&uri, result, now, out),
+            Purpose::Unsubscribe => {}
+            Purpose::Listen => self.listen_answered(id, result, now, out),
+        }
+    }
+
+    fn notified(&mut self, method: &str, params: &Params<'_>, now: Now, out: &mut Effects) {
+        match version::Told::parse(method) {
+            Some(version::Told::Updated) => {
+                if let Some(uri) = params.get("uri").and_then(Json::as_str) {
+                    self.updated(&uri, now);
+                }
+            }
+            Some(version::Told::ListChanged) => {
+                self.cache.forget_lists();
+                self.watches.lists_changed();
+                out.push(Effect::ListChanged);
+            }
+            Some(version::Told::Acknowledged) => self.acknowledged(params, now, out),
+            Some(version::Told::Cancelled) => {
+                if let Some(id) = params.get("requestId").and_then(Json::as_u64) {
+                    self.torn_down(id, now, out);
+                }
+            }
+            Some(version::Told::Progress) => self.progressed(params, now, out),
+            None => {}
+        }
+    }
+
+    fn progressed(&mut self, params: &Params<'_>, now: Now, out: &mut Effects) {
+        let Some(id) = params.get(meta::PROGRESS_TOKEN).and_then(Json::as_u64) else { return };
+        let Some(flight) = self.flights.get_mut(&id) else { return };
+        let Purpose::Call(slot) = flight.purpose else { return };
+        let later = now.tick.saturating_add(flight.timeout).min(flight.latest);
+        self.timers.remove(&(flight.deadline, Timer::Flight(id)));
+        flight.deadline = later;
+        self.timers.insert((later, Timer::Flight(id)));
+        let number = |name| params.get(name).and_then(Json::as_f64);
+        let (Some(call), Some(progress)) = (self.calls.reports_progress(slot), number("progress")) else {
+            return;
+        };
+        let message = params.get("message").and_then(Json::as_str).map(|message| shown(&message));
+        out.push(Effect::Progressed {
+            call,
+            progress: Progress { progress, total: number("total"), message },
+        });
+    }
+}
+
+/// What all parts of it use.
+impl Machine {
+    fn connect(&mut self, out: &mut Effects) {
+        if matches!(self.phase, Phase::Offline) {
+            self.timers.retain(|(_, timer)| *timer != Timer::Connect);
+            self.phase = Phase::Opening;
+            out.push(Effect::Connect);
+        }
+    }
+
+    fn wants_connection(&self) -> bool {
+        self.calls.wait() || !self.watches.is_empty()
+    }
+
+    /// Sends a request and notes what for.
+    fn send(
+        &mut self,
+        message: Outgoing,
+        purpose: Purpose,
+        timeout: Millis,
+        now: Now,
+        out: &mut Effects,
+    ) -> u64 {
+        const LONGER: Millis = 10;
+        let id = message.id.unwrap_or_default();
+        let deadline = now.tick.saturating_add(timeout);
+        let latest = now.tick.saturating_add(timeout.saturating_mul(LONGER));
+        self.flights.insert(id, Flight { purpose, deadline, timeout, latest });
+        self.timers.insert((deadline, Timer::Flight(id)));
+        out.push(Effect::Send(message));
+        id
+    }
+
+    fn take_flight(&mut self, id: u64) -> Option<Flight> {
+        let flight = self.flights.remove(&id)?;
+        self.timers.remove(&(flight.deadline, Timer::Flight(id)));
+        Some(flight)
+    }
+
+    fn forget_flights(&mut self) {
+        self.flights.clear();
+        self.timers.retain(|(_, timer)| !matches!(timer, Timer::Flight(_)));
+    }
+
+    /// A request has had no answer in time.
+    fn expired(&mut self, id: u64, now: Now, out: &mut Effects) {
+        let Some(flight) = self.flights.remove(&id) else { return };
+        let failure = Failure::Timeout { after: flight.timeout };
+        match flight.purpose {
+            Purpose::Discover if self.pinned.is_none() => {}
+            // The handshake cannot be cancelled (R-043).
+            Purpose::Discover | Purpose::Initialize => {
+                let reason = format!("no answer to the handshake within {} ms", flight.timeout);
+                out.push(Effect::Disconnect);
+                self.lost(&Lost::NotOpened(reason), now, out);
+            }
+            Purpose::Call(slot) => {
+                self.take_back(id, out);
+                self.finish(slot, Err(ClientError::Failed(failure)), now, out);
+            }
+            Purpose::Subscribe(uri) => {
+                self.take_back(id, out);
+                self.subscribe_failed(&uri, now);
+            }
+            Purpose::Unsubscribe => {}
+            Purpose::Listen => {
+                self.take_back(id, out);
+                self.listen_ended(id, now);
+            }
+        }
+    }
+
+    /// Tells the server that nobody waits for the answer to a request (R-127).
+    fn take_back(&mut self, id: u64, out: &mut Effects) {
+        let message = self.speaker.notification(version::CANCELLED, |params| params.u64("requestId", id));
+        out.push(Effect::Send(message));
+        out.push(Effect::Abort(id));
+    }
+
+    /// What the server is said to be able to do, while there is a connection.
+    fn revision(&self) -> Option<Revision> {
+        self.about().map(|about| about.revision)
+    }
+}
+
+/// Removes what only counts on a connection.
+trait RemoveConnection {
+    fn remove_connection(&mut self);
+}
+
+impl RemoveConnection for BTreeSet<(Millis, Timer)> {
+    fn remove_connection(&mut self) {
+        self.retain(|(_, timer)| matches!(timer, Timer::Waiting(_)));
+    }
+}

@@ -1,0 +1,183 @@
+//! Questions of the server: requests of its own before 2026-07-28, rounds of input since (R-133 … R-138).
+
+use super::calls::Slot;
+use super::{Effects, Machine};
+use crate::client::{ClientError, Effect, Failure, Outcome, Question};
+use crate::jsonrpc::{Id, Json, ObjectWriter, OwnedId, Params};
+use crate::now::{Millis, Now};
+use crate::version::{INVALID_REQUEST, METHOD_NOT_FOUND, Method};
+use std::collections::BTreeMap;
+
+/// How long a call waits before it is made again, where the server only gave a state.
+const AGAIN: Millis = 200;
+
+/// The input that one read needs.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    /// How many rounds there were.
+    number: usize,
+    /// By key: the method, and the answer once it is there.
+    asked: BTreeMap<String, (String, Option<String>)>,
+    /// As the server sent it: a JSON string.
+    state: Option<String>,
+}
+
+impl Round {
+    /// The methods of the questions that have no answer.
+    pub(super) fn methods(&self) -> Vec<String> {
+        let open = self.asked.values().filter(|(_, answer)| answer.is_none());
+        open.map(|(method, _)| method.clone()).collect()
+    }
+
+    pub(super) fn has_state(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// What a retry carries.
+    pub(super) fn write(&self, params: &mut ObjectWriter<'_>) {
+        if !self.asked.is_empty() {
+            params.object("inputResponses", |responses| {
+                for (key, (_, answer)) in &self.asked {
+                    if let Some(answer) = answer {
+                        responses.named(key).extend_from_slice(answer.as_bytes());
+                    }
+                }
+            });
+        }
+        if let Some(state) = &self.state {
+            params.value("requestState").extend_from_slice(state.as_bytes());
+        }
+    }
+}
+
+/// Whose question it is.
+#[derive(Debug)]
+enum Asker {
+    /// A request of the server's own.
+    Server(OwnedId),
+    /// A read, and the key of the question.
+    Read(Slot, String),
+}
+
+/// The questions that the host has and has not answered.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    next: u64,
+    open: BTreeMap<u64, Asker>,
+}
+
+/// How a host answers.
+impl Machine {
+    /// Answers a question: the result, a JSON object, or why there is none.
+    pub fn answer(&mut self, question: u64, answer: Result<&str, &str>, now: Now, out: &mut Effects) {
+        let Some(asker) = self.questions.open.remove(&question) else { return };
+        let result = answer.ok().and_then(|text| Json::parse(text.as_bytes(), self.reader.limits.nesting));
+        let result = result.filter(|json| json.object().is_some());
+        match (asker, result) {
+            (Asker::Server(id), Some(result)) => {
+                out.push(Effect::Send(self.speaker.response(id.as_id(), result)));
+            }
+            (Asker::Server(id), None) => {
+                let why = answer.err().unwrap_or("the answer is no JSON object");
+                out.push(Effect::Send(self.speaker.refusal(id.as_id(), INVALID_REQUEST, why)));
+            }
+            (Asker::Read(slot, key), Some(result)) => self.fill(slot, &key, result, now, out),
+            (Asker::Read(slot, _), None) => self.give_up(slot, now, out),
+        }
+        self.reconcile(now, out);
+    }
+}
+
+impl Machine {
+    /// A request of the server's.
+    pub(super) fn asked(&mut self, id: Id<'_>, method: &str, params: &Params<'_>, _: Now, out: &mut Effects) {
+        if method == Method::Ping.as_str() {
+            let empty = Json::parse(b"{}", 1).unwrap_or(Json::NULL);
+            return out.push(Effect::Send(self.speaker.response(id, empty)));
+        }
+        let is_legacy = self.revision().is_some_and(|revision| !revision.is_modern());
+        let knows = self.answers.iter().any(|answer| answer == method);
+        let has_room = self.questions.open.len() < self.reader.limits.questions;
+        if !(is_legacy && knows && has_room) {
+            let message = format!("Method not found: {}", super::shown(method));
+            return out.push(Effect::Send(self.speaker.refusal(id, METHOD_NOT_FOUND, &message)));
+        }
+        let params = match params {
+            Params::Object { raw, .. } => super::one_line(raw.raw()),
+            _ => "{}".to_owned(),
+        };
+        self.put(Asker::Server(id.into()), method, params, out);
+    }
+
+    fn put(&mut self, asker: Asker, method: &str, params: String, out: &mut Effects) {
+        self.questions.next += 1;
+        let id = self.questions.next;
+        self.questions.open.insert(id, asker);
+        let server = self.reader.server.clone();
+        out.push(Effect::Asked(Question { id, server, method: method.to_owned(), params }));
+    }
+
+    /// A read needs input first. Ends it if nobody gives such input.
+    pub(super) fn ask(
+        &mut self,
+        slot: Slot,
+        questions: Vec<(String, String, String)>,
+        state: Option<String>,
+        now: Now,
+        out: &mut Effects,
+    ) -> Option<Result<Outcome, ClientError>> {
+        let limits = &self.reader.limits;
+        let pending = self.calls.pending.get_mut(&slot)?;
+        let number = pending.round.number + 1;
+        let unknown = questions.iter().any(|(_, method, _)| !self.answers.contains(method));
+        let too_many = self.questions.open.len() + questions.len() > limits.questions;
+        if unknown || too_many || number > limits.rounds || (questions.is_empty() && state.is_none()) {
+            let methods = questions.into_iter().map(|(_, method, _)| super::shown(&method)).collect();
+            return Some(Err(Failure::InputRequired { methods }.into()));
+        }
+        let asked = questions.iter().map(|(key, method, _)| (key.clone(), (method.clone(), None))).collect();
+        pending.round = Round { number, asked, state };
+        let pause = if questions.is_empty() { AGAIN * number as Millis } else { limits.question_timeout };
+        self.wait_until(slot, now.tick.saturating_add(pause));
+        for (key, method, params) in questions {
+            self.put(Asker::Read(slot, key), &method, params, out);
+        }
+        None
+    }
+
+    fn fill(&mut self, slot: Slot, key: &str, result: Json<'_>, now: Now, out: &mut Effects) {
+        let Some(pending) = self.calls.pending.get_mut(&slot) else { return };
+        if let Some((_, answer)) = pending.round.asked.get_mut(key) {
+            *answer = Some(super::one_line(result.raw()));
+        }
+        if pending.round.asked.values().all(|(_, answer)| answer.is_some()) {
+            self.send_call(slot, now, out);
+        }
+    }
+
+    fn give_up(&mut self, slot: Slot, now: Now, out: &mut Effects) {
+        let Some(pending) = self.calls.pending.get(&slot) else { return };
+        let methods = pending.round.methods();
+        self.finish(slot, Err(Failure::InputRequired { methods }.into()), now, out);
+    }
+
+    /// The questions of a call that has ended need no answer.
+    pub(super) fn withdraw_questions_of(&mut self, slot: Slot, out: &mut Effects) {
+        self.withdraw(|asker| matches!(asker, Asker::Read(own, _) if *own == slot), out);
+    }
+
+    /// Those of a connection that is lost neither.
+    pub(super) fn withdraw_questions(&mut self, out: &mut Effects) {
+        self.withdraw(|_| true, out);
+    }
+
+    fn withdraw(&mut self, which: impl Fn(&Asker) -> bool, out: &mut Effects) {
+        self.questions.open.retain(|id, asker| {
+            let is_over = which(asker);
+            if is_over {
+                out.push(Effect::Withdrawn(*id));
+            }
+            !is_over
+        });
+    }
+}

@@ -1,0 +1,648 @@
+//! What is watched: first the contents, then the contents after each change (S-13).
+//!
+//! Law: the set of watched URIs outlives connections. Each connection subscribes to all of it, and reads each URI once its
+//! subscription stands, so no change falls between the two. A URI has one read in flight; changes meanwhile make one more.
+
+use super::calls::{Caller, Slot};
+use super::{Effects, Machine, Phase, Purpose, Timer};
+use crate::client::cache::Key;
+use crate::client::decode::refused;
+use crate::client::speak::Ask;
+use crate::client::{Call, CallOptions, Change, ClientError, Effect, Failure, Outcome};
+use crate::connection::{Body, Contents};
+use crate::jsonrpc::{Json, Params};
+use crate::meta;
+use crate::now::{Millis, Now};
+use crate::version::{METHOD_NOT_FOUND, Method};
+use mcp_resources_template::uri::{MAX_URI, normalize};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// The first pause before something that failed is tried again.
+const PAUSE: Millis = 250;
+/// How often a first read may fail for a reason that may pass.
+const TRIES: u32 = 3;
+/// What is known when a listen of this length ends: it stood.
+const STOOD: Millis = 1_000;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    /// By canonical URI.
+    watched: BTreeMap<Arc<str>, Watched>,
+    by_host: HashMap<u64, Arc<str>>,
+    /// May be read now.
+    due: BTreeSet<Arc<str>>,
+    /// Must be subscribed to, and need not any more (legacy).
+    unsubscribed: BTreeSet<Arc<str>>,
+    leaving: Vec<String>,
+    /// The listen that stands, and the one that shall take its place (2026-07-28).
+    listen: Option<Listen>,
+    next: Option<Listen>,
+    /// Whether the set of URIs has changed since the last listen was sent.
+    pub(super) must_listen: bool,
+    listen_failures: u32,
+    /// Reads and subscriptions in flight.
+    requests: usize,
+    /// How many are only watched because they lie beneath another one.
+    beneath: usize,
+}
+
+/// One URI.
+#[derive(Debug)]
+struct Watched {
+    /// As it was first asked for.
+    spelling: String,
+    watchers: Vec<u64>,
+    /// Those of the watchers that have not been given anything.
+    fresh: Vec<u64>,
+    /// The watched URIs that it lies beneath, if it is not watched itself.
+    parents: Vec<Arc<str>>,
+    subscription: Subscription,
+    is_dirty: bool,
+    reading: Option<Slot>,
+    not_before: Millis,
+    given: Given,
+    failures: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subscription {
+    None,
+    Asked,
+    Active,
+    /// The server does not have the resource, or hides it.
+    Refused,
+}
+
+/// What the watchers have been given last.
+#[derive(Debug, PartialEq, Eq)]
+enum Given {
+    Nothing,
+    Gone,
+    Contents([u8; 32]),
+}
+
+#[derive(Debug)]
+struct Listen {
+    id: u64,
+    uris: BTreeSet<Arc<str>>,
+    since: Millis,
+}
+
+/// How a host watches.
+impl Machine {
+    /// Watches a resource. `id` is the host's, and not in use; [`Effect::Changed`] has it.
+    pub fn watch(&mut self, id: u64, uri: &str, now: Now, out: &mut Effects) {
+        let closed = matches!(self.phase, Phase::Closed);
+        let is_full = self.watches.watched.len() >= self.reader.limits.watches;
+        let refused = match self.reader.access.check(uri) {
+            Ok(_) if closed => ClientError::from(Failure::Cancelled),
+            Ok(_) if is_full => Failure::LimitReached { what: "watches" }.into(),
+            Ok(canonical) => {
+                self.watches.add(id, canonical.into(), uri, now.tick, &mut self.timers);
+                self.connect(out);
+                return self.reconcile(now, out);
+            }
+            Err(error) => error,
+        };
+        out.push(Effect::Changed { watch: id, change: Err(refused) });
+    }
+
+    /// Ends a watch: the last one of a URI ends its subscription.
+    pub fn unwatch(&mut self, id: u64, now: Now, out: &mut Effects) {
+        let Some(uri) = self.watches.by_host.remove(&id) else { return };
+        let Some(watched) = self.watches.watched.get_mut(&uri) else { return };
+        watched.watchers.retain(|watcher| *watcher != id);
+        watched.fresh.retain(|watcher| *watcher != id);
+        if watched.watchers.is_empty() {
+            if let Some(slot) = watched.reading {
+                self.abandon(slot, now, out);
+            }
+            self.watches.remove(&uri);
+        }
+        self.reconcile(now, out);
+    }
+}
+
+/// What the server says.
+impl Machine {
+    pub(super) fn subscribed(
+        &mut self,
+        uri: &Arc<str>,
+        result: Result<Json<'_>, Json<'_>>,
+        now: Now,
+        out: &mut Effects,
+    ) {
+        self.watches.requests = self.watches.requests.saturating_sub(1);
+        let refused = result.err().map(|error| refused(error, None));
+        if let Some(true) = refused.as_ref().map(is_unsupported) {
+            return self.watches.fail(uri, &unsupported(), out);
+        }
+        let Some(watched) = self.watches.watched.get_mut(uri) else {
+            if refused.is_none() {
+                self.watches.leaving.push(uri.to_string());
+            }
+            return;
+        };
+        watched.subscription = Subscription::Active;
+        watched.is_dirty = true;
+        if refused.is_some() {
+            watched.subscription = Subscription::Refused;
+            self.again_later(uri, now);
+        }
+        self.watches.consider(uri, now.tick, &mut self.timers);
+    }
+
+    /// The subscription had no answer.
+    pub(super) fn subscribe_failed(&mut self, uri: &Arc<str>, now: Now) {
+        self.watches.requests = self.watches.requests.saturating_sub(1);
+        if let Some(watched) = self.watches.watched.get_mut(uri) {
+            watched.subscription = Subscription::None;
+            self.again_later(uri, now);
+        }
+    }
+
+    /// A listen stands.
+    pub(super) fn acknowledged(&mut self, params: &Params<'_>, now: Now, out: &mut Effects) {
+        let id = params.meta(meta::SUBSCRIPTION_ID).and_then(Json::as_u64);
+        let Some(next) = self.watches.next.take_if(|next| Some(next.id) == id) else { return };
+        let honoured = params.get("notifications").and_then(Json::object);
+        let honoured = honoured.and_then(|honoured| honoured.get("resourceSubscriptions")?.array());
+        let honoured: BTreeSet<String> = honoured
+            .into_iter()
+            .flatten()
+            .filter_map(|uri| Some(normalize(&uri.as_str()?, MAX_URI).ok()?.into_owned()))
+            .collect();
+        // It may stand for ever.
+        if let Some(flight) = self.flights.get_mut(&next.id) {
+            self.timers.remove(&(flight.deadline, Timer::Flight(next.id)));
+            flight.deadline = Millis::MAX;
+        }
+        let mut refused = false;
+        for uri in &next.uris {
+            let Some(watched) = self.watches.watched.get_mut(uri) else { continue };
+            let was_active = watched.subscription == Subscription::Active;
+            let is_honoured = honoured.contains(&**uri);
+            refused |= !is_honoured;
+            watched.subscription = if is_honoured { Subscription::Active } else { Subscription::Refused };
+            watched.is_dirty |= !(was_active && is_honoured);
+            self.watches.consider(uri, now.tick, &mut self.timers);
+        }
+        if refused {
+            self.listen_later(now);
+        }
+        if let Some(before) = self.watches.listen.replace(Listen { since: now.tick, ..next })
+            && self.take_flight(before.id).is_some()
+        {
+            self.take_back(before.id, out);
+        }
+    }
+
+    pub(super) fn listen_answered(
+        &mut self,
+        id: u64,
+        result: Result<Json<'_>, Json<'_>>,
+        now: Now,
+        out: &mut Effects,
+    ) {
+        let refused = result.err().map(|error| refused(error, None));
+        if refused.is_some_and(|error| is_unsupported(&error)) {
+            self.watches.fail_all(&unsupported(), out);
+        }
+        self.listen_ended(id, now);
+    }
+
+    /// The server tears a listen down.
+    pub(super) fn torn_down(&mut self, id: u64, now: Now, _: &mut Effects) {
+        let is_ours = self.watches.is_listen(id);
+        if is_ours && self.take_flight(id).is_some() {
+            self.listen_ended(id, now);
+        }
+    }
+
+    /// A listen is over. Another one follows after a pause.
+    pub(super) fn listen_ended(&mut self, id: u64, now: Now) {
+        let watches = &mut self.watches;
+        if watches.next.take_if(|next| next.id == id).is_some() {
+            return self.listen_later(now);
+        }
+        let Some(over) = watches.listen.take_if(|listen| listen.id == id) else { return };
+        if now.tick.saturating_sub(over.since) >= STOOD {
+            watches.listen_failures = 0;
+        }
+        for uri in &over.uris {
+            if let Some(watched) = watches.watched.get_mut(uri)
+                && watched.subscription == Subscription::Active
+            {
+                watched.subscription = Subscription::None;
+            }
+        }
+        self.listen_later(now);
+    }
+
+    fn listen_later(&mut self, now: Now) {
+        let pause = pause(self.watches.listen_failures, self.reader.limits.backoff);
+        self.watches.listen_failures = self.watches.listen_failures.saturating_add(1);
+        self.timers.retain(|(_, timer)| *timer != Timer::Listen);
+        self.timers.insert((now.tick.saturating_add(pause), Timer::Listen));
+    }
+
+    fn again_later(&mut self, uri: &Arc<str>, now: Now) {
+        let Some(watched) = self.watches.watched.get_mut(uri) else { return };
+        let pause = pause(watched.failures, self.reader.limits.backoff);
+        watched.failures = watched.failures.saturating_add(1);
+        self.timers.insert((now.tick.saturating_add(pause), Timer::Watch(uri.clone())));
+    }
+
+    /// A resource has changed. One that lies beneath a watched one is read for its watchers.
+    pub(super) fn updated(&mut self, uri: &str, now: Now) {
+        let Ok(canonical) = normalize(uri, MAX_URI) else { return };
+        self.cache.remove(&Key::Read(canonical.clone().into_owned()));
+        let watches = &mut self.watches;
+        if let Some((uri, watched)) = watches.watched.get_key_value(&*canonical) {
+            let (uri, was_dirty) = (uri.clone(), watched.is_dirty);
+            if let Some(watched) = watches.watched.get_mut(&uri).filter(|_| !was_dirty) {
+                watched.is_dirty = true;
+            }
+            return watches.consider(&uri, now.tick, &mut self.timers);
+        }
+        let parents = watches.parents(&canonical);
+        if parents.is_empty() || !self.reader.access.allows(&canonical) {
+            return;
+        }
+        if watches.beneath < self.reader.limits.beneath {
+            return watches.add_beneath(canonical.into(), uri, parents, now.tick, &mut self.timers);
+        }
+        for parent in parents {
+            if let Some(watched) = watches.watched.get_mut(&parent) {
+                watched.is_dirty = true;
+            }
+            watches.consider(&parent, now.tick, &mut self.timers);
+        }
+    }
+
+    /// A watched URI was read, or could not be.
+    pub(super) fn watch_was_read(
+        &mut self,
+        uri: &Arc<str>,
+        outcome: Result<Outcome, ClientError>,
+        now: Now,
+        out: &mut Effects,
+    ) {
+        let coalesce = self.reader.limits.coalesce;
+        self.watches.requests = self.watches.requests.saturating_sub(1);
+        let Some(watched) = self.watches.watched.get_mut(uri) else { return };
+        watched.reading = None;
+        watched.not_before = now.tick.saturating_add(coalesce);
+        let contents = match outcome {
+            Ok(Outcome::Contents(contents)) => Some(contents),
+            Err(ClientError::NotFound { .. } | ClientError::AccessDenied { .. }) => None,
+            Err(error) => return self.watch_was_not_read(uri, &error, now, out),
+            Ok(_) => return,
+        };
+        watched.failures = 0;
+        let given = contents.as_deref().map_or(Given::Gone, |contents| Given::Contents(digest(contents)));
+        let is_new = watched.given != given;
+        watched.given = given;
+        let fresh = std::mem::take(&mut watched.fresh);
+        let watchers = match is_new {
+            true => self.watches.watchers(uri),
+            false => fresh,
+        };
+        let spelling = self.watches.watched.get(uri).map(|watched| watched.spelling.clone());
+        for watch in watchers {
+            let uri = spelling.clone().unwrap_or_default();
+            let change = Change { server: self.reader.server.clone(), uri, contents: contents.clone() };
+            out.push(Effect::Changed { watch, change: Ok(change) });
+        }
+        self.watches.consider(uri, now.tick, &mut self.timers);
+        self.watches.forget_beneath(uri);
+    }
+
+    fn watch_was_not_read(&mut self, uri: &Arc<str>, error: &ClientError, now: Now, out: &mut Effects) {
+        let Some(watched) = self.watches.watched.get_mut(uri) else { return };
+        let may_pass = matches!(
+            error,
+            ClientError::Failed(
+                Failure::Server { .. } | Failure::Timeout { .. } | Failure::Unreachable { .. }
+            )
+        );
+        let is_first = watched.given == Given::Nothing;
+        if !watched.parents.is_empty() || (is_first && (!may_pass || watched.failures + 1 >= TRIES)) {
+            return self.watches.fail(uri, error, out);
+        }
+        watched.is_dirty = true;
+        self.again_later(uri, now);
+    }
+
+    /// A pause of a watched URI is over.
+    pub(super) fn watch_is_due(&mut self, uri: &Arc<str>) {
+        let Some(watched) = self.watches.watched.get_mut(uri) else { return };
+        if matches!(watched.subscription, Subscription::None | Subscription::Refused)
+            && watched.parents.is_empty()
+        {
+            self.watches.unsubscribed.insert(uri.clone());
+        }
+        if watched.is_dirty && watched.reading.is_none() && watched.is_settled() {
+            self.watches.due.insert(uri.clone());
+        }
+    }
+}
+
+/// What must be sent so that the server's state is the wanted one.
+impl Machine {
+    pub(super) fn reconcile(&mut self, now: Now, out: &mut Effects) {
+        let Phase::Ready { about, .. } = &self.phase else { return };
+        let about = about.clone();
+        if !about.has_subscriptions && !self.watches.is_empty() {
+            self.watches.fail_all(&unsupported(), out);
+        }
+        if about.revision.is_modern() {
+            self.watches.unsubscribed.clear();
+            self.watches.leaving.clear();
+            self.listen(about.has_list_changes, now, out);
+        } else {
+            self.watches.must_listen = false;
+            self.subscribe(now, out);
+        }
+        while self.watches.requests < self.reader.limits.watch_requests {
+            let Some(uri) = self.watches.due.pop_first() else { break };
+            let Some(watched) = self.watches.watched.get_mut(&uri) else { continue };
+            watched.is_dirty = false;
+            watched.reading = Some(self.calls.next_slot());
+            let call = Call::Read { uri: watched.spelling.clone() };
+            self.watches.requests += 1;
+            self.start(Caller::Watch(uri), call, CallOptions::default(), now, out);
+        }
+    }
+
+    fn subscribe(&mut self, now: Now, out: &mut Effects) {
+        let timeout = self.reader.limits.timeout;
+        for uri in std::mem::take(&mut self.watches.leaving) {
+            let message =
+                self.speaker.request(&Ask::new(Method::Unsubscribe), |params| params.str("uri", &uri));
+            self.send(message, Purpose::Unsubscribe, timeout, now, out);
+        }
+        while self.watches.requests < self.reader.limits.watch_requests {
+            let Some(uri) = self.watches.unsubscribed.pop_first() else { break };
+            let Some(watched) = self.watches.watched.get_mut(&uri) else { continue };
+            watched.subscription = Subscription::Asked;
+            let spelling = watched.spelling.clone();
+            let message =
+                self.speaker.request(&Ask::new(Method::Subscribe), |params| params.str("uri", &spelling));
+            self.watches.requests += 1;
+            self.send(message, Purpose::Subscribe(uri), timeout, now, out);
+        }
+    }
+
+    /// One listen for all that is watched. A new one stands before the old one ends, so that nothing is missed.
+    fn listen(&mut self, list_changes: bool, now: Now, out: &mut Effects) {
+        if !self.watches.must_listen || self.watches.next.is_some() {
+            return;
+        }
+        self.watches.must_listen = false;
+        let wanted = self.watches.wanted();
+        if wanted.is_empty() {
+            if let Some(listen) = self.watches.listen.take()
+                && self.take_flight(listen.id).is_some()
+            {
+                self.take_back(listen.id, out);
+            }
+            return;
+        }
+        let message = self.speaker.request(&Ask::new(Method::Listen), |params| {
+            params.object("notifications", |filter| {
+                filter.array("resourceSubscriptions", |list| wanted.values().for_each(|uri| list.str(uri)));
+                if list_changes {
+                    filter.bool("resourcesListChanged", true);
+                }
+            });
+        });
+        let timeout = self.reader.limits.timeout;
+        let id = self.send(message, Purpose::Listen, timeout, now, out);
+        let uris = wanted.into_keys().collect();
+        self.watches.next = Some(Listen { id, uris, since: now.tick });
+    }
+}
+
+impl Watches {
+    pub(super) fn is_empty(&self) -> bool {
+        self.watched.is_empty()
+    }
+
+    fn is_listen(&self, id: u64) -> bool {
+        [&self.listen, &self.next].into_iter().flatten().any(|listen| listen.id == id)
+    }
+
+    fn add(
+        &mut self,
+        id: u64,
+        uri: Arc<str>,
+        spelling: &str,
+        now: Millis,
+        timers: &mut BTreeSet<(Millis, Timer)>,
+    ) {
+        self.by_host.insert(id, uri.clone());
+        let watched = self.watched.entry(uri.clone()).or_insert_with(|| Watched::new(spelling, Vec::new()));
+        watched.watchers.push(id);
+        watched.fresh.push(id);
+        watched.is_dirty = true;
+        if !watched.parents.is_empty() {
+            watched.parents.clear();
+            self.beneath -= 1;
+        }
+        if watched.subscription == Subscription::None {
+            self.unsubscribed.insert(uri.clone());
+            self.must_listen = true;
+        }
+        self.consider(&uri, now, timers);
+    }
+
+    fn add_beneath(
+        &mut self,
+        uri: Arc<str>,
+        spelling: &str,
+        parents: Vec<Arc<str>>,
+        now: Millis,
+        timers: &mut BTreeSet<(Millis, Timer)>,
+    ) {
+        self.beneath += 1;
+        self.watched.insert(uri.clone(), Watched { is_dirty: true, ..Watched::new(spelling, parents) });
+        self.consider(&uri, now, timers);
+    }
+
+    fn remove(&mut self, uri: &Arc<str>) {
+        let Some(watched) = self.watched.remove(uri) else { return };
+        for watcher in &watched.watchers {
+            self.by_host.remove(watcher);
+        }
+        self.due.remove(uri);
+        self.unsubscribed.remove(uri);
+        if !watched.parents.is_empty() {
+            self.beneath -= 1;
+            return;
+        }
+        if watched.subscription == Subscription::Active {
+            self.leaving.push(watched.spelling);
+        }
+        self.must_listen = true;
+    }
+
+    /// What is only read for the watchers of another URI is forgotten once they have it.
+    fn forget_beneath(&mut self, uri: &Arc<str>) {
+        let is_over =
+            |watched: &Watched| !watched.parents.is_empty() && !watched.is_dirty && watched.reading.is_none();
+        if self.watched.get(uri).is_some_and(is_over) {
+            self.remove(uri);
+        }
+    }
+
+    /// Lets a URI be read, now or as soon as it may be.
+    fn consider(&mut self, uri: &Arc<str>, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
+        let Some(watched) = self.watched.get(uri) else { return };
+        if !watched.is_dirty || watched.reading.is_some() || !watched.is_settled() {
+            return;
+        }
+        if watched.not_before > now {
+            timers.insert((watched.not_before, Timer::Watch(uri.clone())));
+        } else {
+            self.due.insert(uri.clone());
+        }
+    }
+
+    /// Who must be given what is read of a URI.
+    fn watchers(&self, uri: &Arc<str>) -> Vec<u64> {
+        let Some(watched) = self.watched.get(uri) else { return Vec::new() };
+        let parents = watched.parents.iter().filter_map(|parent| self.watched.get(parent));
+        parents.flat_map(|parent| &parent.watchers).chain(&watched.watchers).copied().collect()
+    }
+
+    /// The watched URIs that `uri` lies beneath.
+    fn parents(&self, uri: &str) -> Vec<Arc<str>> {
+        let ends = uri.match_indices('/').flat_map(|(at, _)| [at, at + 1]);
+        let watched = ends.filter_map(|end| self.watched.get_key_value(uri.get(..end)?));
+        watched.filter(|(_, watched)| watched.parents.is_empty()).map(|(uri, _)| uri.clone()).collect()
+    }
+
+    /// The URIs to listen to, each as it was asked for.
+    fn wanted(&self) -> BTreeMap<Arc<str>, String> {
+        let own = self.watched.iter().filter(|(_, watched)| watched.parents.is_empty());
+        own.map(|(uri, watched)| (uri.clone(), watched.spelling.clone())).collect()
+    }
+
+    /// Ends the watches of a URI with an error.
+    fn fail(&mut self, uri: &Arc<str>, error: &ClientError, out: &mut Effects) {
+        let watchers = self.watched.get(uri).map(|watched| watched.watchers.clone()).unwrap_or_default();
+        for watch in watchers {
+            out.push(Effect::Changed { watch, change: Err(error.clone()) });
+        }
+        self.remove(uri);
+    }
+
+    fn fail_all(&mut self, error: &ClientError, out: &mut Effects) {
+        let uris: Vec<_> = self.watched.keys().cloned().collect();
+        uris.iter().for_each(|uri| self.fail(uri, error, out));
+    }
+
+    /// The list has changed: what the server did not have, it may have now.
+    pub(super) fn lists_changed(&mut self) {
+        for (uri, watched) in &mut self.watched {
+            if watched.subscription == Subscription::Refused {
+                self.unsubscribed.insert(uri.clone());
+                self.must_listen = true;
+            }
+        }
+    }
+
+    /// What was sent may have been lost.
+    pub(super) fn all_may_have_changed(&mut self, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
+        let uris: Vec<_> = self.watched.keys().cloned().collect();
+        for uri in uris {
+            if let Some(watched) = self.watched.get_mut(&uri) {
+                watched.is_dirty = true;
+            }
+            self.consider(&uri, now, timers);
+        }
+    }
+
+    /// No subscription outlives its connection.
+    pub(super) fn disconnected(&mut self) {
+        self.watched.retain(|_, watched| watched.parents.is_empty());
+        for watched in self.watched.values_mut() {
+            watched.subscription = Subscription::None;
+            watched.reading = None;
+            watched.is_dirty = true;
+            watched.not_before = 0;
+        }
+        self.due.clear();
+        self.unsubscribed.clear();
+        self.leaving.clear();
+        (self.listen, self.next) = (None, None);
+        (self.requests, self.beneath) = (0, 0);
+    }
+
+    /// A connection is there: all must be subscribed to.
+    pub(super) fn connected(&mut self) {
+        self.unsubscribed = self.watched.keys().cloned().collect();
+        self.must_listen = !self.watched.is_empty();
+        self.listen_failures = 0;
+    }
+}
+
+impl Watched {
+    fn new(spelling: &str, parents: Vec<Arc<str>>) -> Self {
+        Self {
+            spelling: spelling.into(),
+            watchers: Vec::new(),
+            fresh: Vec::new(),
+            parents,
+            subscription: Subscription::None,
+            is_dirty: false,
+            reading: None,
+            not_before: 0,
+            given: Given::Nothing,
+            failures: 0,
+        }
+    }
+
+    /// Whether a read now misses no change after it.
+    fn is_settled(&self) -> bool {
+        !self.parents.is_empty() || matches!(self.subscription, Subscription::Active | Subscription::Refused)
+    }
+}
+
+/// The pause before the next try, in ms.
+fn pause(failures: u32, longest: Millis) -> Millis {
+    PAUSE.saturating_mul(1 << failures.min(20)).min(longest)
+}
+
+fn is_unsupported(error: &ClientError) -> bool {
+    matches!(error, ClientError::Failed(Failure::Server { code, .. }) if *code == i64::from(METHOD_NOT_FOUND))
+}
+
+fn unsupported() -> ClientError {
+    Failure::Unsupported { what: "subscriptions".into() }.into()
+}
+
+/// What contents are compared by.
+fn digest(contents: &[Contents<'_>]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    let mut part = |bytes: &[u8]| {
+        hasher.update((bytes.len() as u64).to_be_bytes());
+        hasher.update(bytes);
+    };
+    for entry in contents {
+        part(entry.uri.as_deref().unwrap_or_default().as_bytes());
+        part(entry.mime_type.as_deref().unwrap_or_default().as_bytes());
+        match &entry.body {
+            Body::Text(text) => part(text.as_bytes()),
+            Body::SharedText(text) => part(text.as_bytes()),
+            Body::Blob(bytes) => part(bytes),
+            Body::SharedBlob(bytes) => part(bytes),
+            Body::Base64(text) => part(text.as_bytes()),
+        }
+    }
+    hasher.finalize().into()
+}

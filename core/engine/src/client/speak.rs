@@ -1,0 +1,166 @@
+//! The messages of a client, in either era.
+//!
+//! Law: writes what it is given, keeps nothing but the next id.
+
+use super::Outgoing;
+use crate::jsonrpc::{Envelope, Id, Json, ObjectWriter, OwnedId, object};
+use crate::meta;
+use crate::version::{Method, Revision};
+
+/// Who the client is and what it can do.
+#[derive(Clone, Debug)]
+pub(super) struct Speaker {
+    /// `None` before anything is agreed.
+    pub(super) revision: Option<Revision>,
+    /// A JSON object.
+    pub(super) capabilities: String,
+    /// A JSON object.
+    pub(super) info: String,
+    next: u64,
+}
+
+/// A request: what it asks for, and what stands around its params.
+pub(super) struct Ask<'a> {
+    pub(super) method: &'a str,
+    /// The URI or name that a header repeats.
+    pub(super) name: Option<&'a str>,
+    /// Whether progress is to be reported.
+    pub(super) progress: bool,
+}
+
+impl<'a> Ask<'a> {
+    pub(super) fn new(method: Method) -> Self {
+        Self { method: method.as_str(), name: None, progress: false }
+    }
+
+    pub(super) fn named(self, name: &'a str) -> Self {
+        Self { name: Some(name), ..self }
+    }
+}
+
+impl Speaker {
+    pub(super) fn new(info: String, capabilities: String) -> Self {
+        Self { revision: None, capabilities, info, next: 1 }
+    }
+
+    /// The id of the next request. No id is used twice, also over several connections.
+    fn id(&mut self) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        id
+    }
+
+    /// A request of the agreed revision.
+    pub(super) fn request(&mut self, ask: &Ask<'_>, params: impl FnOnce(&mut ObjectWriter<'_>)) -> Outgoing {
+        let id = self.id();
+        let is_modern = self.revision.is_some_and(Revision::is_modern);
+        let mut body = Vec::with_capacity(256);
+        let owned = OwnedId::from(id);
+        envelope(&mut body, Some(owned.as_id()), ask.method, |writer| {
+            params(writer);
+            if is_modern || ask.progress {
+                writer.object("_meta", |own| {
+                    if is_modern {
+                        self.declare(own);
+                    }
+                    if ask.progress {
+                        own.u64(meta::PROGRESS_TOKEN, id);
+                    }
+                });
+            }
+        });
+        Outgoing {
+            id: Some(id),
+            method: ask.method.into(),
+            revision: self.revision.map(Revision::as_str),
+            is_modern,
+            name: ask.name.map(str::to_owned),
+            body,
+        }
+    }
+
+    /// The first message to a server that may be modern.
+    pub(super) fn discover(&mut self) -> Outgoing {
+        self.revision = Some(Revision::V2026_07_28);
+        let message = self.request(&Ask::new(Method::Discover), |_| ());
+        self.revision = None;
+        message
+    }
+
+    /// The handshake of the legacy revisions.
+    pub(super) fn initialize(&mut self, revision: Revision) -> Outgoing {
+        self.revision = None;
+        let (info, capabilities) = (self.info.clone(), self.capabilities.clone());
+        self.request(&Ask::new(Method::Initialize), |params| {
+            params.str("protocolVersion", revision.as_str());
+            params.value("capabilities").extend_from_slice(capabilities.as_bytes());
+            params.value("clientInfo").extend_from_slice(info.as_bytes());
+        })
+    }
+
+    /// A notification of the agreed revision.
+    pub(super) fn notification(
+        &self,
+        method: &'static str,
+        params: impl FnOnce(&mut ObjectWriter<'_>),
+    ) -> Outgoing {
+        let mut body = Vec::new();
+        Envelope::notification(&mut body, method, params);
+        self.outgoing(method, body)
+    }
+
+    /// The answer to a request of the server's.
+    pub(super) fn response(&self, id: Id<'_>, result: Json<'_>) -> Outgoing {
+        let mut body = Vec::new();
+        object(&mut body, |message| {
+            message.str("jsonrpc", "2.0");
+            message.raw("id", Json::from(id));
+            message.raw("result", result);
+        });
+        self.outgoing("", body)
+    }
+
+    /// A refusal of a request of the server's.
+    pub(super) fn refusal(&self, id: Id<'_>, code: i32, message: &str) -> Outgoing {
+        let mut body = Vec::new();
+        object(&mut body, |writer| {
+            writer.str("jsonrpc", "2.0");
+            writer.raw("id", Json::from(id));
+            writer.object("error", |error| {
+                error.i64("code", code.into());
+                error.str("message", message);
+            });
+        });
+        self.outgoing("", body)
+    }
+
+    fn outgoing(&self, method: &str, body: Vec<u8>) -> Outgoing {
+        Outgoing {
+            id: None,
+            method: method.into(),
+            revision: self.revision.map(Revision::as_str),
+            is_modern: self.revision.is_some_and(Revision::is_modern),
+            name: None,
+            body,
+        }
+    }
+
+    /// What every modern request says of its client.
+    fn declare(&self, own: &mut ObjectWriter<'_>) {
+        own.str(meta::PROTOCOL_VERSION, Revision::V2026_07_28.as_str());
+        own.value(meta::CLIENT_CAPABILITIES).extend_from_slice(self.capabilities.as_bytes());
+        own.value(meta::CLIENT_INFO).extend_from_slice(self.info.as_bytes());
+    }
+}
+
+/// A request whose method is not one of the protocol's words.
+fn envelope(out: &mut Vec<u8>, id: Option<Id<'_>>, method: &str, params: impl FnOnce(&mut ObjectWriter<'_>)) {
+    object(out, |message| {
+        message.str("jsonrpc", "2.0");
+        if let Some(id) = id {
+            message.raw("id", Json::from(id));
+        }
+        message.str("method", method);
+        message.object_unless_empty("params", params);
+    });
+}
