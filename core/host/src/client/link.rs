@@ -1,1 +1,410 @@
 //! One server of a client: the task that holds its machine and its transport.
+//!
+//! Law: the task decides nothing about the protocol. It carries the machine's effects out, in their order, and never waits
+//! for anybody but its own sources.
+
+use super::carrier::{Carrier, Inbound};
+use super::{Answers, Hooks, ProgressFn, Target, Watching};
+use crate::transport::Clock;
+use mcp_resources_engine::client::{
+    Access, Call, CallOptions, ClientError, Effect, Failure, Lost, Machine, MachineOptions, Outcome, Question,
+    ServerAbout,
+};
+use mcp_resources_engine::now::Now;
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc::{
+    Receiver, UnboundedReceiver, UnboundedSender, WeakUnboundedSender, channel, unbounded_channel,
+};
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, JoinHandle};
+
+/// Messages of a server that wait for the task; a transport with more waits too.
+const INBOUND: usize = 256;
+/// How many things are done before effects are carried out.
+const TURN: usize = 64;
+
+/// A handle of the task. When the last one goes, the task ends, and the server with it.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) name: Arc<str>,
+    pub(super) access: Access,
+    commands: UnboundedSender<Command>,
+    next: AtomicU64,
+}
+
+/// What a handle asks of the task.
+enum Command {
+    Call { id: u64, call: Call, options: CallOptions, waiter: Waiter },
+    Cancel(u64),
+    Watch { id: u64, uri: String, watching: Arc<Watching> },
+    Unwatch(u64),
+    About(oneshot::Sender<Arc<ServerAbout>>),
+    Answer { question: u64, answer: Result<String, String> },
+    Close(oneshot::Sender<()>),
+}
+
+/// Who waits for a call.
+struct Waiter {
+    outcome: oneshot::Sender<Result<Outcome, ClientError>>,
+    progress: Option<ProgressFn>,
+}
+
+impl Link {
+    /// Starts the task, which does nothing before it is asked.
+    pub(super) fn start(
+        target: Target,
+        options: MachineOptions,
+        hooks: Arc<Hooks>,
+        runtime: &tokio::runtime::Handle,
+    ) -> Self {
+        let (commands, receiver) = unbounded_channel();
+        let link = Self {
+            name: options.server.clone(),
+            access: options.access.clone(),
+            commands: commands.clone(),
+            next: AtomicU64::new(1),
+        };
+        let task = Task {
+            longest: options.limits.message,
+            machine: Machine::new(options),
+            target: Arc::new(target),
+            hooks,
+            clock: Clock::new(),
+            back: commands.downgrade(),
+            carrier: None,
+            opening: None,
+            inbound: None,
+            waiters: HashMap::new(),
+            watchings: HashMap::new(),
+            questions: HashMap::new(),
+            curious: Vec::new(),
+            closing: Vec::new(),
+        };
+        runtime.spawn(task.run(receiver));
+        link
+    }
+
+    /// Makes a call. Dropped before it is ready, the call is taken back.
+    pub(super) async fn call(
+        &self,
+        call: Call,
+        options: CallOptions,
+        progress: Option<ProgressFn>,
+    ) -> Result<Outcome, ClientError> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (outcome, answer) = oneshot::channel();
+        self.send(Command::Call { id, call, options, waiter: Waiter { outcome, progress } });
+        let mut taken_back = TakenBack { link: self, id: Some(id) };
+        let answer = answer.await;
+        taken_back.id = None;
+        answer.unwrap_or_else(|_| Err(Failure::Cancelled.into()))
+    }
+
+    /// Begins a watch; what happens goes into `watching`. The number is for [`Link::unwatch`].
+    pub(super) fn watch(&self, uri: &str, watching: Arc<Watching>) -> u64 {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        self.send(Command::Watch { id, uri: uri.into(), watching });
+        id
+    }
+
+    pub(super) fn unwatch(&self, id: u64) {
+        self.send(Command::Unwatch(id));
+    }
+
+    /// What the server says of itself, once there is a connection.
+    pub(super) async fn about(&self) -> Option<Arc<ServerAbout>> {
+        let (sender, receiver) = oneshot::channel();
+        self.send(Command::About(sender));
+        receiver.await.ok()
+    }
+
+    /// Ends the server, as the protocol wants it ended.
+    pub(super) async fn close(&self) {
+        let (sender, receiver) = oneshot::channel();
+        self.send(Command::Close(sender));
+        let _ = receiver.await;
+    }
+
+    fn send(&self, command: Command) {
+        // A task that has ended drops what waits for its answer, which says so.
+        let _ = self.commands.send(command);
+    }
+}
+
+/// Takes a call back when its future is dropped.
+struct TakenBack<'a> {
+    link: &'a Link,
+    id: Option<u64>,
+}
+
+impl Drop for TakenBack<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.link.send(Command::Cancel(id));
+        }
+    }
+}
+
+type Opening = Pin<Box<dyn Future<Output = Result<Carrier, String>> + Send>>;
+
+/// See the module.
+struct Task {
+    machine: Machine,
+    target: Arc<Target>,
+    hooks: Arc<Hooks>,
+    clock: Clock,
+    longest: usize,
+    /// For answers to questions, which must not keep the task alive.
+    back: WeakUnboundedSender<Command>,
+    carrier: Option<Carrier>,
+    opening: Option<Opening>,
+    inbound: Option<Receiver<Inbound>>,
+    waiters: HashMap<u64, Waiter>,
+    watchings: HashMap<u64, Arc<Watching>>,
+    questions: HashMap<u64, AbortHandle>,
+    /// Those who wait to know about the server.
+    curious: Vec<oneshot::Sender<Arc<ServerAbout>>>,
+    /// Transports that are ending.
+    closing: Vec<JoinHandle<()>>,
+}
+
+/// What the task waits for.
+enum Event {
+    Command(Option<Command>),
+    Inbound(Option<Inbound>),
+    Opened(Result<Carrier, String>),
+    Due,
+}
+
+impl Task {
+    async fn run(mut self, mut commands: UnboundedReceiver<Command>) {
+        let mut effects = Vec::new();
+        loop {
+            let mut event = self.event(&mut commands).await;
+            for _ in 0..TURN {
+                match event {
+                    Event::Command(None) => return self.end(None).await,
+                    Event::Command(Some(Command::Close(done))) => return self.end(Some(done)).await,
+                    event => self.handle(event, &mut effects),
+                }
+                match commands.try_recv() {
+                    Ok(command) => event = Event::Command(Some(command)),
+                    Err(_) => match self.inbound.as_mut().and_then(|inbound| inbound.try_recv().ok()) {
+                        Some(inbound) => event = Event::Inbound(Some(inbound)),
+                        None => break,
+                    },
+                }
+                self.perform(&mut effects);
+            }
+            self.perform(&mut effects);
+        }
+    }
+
+    async fn event(&mut self, commands: &mut UnboundedReceiver<Command>) -> Event {
+        let pause = self.machine.deadline().map(|at| at.saturating_sub(self.clock.now().tick));
+        let due = async {
+            match pause {
+                Some(pause) => tokio::time::sleep(Duration::from_millis(pause)).await,
+                None => std::future::pending().await,
+            }
+        };
+        let (opening, inbound) = (&mut self.opening, &mut self.inbound);
+        tokio::select! {
+            command = commands.recv() => Event::Command(command),
+            message = next(inbound) => Event::Inbound(message),
+            opened = opened(opening) => {
+                self.opening = None;
+                Event::Opened(opened)
+            }
+            () = due => Event::Due,
+        }
+    }
+
+    fn handle(&mut self, event: Event, out: &mut Vec<Effect>) {
+        let now = self.clock.now();
+        match event {
+            Event::Command(command) => command.into_iter().for_each(|command| self.obey(command, now, out)),
+            Event::Opened(Ok(carrier)) => {
+                self.carrier = Some(carrier);
+                self.machine.opened(now, out);
+            }
+            Event::Opened(Err(reason)) => self.lost(&Lost::NotOpened(reason), now, out),
+            Event::Inbound(Some(Inbound::Message(bytes))) => self.machine.received(&bytes, now, out),
+            Event::Inbound(Some(Inbound::NotCarried(id, why))) => self.machine.not_carried(id, why, now, out),
+            Event::Inbound(Some(Inbound::StreamOpened)) => self.machine.stream_opened(now, out),
+            Event::Inbound(Some(Inbound::SessionEnded)) => self.lost(&Lost::Session, now, out),
+            Event::Inbound(Some(Inbound::Lost(reason))) => self.lost(&Lost::Broken(reason), now, out),
+            Event::Inbound(None) => self.lost(&Lost::Broken("the connection has ended".into()), now, out),
+            Event::Due => self.machine.tick(now, out),
+        }
+        self.tell_about();
+    }
+
+    fn obey(&mut self, command: Command, now: Now, out: &mut Vec<Effect>) {
+        match command {
+            Command::Call { id, call, options, waiter } => {
+                self.waiters.insert(id, waiter);
+                self.machine.call(id, call, options, now, out);
+            }
+            Command::Cancel(id) => {
+                self.waiters.remove(&id);
+                self.machine.cancel(id, now, out);
+            }
+            Command::Watch { id, uri, watching } => {
+                self.watchings.insert(id, watching);
+                self.machine.watch(id, &uri, now, out);
+            }
+            Command::Unwatch(id) => {
+                self.watchings.remove(&id);
+                self.machine.unwatch(id, now, out);
+            }
+            Command::About(curious) => self.curious.push(curious),
+            Command::Answer { question, answer } => {
+                self.questions.remove(&question);
+                let answer = answer.as_deref().map_err(String::as_str);
+                self.machine.answer(question, answer, now, out);
+            }
+            Command::Close(_) => {}
+        }
+    }
+
+    /// The transport is gone: nothing that it still holds counts.
+    fn lost(&mut self, lost: &Lost, now: Now, out: &mut Vec<Effect>) {
+        self.inbound = None;
+        if let Some(carrier) = self.carrier.take() {
+            self.retire(carrier);
+        }
+        self.machine.lost(lost, now, out);
+    }
+
+    /// Lets a transport end beside the task.
+    fn retire(&mut self, carrier: Carrier) {
+        self.closing.retain(|closing| !closing.is_finished());
+        self.closing.push(tokio::spawn(carrier.close()));
+    }
+
+    fn perform(&mut self, effects: &mut Vec<Effect>) {
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Connect => {
+                    let (sender, receiver) = channel(INBOUND);
+                    let (target, longest) = (self.target.clone(), self.longest);
+                    self.inbound = Some(receiver);
+                    self.opening =
+                        Some(Box::pin(async move { Carrier::open(&target, sender, longest).await }));
+                }
+                Effect::Disconnect => {
+                    (self.inbound, self.opening) = (None, None);
+                    if let Some(carrier) = self.carrier.take() {
+                        self.retire(carrier);
+                    }
+                }
+                Effect::Send(message) => {
+                    if let Some(carrier) = &mut self.carrier {
+                        carrier.send(message);
+                    }
+                }
+                Effect::Abort(id) => {
+                    if let Some(carrier) = &mut self.carrier {
+                        carrier.abort(id);
+                    }
+                }
+                Effect::Finished { call, outcome } => {
+                    if let Some(waiter) = self.waiters.remove(&call) {
+                        let _ = waiter.outcome.send(outcome);
+                    }
+                }
+                Effect::Progressed { call, progress } => {
+                    if let Some(report) = self.waiters.get(&call).and_then(|waiter| waiter.progress.as_ref())
+                    {
+                        report(progress);
+                    }
+                }
+                Effect::Changed { watch, change } => {
+                    let is_over = change.is_err();
+                    if let Some(watching) = self.watchings.get(&watch) {
+                        watching.put(change);
+                    }
+                    if is_over {
+                        self.watchings.remove(&watch);
+                    }
+                }
+                Effect::Asked(question) => self.ask(question),
+                Effect::Withdrawn(question) => {
+                    if let Some(task) = self.questions.remove(&question) {
+                        task.abort();
+                    }
+                }
+                Effect::ListChanged => self.hooks.list_changed(self.machine.server()),
+                Effect::Noted(note) => self.hooks.note(self.machine.server(), &note),
+            }
+        }
+    }
+
+    fn ask(&mut self, question: Question) {
+        let (id, back) = (question.id, self.back.clone());
+        let answer = self.hooks.answers.get(&question.method).map(|answer: &Answers| answer(question));
+        let task = tokio::spawn(async move {
+            let answer = match answer {
+                Some(answer) => answer.await,
+                None => Err("nobody answers this question".into()),
+            };
+            if let Some(commands) = back.upgrade() {
+                let _ = commands.send(Command::Answer { question: id, answer });
+            }
+        });
+        self.questions.insert(id, task.abort_handle());
+    }
+
+    fn tell_about(&mut self) {
+        if self.curious.is_empty() {
+            return;
+        }
+        if let Some(about) = self.machine.about() {
+            for curious in self.curious.drain(..) {
+                let _ = curious.send(about.clone());
+            }
+        }
+    }
+
+    async fn end(mut self, done: Option<oneshot::Sender<()>>) {
+        let mut effects = Vec::new();
+        self.machine.close(&mut effects);
+        self.perform(&mut effects);
+        for watching in self.watchings.values() {
+            watching.end();
+        }
+        for question in self.questions.values() {
+            question.abort();
+        }
+        self.opening = None;
+        if let Some(carrier) = self.carrier.take() {
+            carrier.close().await;
+        }
+        for closing in self.closing {
+            let _ = closing.await;
+        }
+        if let Some(done) = done {
+            let _ = done.send(());
+        }
+    }
+}
+
+async fn next(inbound: &mut Option<Receiver<Inbound>>) -> Option<Inbound> {
+    match inbound {
+        Some(inbound) => inbound.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn opened(opening: &mut Option<Opening>) -> Result<Carrier, String> {
+    match opening {
+        Some(opening) => opening.await,
+        None => std::future::pending().await,
+    }
+}
