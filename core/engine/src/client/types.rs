@@ -170,7 +170,10 @@ pub enum Effect {
     /// Open the transport, and say [`Machine::opened`](super::Machine::opened) or [`Machine::lost`](super::Machine::lost).
     Connect,
     /// Close the transport. Nothing that still comes from it counts.
-    Disconnect,
+    Disconnect {
+        /// Why, as half a sentence for a person.
+        reason: String,
+    },
     /// Send a message.
     Send(Outgoing),
     /// Nobody waits for the answer to this request any more: its exchange may be broken off.

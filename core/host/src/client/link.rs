@@ -3,12 +3,14 @@
 //! Law: the task decides nothing about the protocol. It carries the machine's effects out, in their order, and never waits
 //! for anybody but its own sources.
 
+use super::Target;
+use super::builder::{Answers, Hooks, ProgressFn};
 use super::carrier::{Carrier, Inbound};
-use super::{Answers, Hooks, ProgressFn, Target, Watching};
+use super::watching::Watching;
 use crate::transport::Clock;
 use mcp_resources_engine::client::{
-    Access, Call, CallOptions, ClientError, Effect, Failure, Lost, Machine, MachineOptions, Outcome, Question,
-    ServerAbout,
+    Access, Call, CallOptions, ClientError, Effect, Failure, Lost, Machine, MachineOptions, Outcome,
+    Question, ServerAbout,
 };
 use mcp_resources_engine::now::Now;
 use std::collections::HashMap;
@@ -43,10 +45,13 @@ enum Command {
     Cancel(u64),
     Watch { id: u64, uri: String, watching: Arc<Watching> },
     Unwatch(u64),
-    About(oneshot::Sender<Arc<ServerAbout>>),
+    About(Curious),
     Answer { question: u64, answer: Result<String, String> },
     Close(oneshot::Sender<()>),
 }
+
+/// Who waits to know about the server.
+type Curious = oneshot::Sender<Result<Arc<ServerAbout>, ClientError>>;
 
 /// Who waits for a call.
 struct Waiter {
@@ -117,10 +122,10 @@ impl Link {
     }
 
     /// What the server says of itself, once there is a connection.
-    pub(super) async fn about(&self) -> Option<Arc<ServerAbout>> {
+    pub(super) async fn about(&self) -> Result<Arc<ServerAbout>, ClientError> {
         let (sender, receiver) = oneshot::channel();
         self.send(Command::About(sender));
-        receiver.await.ok()
+        receiver.await.unwrap_or_else(|_| Err(Failure::Cancelled.into()))
     }
 
     /// Ends the server, as the protocol wants it ended.
@@ -167,8 +172,7 @@ struct Task {
     waiters: HashMap<u64, Waiter>,
     watchings: HashMap<u64, Arc<Watching>>,
     questions: HashMap<u64, AbortHandle>,
-    /// Those who wait to know about the server.
-    curious: Vec<oneshot::Sender<Arc<ServerAbout>>>,
+    curious: Vec<Curious>,
     /// Transports that are ending.
     closing: Vec<JoinHandle<()>>,
 }
@@ -263,7 +267,10 @@ impl Task {
                 self.watchings.remove(&id);
                 self.machine.unwatch(id, now, out);
             }
-            Command::About(curious) => self.curious.push(curious),
+            Command::About(curious) => {
+                self.curious.push(curious);
+                self.machine.connect_now(out);
+            }
             Command::Answer { question, answer } => {
                 self.questions.remove(&question);
                 let answer = answer.as_deref().map_err(String::as_str);
@@ -279,7 +286,19 @@ impl Task {
         if let Some(carrier) = self.carrier.take() {
             self.retire(carrier);
         }
+        let reason = match lost {
+            Lost::NotOpened(reason) | Lost::Broken(reason) => reason.clone(),
+            Lost::Session => "its session has ended".into(),
+        };
+        self.disappoint(&Failure::Unreachable { reason });
         self.machine.lost(lost, now, out);
+    }
+
+    /// There is no connection, and so nothing to know.
+    fn disappoint(&mut self, failure: &Failure) {
+        for curious in self.curious.drain(..) {
+            let _ = curious.send(Err(failure.clone().into()));
+        }
     }
 
     /// Lets a transport end beside the task.
@@ -298,7 +317,8 @@ impl Task {
                     self.opening =
                         Some(Box::pin(async move { Carrier::open(&target, sender, longest).await }));
                 }
-                Effect::Disconnect => {
+                Effect::Disconnect { reason } => {
+                    self.disappoint(&Failure::Unreachable { reason });
                     (self.inbound, self.opening) = (None, None);
                     if let Some(carrier) = self.carrier.take() {
                         self.retire(carrier);
@@ -362,12 +382,9 @@ impl Task {
     }
 
     fn tell_about(&mut self) {
-        if self.curious.is_empty() {
-            return;
-        }
         if let Some(about) = self.machine.about() {
             for curious in self.curious.drain(..) {
-                let _ = curious.send(about.clone());
+                let _ = curious.send(Ok(about.clone()));
             }
         }
     }

@@ -24,10 +24,22 @@
 //! # Ok(()) }
 //! ```
 
+mod builder;
 mod carrier;
 mod config;
+mod handle;
 mod link;
+mod listing;
+mod runtime;
 mod target;
+#[cfg(test)]
+mod tests;
+mod watching;
 
+pub use builder::{Answer, ClientBuilder, ProgressFn};
 pub use config::{Config, ConfigError, ServerConfig};
+pub use handle::{Client, ListChanges, Scope};
+pub use listing::Listing;
+pub use runtime::runtime;
 pub use target::Target;
+pub use watching::Watch;

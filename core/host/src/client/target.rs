@@ -32,3 +32,20 @@ pub enum Target {
     #[cfg(unix)]
     Socket(std::sync::Arc<std::sync::Mutex<Option<std::os::unix::net::UnixStream>>>),
 }
+
+impl Target {
+    /// A program with its arguments, in this process' directory and environment.
+    pub fn command(program: impl Into<String>, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self::Command {
+            program: program.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: BTreeMap::new(),
+            directory: None,
+        }
+    }
+
+    /// An endpoint, without further headers.
+    pub fn url(url: impl Into<String>) -> Self {
+        Self::Url { url: url.into(), headers: BTreeMap::new() }
+    }
+}

@@ -143,7 +143,7 @@ impl Machine {
             Failure::Unreachable { reason } => reason.clone(),
             other => other.to_string(),
         };
-        out.push(Effect::Disconnect);
+        out.push(Effect::Disconnect { reason: reason.clone() });
         self.lost(&Lost::NotOpened(reason), now, out);
     }
 

@@ -200,6 +200,11 @@ impl Machine {
         self.reconcile(now, out);
     }
 
+    /// Connects, though nothing waits for it: to know about the server.
+    pub fn connect_now(&mut self, out: &mut Effects) {
+        self.connect(out);
+    }
+
     /// The transport is open.
     pub fn opened(&mut self, now: Now, out: &mut Effects) {
         if matches!(self.phase, Phase::Opening) {
@@ -253,7 +258,7 @@ impl Machine {
         self.watches = Watches::default();
         self.timers.clear();
         if !was_offline {
-            out.push(Effect::Disconnect);
+            out.push(Effect::Disconnect { reason: "the client is closed".into() });
         }
     }
 
@@ -431,7 +436,7 @@ impl Machine {
             // The handshake cannot be cancelled.
             Purpose::Discover | Purpose::Initialize => {
                 let reason = format!("no answer to the handshake within {} ms", flight.timeout);
-                out.push(Effect::Disconnect);
+                out.push(Effect::Disconnect { reason: reason.clone() });
                 self.lost(&Lost::NotOpened(reason), now, out);
             }
             Purpose::Call(slot) => {

@@ -20,6 +20,9 @@ pub(super) enum Inbound {
     Message(Vec<u8>),
     /// The request with this id cannot be carried to its answer.
     NotCarried(u64, NotCarried),
+    /// The stream of a session of HTTP that carries notifications (GET) is open: at first, and again after it broke without
+    /// being resumed. What the server sent before is lost.
+    StreamOpened,
     /// A session of HTTP has ended: the server does not know its id any more.
     SessionEnded,
     /// The transport is broken, or the server has ended it; nothing comes after this.

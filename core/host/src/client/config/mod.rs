@@ -88,6 +88,14 @@ pub struct ServerConfig {
     pub prefix: Option<String>,
 }
 
+impl ServerConfig {
+    /// A server without further settings.
+    pub fn new(name: impl Into<String>, target: Target, resources: Allowed) -> Self {
+        let is_restricted = resources != Allowed::Nothing;
+        Self { name: name.into(), target, resources, is_restricted, timeout: None, prefix: None }
+    }
+}
+
 /// What is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {

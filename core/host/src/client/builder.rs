@@ -1,0 +1,201 @@
+//! How a client is made, and what of its host's it calls.
+
+use super::handle::Inner;
+use super::link::Link;
+use super::{Client, Config, ConfigError, ServerConfig, Target};
+use mcp_resources_engine::client::{Access, Allowed, ClientLimits, MachineOptions, Progress, Question};
+use mcp_resources_engine::now::Millis;
+use mcp_resources_engine::version::{QUESTIONS, Revision};
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::broadcast;
+
+/// What answers a question of a server's: the result, a JSON object, or why there is none.
+pub type Answer = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+/// What is called with the progress of a request.
+pub type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
+pub(super) type Answers = Arc<dyn Fn(Question) -> Answer + Send + Sync>;
+type NoteFn = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+/// How many changes of lists wait for a slow listener; it misses older ones.
+const LIST_CHANGES: usize = 64;
+
+/// What the tasks of a client call.
+pub(super) struct Hooks {
+    pub(super) answers: HashMap<String, Answers>,
+    note: Option<NoteFn>,
+    pub(super) lists: broadcast::Sender<Arc<str>>,
+}
+
+impl Hooks {
+    pub(super) fn note(&self, server: &str, note: &str) {
+        if let Some(call) = &self.note {
+            call(server, note);
+        }
+    }
+
+    pub(super) fn list_changed(&self, server: &Arc<str>) {
+        // Nobody may listen.
+        let _ = self.lists.send(server.clone());
+    }
+}
+
+/// Builds a [`Client`].
+#[derive(Default)]
+pub struct ClientBuilder {
+    servers: Vec<ServerConfig>,
+    timeout: Option<Millis>,
+    revision: Option<Revision>,
+    info: Option<(String, String)>,
+    answers: HashMap<String, Answers>,
+    note: Option<NoteFn>,
+    limits: ClientLimits,
+    runtime: Option<Handle>,
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.servers.iter().map(|server| &server.name).collect();
+        f.debug_struct("ClientBuilder").field("servers", &names).finish_non_exhaustive()
+    }
+}
+
+impl ClientBuilder {
+    /// The servers of a configuration file, as `agent` may use them: see [`Config`].
+    ///
+    /// # Errors
+    /// As [`Config::load`] and [`Config::servers`].
+    pub fn from_config(path: impl AsRef<Path>, agent: Option<&str>) -> Result<Self, ConfigError> {
+        let servers = Config::load(path)?.servers(agent)?;
+        Ok(servers.into_iter().fold(Self::default(), Self::server_with))
+    }
+
+    /// Adds a server of which everything may be seen.
+    #[must_use]
+    pub fn server(self, name: &str, target: Target) -> Self {
+        self.server_with(ServerConfig::new(name, target, Allowed::Everything))
+    }
+
+    /// Adds a server as it is configured.
+    #[must_use]
+    pub fn server_with(mut self, config: ServerConfig) -> Self {
+        self.servers.push(config);
+        self
+    }
+
+    /// What may be seen of the server `name`, in place of what was said before.
+    #[must_use]
+    pub fn allow(mut self, name: &str, allowed: &Allowed) -> Self {
+        for server in self.servers.iter_mut().filter(|server| server.name == name) {
+            server.resources = allowed.clone();
+        }
+        self
+    }
+
+    /// How long a request may take, in ms, unless a configuration says otherwise. Default 30,000.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Millis) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The only revision to speak. Default: 2026-07-28 with servers that have it, else the newest older one.
+    #[must_use]
+    pub fn revision(mut self, revision: Revision) -> Self {
+        self.revision = Some(revision);
+        self
+    }
+
+    /// The name and the version of the program, for the servers' logs.
+    #[must_use]
+    pub fn info(mut self, name: &str, version: &str) -> Self {
+        self.info = Some((name.into(), version.into()));
+        self
+    }
+
+    /// Answers the questions of servers that have this method: `elicitation/create`, `sampling/createMessage` or
+    /// `roots/list`. The client declares the capability that belongs to it.
+    #[must_use]
+    pub fn answer_with(
+        mut self,
+        method: &str,
+        answer: impl Fn(Question) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        self.answers.insert(method.into(), Arc::new(answer));
+        self
+    }
+
+    /// Calls `note` with the name of a server and a sentence about what was left out or ignored. For a log.
+    #[must_use]
+    pub fn on_note(mut self, note: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
+        self.note = Some(Arc::new(note));
+        self
+    }
+
+    /// What is accepted from servers.
+    #[must_use]
+    pub fn limits(mut self, limits: ClientLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Where the client's tasks run. Default: the runtime that [`ClientBuilder::connect`] is called in.
+    #[must_use]
+    pub fn runtime(mut self, runtime: Handle) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// The client. No server is started or connected to before it is needed.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if there is no server, two have one name, a glob or a method is none, or there is no tokio runtime.
+    pub fn connect(self) -> Result<Client, ConfigError> {
+        let wrong = |message: String| ConfigError { message };
+        let runtime = match self.runtime {
+            Some(runtime) => runtime,
+            None => Handle::try_current().map_err(|_| {
+                wrong(
+                    "a client needs a tokio runtime: connect() inside one, or name it with runtime()".into(),
+                )
+            })?,
+        };
+        if let Some(method) = self.answers.keys().find(|method| !is_question(method)) {
+            let known = QUESTIONS.map(|(method, _)| method).join(", ");
+            return Err(wrong(format!("{method:?} is no question of servers; they are {known}")));
+        }
+        let (lists, _) = broadcast::channel(LIST_CHANGES);
+        let hooks = Arc::new(Hooks { answers: self.answers, note: self.note, lists });
+        let mut links: Vec<Arc<Link>> = Vec::with_capacity(self.servers.len());
+        let mut servers = self.servers;
+        servers.sort_by(|one, other| one.name.cmp(&other.name));
+        for server in servers {
+            if links.last().is_some_and(|before| *before.name == *server.name) {
+                return Err(wrong(format!("two servers are named {:?}", server.name)));
+            }
+            let access = Access::new(&server.resources).map_err(|(glob, error)| {
+                wrong(format!("server {:?}: {glob:?} is no glob, {error}", server.name))
+            })?;
+            let mut options = MachineOptions::new(server.name.as_str(), access);
+            options.revision = self.revision;
+            options.answers = hooks.answers.keys().cloned().collect();
+            options.limits = self.limits.clone();
+            options.limits.timeout = server.timeout.or(self.timeout).unwrap_or(options.limits.timeout);
+            options.seed = getrandom::u64().unwrap_or_default();
+            if let Some(info) = &self.info {
+                options.info = info.clone();
+            }
+            links.push(Arc::new(Link::start(server.target, options, hooks.clone(), &runtime)));
+        }
+        Ok(Client::of(Inner::new(links, hooks, self.limits.pages)))
+    }
+}
+
+fn is_question(method: &str) -> bool {
+    QUESTIONS.iter().any(|(known, _)| *known == method)
+}

@@ -1,0 +1,324 @@
+//! The client itself: which server is asked, and what comes of it.
+
+use super::builder::{ClientBuilder, Hooks, ProgressFn};
+use super::link::Link;
+use super::listing::{Kind, Listing};
+use super::watching::{Watch, Watching};
+use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Outcome, ServerAbout};
+use mcp_resources_engine::connection::{Completion, Contents};
+use mcp_resources_engine::now::Millis;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::broadcast;
+
+/// A client of one or many servers; cloned, it is another handle of the same. See the module.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: Arc<Inner>,
+    scope: Scope,
+}
+
+/// How a handle asks.
+#[derive(Clone, Default)]
+pub struct Scope {
+    /// The only server to ask; `None` is every one.
+    pub server: Option<String>,
+    /// How long a request may take, in ms; `None` is the client's default.
+    pub timeout: Option<Millis>,
+    /// What is called with the progress of requests.
+    pub progress: Option<ProgressFn>,
+}
+
+/// What all handles share.
+pub(super) struct Inner {
+    links: Vec<Arc<Link>>,
+    hooks: Arc<Hooks>,
+    most_pages: usize,
+    failures: Mutex<BTreeMap<Arc<str>, ClientError>>,
+}
+
+impl Inner {
+    pub(super) fn new(links: Vec<Arc<Link>>, hooks: Arc<Hooks>, most_pages: usize) -> Self {
+        Self { links, hooks, most_pages, failures: Mutex::default() }
+    }
+}
+
+/// What an author writes.
+impl Client {
+    /// A client of servers that are named one by one.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// The same client, asking in another way.
+    #[must_use]
+    pub fn with(&self, scope: Scope) -> Self {
+        Self { inner: self.inner.clone(), scope }
+    }
+
+    /// The names of the servers, in order.
+    pub fn servers(&self) -> Vec<Arc<str>> {
+        self.inner.links.iter().map(|link| link.name.clone()).collect()
+    }
+
+    /// The resources of all servers, from all pages: those that the allow-lists have (S-12).
+    pub fn list(&self) -> Listing {
+        Listing::new(self, Kind::Resources)
+    }
+
+    /// The templates of all servers, from all pages: those of which the allow-lists have some expansion (S-12).
+    pub fn list_templates(&self) -> Listing {
+        Listing::new(self, Kind::Templates)
+    }
+
+    /// Reads a resource. Of several servers whose allow-lists have the URI, those that do not have the resource are passed
+    /// over, in the order of their names. Contents under a URI that is not allowed are left out.
+    ///
+    /// # Errors
+    /// [`ClientError`]: what is not allowed is refused before anything is sent.
+    pub async fn read(&self, uri: &str) -> Result<Vec<Contents<'static>>, ClientError> {
+        self.read_from(uri).await.map(|(_, contents)| contents)
+    }
+
+    /// Values for a variable of a template, where `value` is typed so far. `context` are the values that were chosen for other
+    /// variables; revisions before 2025-06-18 do not have them.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn complete(
+        &self,
+        template: &str,
+        variable: &str,
+        value: &str,
+        context: &[(&str, &str)],
+    ) -> Result<Completion<'static>, ClientError> {
+        let own = |text: &str| text.to_owned();
+        let call = Call::Complete {
+            template: own(template),
+            variable: own(variable),
+            value: own(value),
+            context: context.iter().map(|(name, value)| (own(name), own(value))).collect(),
+        };
+        let mut first = None;
+        for link in self.allowing(template, |link| link.access.reaches(template))? {
+            match self.ask(&link, call.clone()).await {
+                Ok(Outcome::Completion(found)) => return Ok(found),
+                Ok(_) => {}
+                Err(error) => drop(first.get_or_insert(error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| ClientError::NotFound { uri: own(template) }))
+    }
+
+    /// Watches a resource: first the contents, then the contents after each change (S-13). Needs a tokio runtime if several
+    /// servers may have the resource.
+    pub fn watch(&self, uri: &str) -> Watch {
+        let watching = Arc::new(Watching::default());
+        let mut watch = Watch { watching: watching.clone(), at: Arc::default(), search: None };
+        match self.allowing(uri, |link| link.access.allows(uri)) {
+            Err(error) => watching.put(Err(error)),
+            Ok(links) => match &links[..] {
+                [link] => begin(link, uri, watching, &watch.at),
+                _ => watch.search = Some(self.search(uri, watching, watch.at.clone())),
+            },
+        }
+        watch
+    }
+
+    /// Makes a request with any method to one server, and returns its result as JSON text. `params` is the text of a JSON
+    /// object.
+    ///
+    /// # Errors
+    /// [`ClientError`]; also if there are several servers and none is chosen with [`Client::with`], and for a method about
+    /// resources if not everything is allowed.
+    pub async fn request(&self, method: &str, params: &str) -> Result<String, ClientError> {
+        let link = self.only()?;
+        let call = Call::Custom { method: method.into(), params: params.into() };
+        match self.ask(&link, call).await? {
+            Outcome::Result(text) => Ok(text),
+            _ => Err(Failure::BadAnswer { reason: "another sort of result".into() }.into()),
+        }
+    }
+
+    /// What a server says of itself.
+    ///
+    /// # Errors
+    /// [`ClientError`] if it cannot be reached, or there are several and none is chosen with [`Client::with`].
+    pub async fn about(&self) -> Result<Arc<ServerAbout>, ClientError> {
+        self.only()?.about().await
+    }
+
+    /// The servers that could not be asked for their last list, each with what was wrong.
+    pub fn failures(&self) -> Vec<(Arc<str>, ClientError)> {
+        let failures = self.inner.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.iter().map(|(name, error)| (name.clone(), error.clone())).collect()
+    }
+
+    /// The changes of lists, from now on.
+    pub fn list_changes(&self) -> ListChanges {
+        ListChanges(self.inner.hooks.lists.subscribe())
+    }
+
+    /// Ends the client: calls are cancelled, watches end, and servers that it has started are ended as the protocol wants.
+    pub async fn close(&self) {
+        let closing: Vec<_> = self
+            .inner
+            .links
+            .iter()
+            .map(|link| {
+                let link = link.clone();
+                tokio::spawn(async move { link.close().await })
+            })
+            .collect();
+        for closing in closing {
+            let _ = closing.await;
+        }
+    }
+}
+
+/// Which server it is.
+impl Client {
+    pub(super) fn of(inner: Inner) -> Self {
+        Self { inner: Arc::new(inner), scope: Scope::default() }
+    }
+
+    /// The servers that this handle may ask.
+    pub(super) fn links(&self) -> Vec<Arc<Link>> {
+        let own = |link: &&Arc<Link>| self.scope.server.as_deref().is_none_or(|name| *link.name == *name);
+        self.inner.links.iter().filter(own).cloned().collect()
+    }
+
+    /// Those that may be asked for something: at least one.
+    fn allowing(
+        &self,
+        what: &str,
+        is_allowed: impl Fn(&Link) -> bool,
+    ) -> Result<Vec<Arc<Link>>, ClientError> {
+        let links = self.links();
+        if links.is_empty() {
+            return Err(self.no_server());
+        }
+        let allowed: Vec<_> = links.iter().filter(|link| is_allowed(link)).cloned().collect();
+        match (allowed.is_empty(), links.first()) {
+            (true, Some(first)) => Err(first
+                .access
+                .check(what)
+                .err()
+                .unwrap_or_else(|| ClientError::AccessDenied { uri: what.into() })),
+            _ => Ok(allowed),
+        }
+    }
+
+    /// The one server that is meant.
+    fn only(&self) -> Result<Arc<Link>, ClientError> {
+        let links = self.links();
+        match &links[..] {
+            [link] => Ok(link.clone()),
+            [] => Err(self.no_server()),
+            _ => Err(Failure::Unsupported { what: "one server alone: name it".into() }.into()),
+        }
+    }
+
+    fn no_server(&self) -> ClientError {
+        Failure::NoServer { name: self.scope.server.clone().unwrap_or_default() }.into()
+    }
+
+    pub(super) fn options(&self) -> (CallOptions, Option<ProgressFn>) {
+        let progress = self.scope.progress.clone();
+        (CallOptions { timeout: self.scope.timeout, progress: progress.is_some() }, progress)
+    }
+
+    async fn ask(&self, link: &Link, call: Call) -> Result<Outcome, ClientError> {
+        let (options, progress) = self.options();
+        link.call(call, options, progress).await
+    }
+
+    /// Reads a resource, and says where it was.
+    async fn read_from(&self, uri: &str) -> Result<(Arc<Link>, Vec<Contents<'static>>), ClientError> {
+        let mut worst = None;
+        for link in self.allowing(uri, |link| link.access.allows(uri))? {
+            match self.ask(&link, Call::Read { uri: uri.into() }).await {
+                Ok(Outcome::Contents(contents)) => return Ok((link, contents)),
+                Ok(_) => {}
+                Err(ClientError::NotFound { .. }) => {}
+                Err(error) => drop(worst.get_or_insert(error)),
+            }
+        }
+        Err(worst.unwrap_or_else(|| ClientError::NotFound { uri: uri.into() }))
+    }
+
+    /// Watches a resource at the server that has it; if none has it, at the first that may.
+    fn search(
+        &self,
+        uri: &str,
+        watching: Arc<Watching>,
+        at: Arc<Mutex<Option<(Arc<Link>, u64)>>>,
+    ) -> tokio::task::AbortHandle {
+        let (client, uri) = (self.clone(), uri.to_owned());
+        let search = tokio::spawn(async move {
+            let link = match client.read_from(&uri).await {
+                Ok((link, _)) => Ok(link),
+                Err(ClientError::NotFound { .. }) => client
+                    .allowing(&uri, |link| link.access.allows(&uri))
+                    .map(|mut links| links.swap_remove(0)),
+                Err(error) => Err(error),
+            };
+            match link {
+                Ok(link) => begin(&link, &uri, watching, &at),
+                Err(error) => watching.put(Err(error)),
+            }
+        });
+        search.abort_handle()
+    }
+
+    pub(super) fn most_pages(&self) -> usize {
+        self.inner.most_pages
+    }
+
+    pub(super) fn note_failure(&self, server: &Arc<str>, error: Option<ClientError>) {
+        let mut failures = self.inner.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        match error {
+            Some(error) => drop(failures.insert(server.clone(), error)),
+            None => drop(failures.remove(server)),
+        }
+    }
+}
+
+fn begin(link: &Arc<Link>, uri: &str, watching: Arc<Watching>, at: &Mutex<Option<(Arc<Link>, u64)>>) {
+    let id = link.watch(uri, watching);
+    *at.lock().unwrap_or_else(PoisonError::into_inner) = Some((link.clone(), id));
+}
+
+/// Changes of lists: [`Client::list_changes`].
+#[derive(Debug)]
+pub struct ListChanges(broadcast::Receiver<Arc<str>>);
+
+impl ListChanges {
+    /// The name of the next server whose list has changed; `None` once the client is gone. A slow caller misses changes that
+    /// are followed by others.
+    pub async fn next(&mut self) -> Option<Arc<str>> {
+        loop {
+            match self.0.recv().await {
+                Ok(server) => return Some(server),
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("server", &self.server)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.links.iter().map(|link| &link.name)).finish()
+    }
+}

@@ -1,0 +1,152 @@
+//! The lists of many servers as one, page by page.
+
+use super::Client;
+use super::builder::ProgressFn;
+use super::link::Link;
+use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Listed, Outcome, Page};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// Which list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Resources,
+    Templates,
+}
+
+type Answered = Result<Outcome, ClientError>;
+
+/// A list that is walked: [`Client::list`], [`Client::list_templates`]. All servers are asked for their first page at once, the
+/// others as their turn comes.
+#[derive(Debug)]
+pub struct Listing {
+    client: Client,
+    kind: Kind,
+    items: VecDeque<Listed>,
+    /// The servers that are left, each with its first page. The first of them is being walked.
+    servers: VecDeque<(Arc<Link>, Option<JoinHandle<Answered>>)>,
+    /// Where the next page of the first server begins, and how many pages it has given.
+    cursor: Option<String>,
+    pages: usize,
+    /// How many servers there are, and what was wrong with those that failed.
+    count: usize,
+    failures: Vec<ClientError>,
+}
+
+impl Listing {
+    pub(super) fn new(client: &Client, kind: Kind) -> Self {
+        let links = client.links();
+        let count = links.len();
+        let servers = links.into_iter().map(|link| (link, None)).collect();
+        let (items, failures) = (VecDeque::new(), Vec::new());
+        Self { client: client.clone(), kind, items, servers, cursor: None, pages: 0, count, failures }
+    }
+
+    /// The next entry. A server that fails does not end the list of many: it is in [`Client::failures`]. If all fail, the
+    /// first error comes last.
+    pub async fn next(&mut self) -> Option<Result<Listed, ClientError>> {
+        loop {
+            if let Some(item) = self.items.pop_front() {
+                return Some(Ok(item));
+            }
+            self.ask_all();
+            let Some((link, first)) = self.servers.front_mut() else { return self.last() };
+            let link = link.clone();
+            let answered = match first.take() {
+                Some(first) => first.await.unwrap_or_else(|_| Err(Failure::Cancelled.into())),
+                None => {
+                    let cursor = self.cursor.take();
+                    self.page(&link, cursor).await
+                }
+            };
+            match answered {
+                Ok(Outcome::Page(page)) => self.add(&link, page),
+                Ok(_) => self.leave(),
+                Err(error) => self.fail(&link, error),
+            }
+        }
+    }
+
+    /// The rest of the list.
+    ///
+    /// # Errors
+    /// As [`Listing::next`].
+    pub async fn all(mut self) -> Result<Vec<Listed>, ClientError> {
+        let mut items = Vec::new();
+        while let Some(item) = self.next().await {
+            items.push(item?);
+        }
+        Ok(items)
+    }
+
+    /// Asks every server for its first page, once.
+    fn ask_all(&mut self) {
+        if self.pages > 0 || self.servers.len() < self.count || !self.failures.is_empty() {
+            return;
+        }
+        for (link, first) in &mut self.servers {
+            if first.is_none() {
+                let (own, call) = (link.clone(), call(self.kind, None));
+                let (options, progress) = self.client.options();
+                *first = Some(tokio::spawn(async move { own.call(call, options, progress).await }));
+            }
+        }
+    }
+
+    async fn page(&self, link: &Link, cursor: Option<String>) -> Answered {
+        let (options, progress): (CallOptions, Option<ProgressFn>) = self.client.options();
+        link.call(call(self.kind, cursor), options, progress).await
+    }
+
+    fn add(&mut self, link: &Arc<Link>, page: Page) {
+        self.pages += 1;
+        self.items.extend(page.items);
+        let most = self.client.most_pages();
+        match page.next {
+            None => self.leave(),
+            Some(_) if self.pages >= most => {
+                let reason = format!("its list has more than {most} pages");
+                self.fail(link, Failure::BadAnswer { reason }.into());
+            }
+            Some(cursor) => self.cursor = Some(cursor),
+        }
+    }
+
+    fn fail(&mut self, link: &Arc<Link>, error: ClientError) {
+        self.client.note_failure(&link.name, Some(error.clone()));
+        self.failures.push(error);
+        self.servers.pop_front();
+        (self.cursor, self.pages) = (None, 0);
+    }
+
+    fn leave(&mut self) {
+        if let Some((link, _)) = self.servers.pop_front() {
+            self.client.note_failure(&link.name, None);
+        }
+        (self.cursor, self.pages) = (None, 0);
+    }
+
+    fn last(&mut self) -> Option<Result<Listed, ClientError>> {
+        let all = self.count > 0 && self.failures.len() == self.count;
+        self.count = 0;
+        all.then(|| self.failures.swap_remove(0)).map(Err)
+    }
+}
+
+impl Drop for Listing {
+    fn drop(&mut self) {
+        for (_, first) in &self.servers {
+            if let Some(first) = first {
+                first.abort();
+            }
+        }
+    }
+}
+
+fn call(kind: Kind, cursor: Option<String>) -> Call {
+    match kind {
+        Kind::Resources => Call::List { cursor },
+        Kind::Templates => Call::ListTemplates { cursor },
+    }
+}
