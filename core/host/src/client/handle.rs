@@ -7,6 +7,7 @@ use super::watching::{Watch, Watching};
 use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Outcome, ServerAbout};
 use mcp_resources_engine::connection::{Completion, Contents};
 use mcp_resources_engine::now::Millis;
+use mcp_resources_template::uri::{MAX_URI, normalize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -116,7 +117,7 @@ impl Client {
     pub fn watch(&self, uri: &str) -> Watch {
         let watching = Arc::new(Watching::default());
         let mut watch = Watch { watching: watching.clone(), at: Arc::default(), search: None };
-        match self.allowing(uri, |link| link.access.allows(uri)) {
+        match self.allowing_uri(uri) {
             Err(error) => watching.put(Err(error)),
             Ok(links) => match &links[..] {
                 [link] => begin(link, uri, watching, &watch.at),
@@ -200,13 +201,17 @@ impl Client {
             return Err(self.no_server());
         }
         let allowed: Vec<_> = links.iter().filter(|link| is_allowed(link)).cloned().collect();
-        match (allowed.is_empty(), links.first()) {
-            (true, Some(first)) => Err(first
-                .access
-                .check(what)
-                .err()
-                .unwrap_or_else(|| ClientError::AccessDenied { uri: what.into() })),
-            _ => Ok(allowed),
+        if allowed.is_empty() {
+            return Err(ClientError::AccessDenied { uri: what.into() });
+        }
+        Ok(allowed)
+    }
+
+    /// Those that may be asked for a URI.
+    fn allowing_uri(&self, uri: &str) -> Result<Vec<Arc<Link>>, ClientError> {
+        match normalize(uri, MAX_URI) {
+            Ok(_) => self.allowing(uri, |link| link.access.allows(uri)),
+            Err(_) => Err(ClientError::InvalidUri { uri: uri.into() }),
         }
     }
 
@@ -237,7 +242,7 @@ impl Client {
     /// Reads a resource, and says where it was.
     async fn read_from(&self, uri: &str) -> Result<(Arc<Link>, Vec<Contents<'static>>), ClientError> {
         let mut worst = None;
-        for link in self.allowing(uri, |link| link.access.allows(uri))? {
+        for link in self.allowing_uri(uri)? {
             match self.ask(&link, Call::Read { uri: uri.into() }).await {
                 Ok(Outcome::Contents(contents)) => return Ok((link, contents)),
                 Ok(_) => {}

@@ -349,7 +349,7 @@ impl Machine {
             }
             Some(version::Told::ListChanged) => {
                 self.cache.forget_lists();
-                self.watches.lists_changed();
+                self.watches.lists_changed(now.tick, &mut self.timers);
                 out.push(Effect::ListChanged);
             }
             Some(version::Told::Acknowledged) => self.acknowledged(params, now, out),

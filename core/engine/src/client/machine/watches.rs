@@ -547,12 +547,23 @@ impl Watches {
     }
 
     /// The list has changed: what the server did not have, it may have now.
-    pub(super) fn lists_changed(&mut self) {
-        for (uri, watched) in &mut self.watched {
-            if watched.subscription == Subscription::Refused {
-                self.unsubscribed.insert(uri.clone());
-                self.must_listen = true;
+    pub(super) fn lists_changed(&mut self, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
+        let is_absent =
+            |watched: &Watched| watched.subscription == Subscription::Refused || watched.given == Given::Gone;
+        let absent: Vec<_> = self
+            .watched
+            .iter()
+            .filter(|(_, watched)| is_absent(watched))
+            .map(|(uri, _)| uri.clone())
+            .collect();
+        self.must_listen |= !absent.is_empty();
+        for uri in absent {
+            if let Some(watched) = self.watched.get_mut(&uri) {
+                watched.is_dirty = true;
             }
+            self.consider(&uri, now, timers);
+            // A server may forget the subscriptions of what it removes.
+            self.unsubscribed.insert(uri);
         }
     }
 
