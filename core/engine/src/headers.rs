@@ -2,6 +2,8 @@
 //!
 //! Law: every request pays for the copy, so nothing is looked at before a handler asks.
 
+use crate::base64;
+use std::borrow::Cow;
 use std::fmt;
 
 /// The headers of an HTTP request, but for those with credentials (`Authorization`, `Cookie`, `Proxy-Authorization`). The
@@ -67,6 +69,18 @@ impl Headers {
         let found = self.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value).reduce(|all, value| format!("{all}, {value}"))
     }
+}
+
+/// A text for a header that repeats a part of the body: as it is, or wrapped in base64 if it would not arrive so.
+pub fn mirrored(text: &str) -> Cow<'_, str> {
+    let is_visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+    let is_trimmed = text.trim_matches([' ', '\t']) == text;
+    if is_visible && is_trimmed && !(text.starts_with("=?base64?") && text.ends_with("?=")) {
+        return Cow::Borrowed(text);
+    }
+    let mut encoded = Vec::new();
+    base64::encode_into(text.as_bytes(), &mut encoded);
+    Cow::Owned(format!("=?base64?{}?=", String::from_utf8_lossy(&encoded)))
 }
 
 /// Whether a header could be used to act as the client: no handler gets it.

@@ -162,6 +162,16 @@ mod tests {
         }
     }
 
+    /// what a client wraps is what a server takes out.
+    #[test]
+    fn what_is_mirrored_arrives() {
+        for text in ["note://a", "a b", " a", "a\t", "é", "a\nb", "=?base64?a?=", "=?base64?=", ""] {
+            let sent = crate::headers::mirrored(text);
+            assert!(name(sent.trim_matches([' ', '\t']), text), "{text:?}");
+        }
+        assert_eq!(crate::headers::mirrored("a b"), "a b");
+    }
+
     ///
     #[test]
     fn headers_are_there_once_and_visible() {

@@ -42,8 +42,10 @@ pub struct Response {
     pub(super) refused: Option<Box<Refused>>,
 }
 
-pub(super) const JSON: &str = "application/json";
-pub(super) const EVENT_STREAM: &str = "text/event-stream";
+/// The type of a body that is one message, or a batch.
+pub const JSON: &str = "application/json";
+/// The type of a body that is a stream of events.
+pub const EVENT_STREAM: &str = "text/event-stream";
 
 impl<'h> Head<'h> {
     /// The path, without the query and without what stands before it in a whole URL.

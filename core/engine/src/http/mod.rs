@@ -39,7 +39,7 @@ mod turn;
 pub use admission::{Admitted, Identified};
 pub use auth::{Auth, Denied, RulesError, Verified};
 pub use exchange::Exchange;
-pub use head::{Head, Response, ResponseHead};
+pub use head::{EVENT_STREAM, Head, JSON, Response, ResponseHead};
 pub use receiving::Receiving;
 pub use rules::{Answers, Hosts, Origins, Polling, Rules, Sse24};
 pub use sessions::SESSION_ID_BYTES;

@@ -1,12 +1,18 @@
 //! What carries messages to one server and back, once it is open: the pipes of a child, HTTP, or a pair of sockets.
 
 mod child;
+mod endpoint;
+mod events;
+mod http;
 mod pipe;
+mod sse;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 use super::Target;
 use child::Program;
+use http::Http;
 use mcp_resources_engine::client::{NotCarried, Outgoing};
 use pipe::{Far, Pipe};
 use std::os::unix::net::UnixStream;
@@ -36,6 +42,7 @@ pub(super) struct Carrier(Way);
 #[derive(Debug)]
 enum Way {
     Pipe(Pipe),
+    Http(Http),
 }
 
 impl Carrier {
@@ -55,7 +62,7 @@ impl Carrier {
                 let pipe = Pipe::open(output, input, Far::Child(child), inbound, longest);
                 Ok(Self(Way::Pipe(pipe)))
             }
-            Target::Url { .. } => Err("not built yet".into()),
+            Target::Url { url, headers } => Ok(Self(Way::Http(Http::open(url, headers, inbound, longest)?))),
             #[cfg(feature = "server")]
             Target::Memory(server) => {
                 let (ours, theirs) = UnixStream::pair().map_err(|error| no_socket(&error))?;
@@ -89,13 +96,15 @@ impl Carrier {
     pub(super) fn send(&mut self, message: Outgoing) {
         match &mut self.0 {
             Way::Pipe(pipe) => pipe.send(message.body),
+            Way::Http(http) => http.send(message),
         }
     }
 
     /// Breaks off the exchange of a request that nobody waits for any more. Nothing on pipes.
     pub(super) fn abort(&mut self, id: u64) {
         match &mut self.0 {
-            Way::Pipe(_) => _ = id,
+            Way::Pipe(_) => {}
+            Way::Http(http) => http.abort(id),
         }
     }
 
@@ -104,6 +113,7 @@ impl Carrier {
     pub(super) async fn close(self) {
         match self.0 {
             Way::Pipe(pipe) => pipe.close().await,
+            Way::Http(http) => http.close().await,
         }
     }
 }

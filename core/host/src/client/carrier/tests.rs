@@ -1,9 +1,12 @@
 //! The transports against real processes and sockets.
 
 mod children;
+mod hostile;
+#[cfg(feature = "http")]
+mod http;
 
 use super::{Carrier, Inbound, Target};
-use mcp_resources_engine::client::{Ask, Outgoing, Words};
+use mcp_resources_engine::client::{Ask, NotCarried, Outgoing, Words};
 use mcp_resources_engine::resource::Resource;
 use mcp_resources_engine::version::Revision;
 use serde_json::{Value, json};
@@ -40,6 +43,13 @@ impl Talk {
         }
     }
 
+    async fn not_carried(&mut self, id: u64) -> NotCarried {
+        match self.next().await {
+            Inbound::NotCarried(own, fault) if own == id => fault,
+            other => panic!("{other:?}"),
+        }
+    }
+
     async fn lost(&mut self) -> String {
         match self.next().await {
             Inbound::Lost(reason) => reason,
@@ -59,6 +69,11 @@ impl Talk {
         self.carrier.send(Outgoing { id: Some(id), method, revision: revision_sent, is_modern, name, body });
         id
     }
+}
+
+/// An endpoint without headers of its own.
+fn endpoint(url: &str) -> Target {
+    Target::Url { url: url.into(), headers: BTreeMap::new() }
 }
 
 /// A message that is not a request, or a request whose body does not matter.

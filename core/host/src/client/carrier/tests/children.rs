@@ -181,7 +181,7 @@ async fn a_child_has_what_the_target_says_and_no_more() {
     first.carrier.send(outgoing(Some(1), "ping", "{}"));
     assert_eq!(first.message().await, json!({}));
     let Talk { carrier, .. } = first;
-    let Way::Pipe(pipe) = carrier.0;
+    let Way::Pipe(pipe) = carrier.0 else { panic!() };
     let mut exited = match &pipe.far {
         Far::Child(child) => child.exited(),
         _ => panic!(),

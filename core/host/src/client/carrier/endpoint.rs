@@ -1,0 +1,305 @@
+//! One endpoint of Streamable HTTP: its session, and the course of an exchange with it.
+//!
+//! Law: what an endpoint answers is bounded before it is kept, redirects are not followed, and no error names more of a URL
+//! than scheme, host, port and path: headers and queries can be secrets.
+
+use super::Inbound;
+use super::events::Fault;
+use super::wire::{self, HttpClient};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method as Verb, Request, Response, StatusCode, Uri};
+use mcp_resources_engine::client::{Failure, NotCarried, Outgoing};
+use mcp_resources_engine::headers::mirrored;
+use mcp_resources_engine::http::{EVENT_STREAM, JSON};
+use mcp_resources_engine::version::Method;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::Sender;
+use tokio::time::timeout;
+
+/// How long the end of a session may take.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How long what comes after an answer is read, so that its connection can be used again.
+const REST: Duration = Duration::from_millis(100);
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    client: HttpClient,
+    uri: Uri,
+    /// What of the URL may be shown.
+    place: String,
+    headers: HeaderMap,
+    inbound: Sender<Inbound>,
+    pub(super) longest: usize,
+    session: Mutex<Session>,
+}
+
+/// A legacy session: nothing before the handshake, nor for a message that stands for itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Session {
+    /// A server without sessions gives none.
+    id: Option<HeaderValue>,
+    revision: Option<&'static str>,
+    /// That it has ended is told. Until the next handshake its id is still sent: what is sent before that is heard of
+    /// belongs to it, and is not taken for something else.
+    has_ended: bool,
+}
+
+/// What a response may be an answer to.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    /// `None` for what is not a request.
+    id: Option<u64>,
+    is_modern: bool,
+}
+
+impl Endpoint {
+    pub(super) fn new(
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        inbound: Sender<Inbound>,
+        longest: usize,
+    ) -> Result<Self, String> {
+        let (uri, place) = wire::parse(url)?;
+        let headers = wire::configured(headers)?;
+        let client = wire::client(uri.scheme_str() == Some("https"))?;
+        Ok(Self { client, uri, place, headers, inbound, longest, session: Mutex::default() })
+    }
+
+    /// The session that a message belongs to. A handshake begins a new one.
+    pub(super) fn session_of(&self, message: &Outgoing) -> Session {
+        if message.is_modern {
+            return Session::default();
+        }
+        let mut session = self.session();
+        if Method::parse(&message.method) == Some(Method::Initialize) {
+            *session = Session::default();
+        }
+        session.revision = message.revision;
+        session.clone()
+    }
+
+    /// Carries a message, and what is answered; whether it was accepted.
+    pub(super) async fn post(&self, message: Outgoing, session: &Session) -> bool {
+        let id = message.id;
+        match self.exchange(message, session).await {
+            Ok(()) => return true,
+            Err(Fault::NotCarried(fault)) => {
+                if let Some(id) = id {
+                    self.tell(Inbound::NotCarried(id, fault)).await;
+                }
+            }
+            Err(Fault::SessionEnded(ended)) => self.end_session(&ended).await,
+        }
+        false
+    }
+
+    /// Opens a stream of events that belongs to a session: the standing one, or one that broke after the event `last`
+    ///
+    pub(super) async fn stream(
+        &self,
+        session: &Session,
+        last: Option<&HeaderValue>,
+    ) -> Result<Incoming, Fault> {
+        let mut request = self.request(Verb::GET, String::new());
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        headers.extend(last.map(|last| (LAST_EVENT, last.clone())));
+        session.put(headers);
+        let response = self.fetch(request).await?;
+        let status = response.status();
+        if status.is_success() && wire::is_type(response.headers(), EVENT_STREAM) {
+            return Ok(response.into_body());
+        }
+        match session.id.as_ref().filter(|_| status == StatusCode::NOT_FOUND) {
+            Some(ended) => Err(Fault::SessionEnded(ended.clone())),
+            None => Err(self.status_fault(status, response.headers())),
+        }
+    }
+
+    /// Ends the session, if there is one.
+    pub(super) async fn delete(&self) {
+        let session = self.session().clone();
+        if session.id.is_some() && !session.has_ended {
+            let mut request = self.request(Verb::DELETE, String::new());
+            session.put(request.headers_mut());
+            // A server may not want that: it will find out by itself.
+            let _ = timeout(FAREWELL, self.fetch(request)).await;
+        }
+    }
+
+    /// Tells that the server does not know the session any more; once, as all its exchanges find out.
+    pub(super) async fn end_session(&self, ended: &HeaderValue) {
+        let is_news = {
+            let mut session = self.session();
+            session.id.as_ref() == Some(ended) && !std::mem::replace(&mut session.has_ended, true)
+        };
+        if is_news {
+            self.tell(Inbound::SessionEnded).await;
+        }
+    }
+
+    pub(super) async fn tell(&self, inbound: Inbound) {
+        // Nobody listens to a client that is gone.
+        let _ = self.inbound.send(inbound).await;
+    }
+
+    async fn exchange(&self, message: Outgoing, session: &Session) -> Result<(), Fault> {
+        let asked = Asked { id: message.id, is_modern: message.is_modern };
+        let begins = Method::parse(&message.method) == Some(Method::Initialize);
+        let request = self.posting(message, session)?;
+        let response = self.fetch(request).await?;
+        if !response.status().is_success() {
+            return self.refused(response, asked, session).await;
+        }
+        if begins {
+            self.session().id = response.headers().get(SESSION).cloned();
+        }
+        let Some(id) = asked.id else { return Ok(()) };
+        if wire::is_type(response.headers(), EVENT_STREAM) {
+            let mut body =
+                self.follow(response.into_body(), id, (!asked.is_modern).then_some(session)).await?;
+            let _ = timeout(REST, async { while let Some(Ok(_)) = wire::frame(&mut body).await {} }).await;
+            return Ok(());
+        }
+        if !wire::is_type(response.headers(), JSON) {
+            let what = wire::type_of(response.headers());
+            return Err(bad(response.status(), format!("it is of the type {what}, not JSON or events")));
+        }
+        let status = response.status();
+        let body = self.whole(response.into_body(), status).await?;
+        let is_answer = wire::answers(&body, id);
+        self.tell(Inbound::Message(body)).await;
+        if is_answer { Ok(()) } else { Err(bad(status, "it does not answer the request".into())) }
+    }
+
+    /// A POST with the headers that repeat a part of the message, and the session that it belongs to.
+    fn posting(&self, message: Outgoing, session: &Session) -> Result<Request<String>, Fault> {
+        let body = String::from_utf8(message.body)
+            .map_err(|_| bad(StatusCode::BAD_REQUEST, "the request is not UTF-8".into()))?;
+        let mut request = self.request(Verb::POST, body);
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        if message.is_modern {
+            headers.extend(value(&message.method).map(|method| (wire::METHOD, method)));
+            headers
+                .extend(message.name.and_then(|name| value(&mirrored(&name))).map(|name| (wire::NAME, name)));
+            headers.extend(message.revision.map(|text| (VERSION, HeaderValue::from_static(text))));
+        }
+        session.put(headers);
+        Ok(request)
+    }
+
+    /// What a status says that is none of success.
+    async fn refused(
+        &self,
+        response: Response<Incoming>,
+        asked: Asked,
+        session: &Session,
+    ) -> Result<(), Fault> {
+        let (head, body) = response.into_parts();
+        if let Some(ended) = session.id.as_ref().filter(|_| head.status == StatusCode::NOT_FOUND) {
+            return Err(Fault::SessionEnded(ended.clone()));
+        }
+        let fault = self.status_fault(head.status, &head.headers);
+        let Some(id) = asked.id.filter(|_| wire::is_type(&head.headers, JSON)) else { return Err(fault) };
+        let Ok(body) = self.whole(body, head.status).await else { return Err(fault) };
+        if wire::answers(&body, id) {
+            self.tell(Inbound::Message(body)).await;
+            return Ok(());
+        }
+        match wire::error_without_id(&body).filter(|_| head.status != StatusCode::UNAUTHORIZED) {
+            Some(failure) => Err(not_carried(Some(head.status), failure)),
+            None => Err(fault),
+        }
+    }
+
+    fn status_fault(&self, status: StatusCode, headers: &HeaderMap) -> Fault {
+        let place = &self.place;
+        let unreachable = |reason| not_carried(Some(status), Failure::Unreachable { reason });
+        match status {
+            StatusCode::UNAUTHORIZED => unreachable(format!(
+                "{place} asks for credentials (status 401): give valid ones in the header `Authorization`"
+            )),
+            StatusCode::FORBIDDEN => unreachable(format!(
+                "{place} refuses this client (status 403): check the credentials in the header `Authorization`"
+            )),
+            _ if status.is_redirection() => {
+                let to = wire::redirect_origin(headers);
+                bad(
+                    status,
+                    format!("{place} redirects to {to}, which is not followed: use the URL that it leads to"),
+                )
+            }
+            _ if status.is_server_error() => unreachable(format!("{place} answers with status {status}")),
+            _ => bad(status, format!("{place} answers with status {status}")),
+        }
+    }
+
+    /// A whole body, if it is not longer than the limit.
+    async fn whole(&self, mut body: Incoming, status: StatusCode) -> Result<Vec<u8>, Fault> {
+        let mut whole = Vec::new();
+        while let Some(frame) = wire::frame(&mut body).await {
+            let data = frame.map_err(|error| self.broken(&error))?;
+            if whole.len() + data.len() > self.longest {
+                return Err(not_carried(Some(status), Failure::TooLarge { limit: self.longest as u64 }));
+            }
+            whole.extend_from_slice(&data);
+        }
+        Ok(whole)
+    }
+
+    async fn fetch(&self, request: Request<String>) -> Result<Response<Incoming>, Fault> {
+        self.client.request(request).await.map_err(|error| self.broken(&error))
+    }
+
+    /// The connection failed, for this reason.
+    pub(super) fn broken(&self, error: &dyn std::error::Error) -> Fault {
+        self.ended(&wire::reason(error))
+    }
+
+    /// The connection failed, or ended too early.
+    pub(super) fn ended(&self, reason: &str) -> Fault {
+        not_carried(None, Failure::Unreachable { reason: format!("{}: {reason}", self.place) })
+    }
+
+    fn request(&self, verb: Verb, body: String) -> Request<String> {
+        let mut request = Request::new(body);
+        *request.method_mut() = verb;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        request
+    }
+
+    fn session(&self) -> std::sync::MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    fn put(&self, headers: &mut HeaderMap) {
+        headers.extend(self.id.clone().map(|id| (SESSION, id)));
+        headers.extend(self.revision.map(|text| (VERSION, HeaderValue::from_static(text))));
+    }
+}
+
+/// What cannot stand in a header is left out: the server then says what is missing.
+fn value(text: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(text).ok()
+}
+
+fn bad(status: StatusCode, reason: String) -> Fault {
+    not_carried(Some(status), Failure::BadAnswer { reason })
+}
+
+pub(super) fn not_carried(status: Option<StatusCode>, failure: Failure) -> Fault {
+    Fault::NotCarried(NotCarried { status: status.map(|status| status.as_u16()), failure })
+}

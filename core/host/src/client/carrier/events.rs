@@ -1,0 +1,169 @@
+//! Streams of events: the answer to a request, and what a server says by itself; resumed where they broke.
+
+use super::Inbound;
+use super::endpoint::{Endpoint, Session, not_carried};
+use super::sse::Events;
+use super::wire;
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use hyper::header::HeaderValue;
+use mcp_resources_engine::client::{Failure, NotCarried};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How often one stream is resumed, or the standing one opened, in vain.
+const TRIES: u32 = 5;
+/// The shortest and the longest time before that.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
+
+/// Why an exchange did not come to its end.
+#[derive(Debug)]
+pub(super) enum Fault {
+    NotCarried(NotCarried),
+    /// The server does not know this session any more.
+    SessionEnded(HeaderValue),
+}
+
+/// One stream, however often it is resumed.
+struct Stream {
+    events: Events,
+    /// The request that it answers; `None` for the standing one.
+    id: Option<u64>,
+    /// How often it was opened since an event came.
+    tries: u32,
+}
+
+impl Endpoint {
+    /// Passes on what comes until the answer to the request `id` has come; the rest of its body. What belongs to a session
+    /// is resumed.
+    pub(super) async fn follow(
+        &self,
+        mut body: Incoming,
+        id: u64,
+        session: Option<&Session>,
+    ) -> Result<Incoming, Fault> {
+        let mut stream = Stream { events: Events::new(self.longest), id: Some(id), tries: 0 };
+        loop {
+            let fault = match self.pour(&mut stream, &mut body).await? {
+                None => return Ok(body),
+                Some(fault) => fault,
+            };
+            let session = session.filter(|_| stream.events.id().is_some());
+            let Some(session) = session else { return Err(fault) };
+            body = self.resume(&mut stream, session, fault).await?;
+        }
+    }
+
+    /// Passes on what the server says by itself, until the session ends or the server has no such stream.
+    pub(super) async fn stand(&self, session: &Session) {
+        let mut stream = Stream { events: Events::new(self.longest), id: None, tries: 0 };
+        let mut opened = self.stream(session, None).await;
+        let fault = loop {
+            let fault = match opened {
+                Ok(mut body) => match self.pour(&mut stream, &mut body).await {
+                    Ok(fault) => fault.unwrap_or_else(|| self.ended("the stream has ended")),
+                    Err(fault) => break fault,
+                },
+                // 405, or another way to say that there is none.
+                Err(fault) if stream.tries == 0 && fault.is_final() => match fault {
+                    Fault::SessionEnded(_) => break fault,
+                    Fault::NotCarried(_) => return,
+                },
+                Err(fault) => fault,
+            };
+            opened = self.resume(&mut stream, session, fault).await;
+            if let Err(fault) = opened {
+                break fault;
+            }
+        };
+        match fault {
+            Fault::SessionEnded(ended) => self.end_session(&ended).await,
+            Fault::NotCarried(fault) => {
+                let reason = format!("the stream of notifications broke: {}", fault.failure);
+                self.tell(Inbound::Lost(reason)).await;
+            }
+        }
+    }
+
+    /// Passes on messages: `None` once the answer has come, else why the stream ended.
+    async fn pour(&self, stream: &mut Stream, body: &mut Incoming) -> Result<Option<Fault>, Fault> {
+        let mut fault = self.ended("the stream ended before the answer");
+        while let Some(frame) = wire::frame(body).await {
+            let data = match frame {
+                Ok(data) => data,
+                Err(error) => {
+                    fault = self.broken(&error);
+                    break;
+                }
+            };
+            let limit = self.longest as u64;
+            let read = stream.events.push(&data);
+            while let Some(message) = stream.events.next() {
+                let is_answer = stream.id.is_some_and(|id| wire::answers(&message, id));
+                self.tell(Inbound::Message(message)).await;
+                if is_answer {
+                    return Ok(None);
+                }
+            }
+            read.map_err(|_| not_carried(None, Failure::TooLarge { limit }))?;
+        }
+        if stream.events.restart() {
+            stream.tries = 0;
+        }
+        Ok(Some(fault))
+    }
+
+    /// Opens a stream again, a bounded number of times; the error is `fault` or a later one.
+    async fn resume(
+        &self,
+        stream: &mut Stream,
+        session: &Session,
+        mut fault: Fault,
+    ) -> Result<Incoming, Fault> {
+        let mut failures = 0;
+        // A standing stream may be silent for long, whatever stands between closes it: only what cannot be opened counts.
+        while failures < TRIES && (stream.tries < TRIES || stream.id.is_none()) {
+            sleep(stream.pause()).await;
+            stream.tries = stream.tries.saturating_add(1);
+            let found = match self.stream(session, stream.events.id()).await {
+                Ok(body) => return Ok(body),
+                Err(found) => found,
+            };
+            match found {
+                // Too old to resume after: what came meanwhile is lost, but not what is to come.
+                Fault::NotCarried(_)
+                    if found.is_final() && stream.id.is_none() && stream.events.id().is_some() =>
+                {
+                    stream.events.forget();
+                }
+                _ if found.is_final() => return Err(found),
+                _ => fault = found,
+            }
+            failures += 1;
+        }
+        Err(fault)
+    }
+}
+
+impl Stream {
+    /// How long to wait: what the server wants, or longer each time. Not the same for all clients of a server that has
+    /// restarted.
+    fn pause(&self) -> Duration {
+        let (shortest, longest) = PAUSES;
+        let asked = self.events.retry().map(|retry| retry.clamp(shortest, longest));
+        let grown = || (Duration::from_secs(1) * 2_u32.saturating_pow(self.tries)).min(longest);
+        let jitter = f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX);
+        asked.unwrap_or_else(|| grown().mul_f64(0.5 + jitter / 2.0))
+    }
+}
+
+impl Fault {
+    /// Whether another try would give the same.
+    fn is_final(&self) -> bool {
+        let is_refusal = |status| (StatusCode::OK.as_u16()..500).contains(&status);
+        match self {
+            Self::SessionEnded(_) => true,
+            Self::NotCarried(fault) => fault.status.is_some_and(is_refusal),
+        }
+    }
+}

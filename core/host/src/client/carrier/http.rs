@@ -1,0 +1,110 @@
+//! Streamable HTTP, in both eras: one POST for each message, and for a session a stream of what the server says by itself.
+
+use super::Inbound;
+use super::endpoint::Endpoint;
+use mcp_resources_engine::client::Outgoing;
+use mcp_resources_engine::version::Method;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{AbortHandle, JoinSet};
+
+/// How many requests are under way at a time; more wait in order. Streams that stay open do not count.
+const EXCHANGES: usize = 256;
+/// Ends the handshake of a session.
+const INITIALIZED: &str = "notifications/initialized";
+
+/// An endpoint, and what is under way.
+#[derive(Debug)]
+pub(super) struct Http {
+    pub(super) endpoint: Arc<Endpoint>,
+    room: Arc<Semaphore>,
+    tasks: JoinSet<()>,
+    requests: HashMap<u64, AbortHandle>,
+    /// Of the handshake: what is sent after it must not arrive before it.
+    begun: Option<watch::Receiver<bool>>,
+    /// What the server says by itself in a session.
+    standing: Option<AbortHandle>,
+}
+
+impl Http {
+    /// Nothing is sent yet.
+    ///
+    /// # Errors
+    /// What is wrong with the URL or a header, or why the system's certificates cannot be read.
+    pub(super) fn open(
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        inbound: Sender<Inbound>,
+        longest: usize,
+    ) -> Result<Self, String> {
+        let endpoint = Arc::new(Endpoint::new(url, headers, inbound, longest)?);
+        let room = Arc::new(Semaphore::new(EXCHANGES));
+        Ok(Self {
+            endpoint,
+            room,
+            tasks: JoinSet::new(),
+            requests: HashMap::new(),
+            begun: None,
+            standing: None,
+        })
+    }
+
+    pub(super) fn send(&mut self, message: Outgoing) {
+        while self.tasks.try_join_next().is_some() {}
+        self.requests.retain(|_, request| !request.is_finished());
+        if message.method == INITIALIZED {
+            return self.begin(message);
+        }
+        let method = Method::parse(&message.method);
+        // Now and not later: by then another session may have begun.
+        let session = self.endpoint.session_of(&message);
+        let (endpoint, begun, id) = (self.endpoint.clone(), self.begun.clone(), message.id);
+        // A listen stays open.
+        let room = (method != Some(Method::Listen)).then(|| self.room.clone());
+        let handle = self.tasks.spawn(async move {
+            if let Some(mut begun) = begun {
+                // The handshake has failed if this does: the server says so.
+                let _ = begun.wait_for(|begun| *begun).await;
+            }
+            let _room = match &room {
+                Some(room) => room.acquire().await.ok(),
+                None => None,
+            };
+            endpoint.post(message, &session).await;
+        });
+        if let Some(id) = id {
+            self.requests.insert(id, handle);
+        }
+    }
+
+    /// Ends a handshake; then listens to what the server says by itself.
+    fn begin(&mut self, message: Outgoing) {
+        let (tell, begun) = watch::channel(false);
+        self.begun = Some(begun);
+        let endpoint = self.endpoint.clone();
+        let session = endpoint.session_of(&message);
+        let standing = self.tasks.spawn(async move {
+            let is_accepted = endpoint.post(message, &session).await;
+            tell.send_replace(true);
+            if is_accepted {
+                endpoint.stand(&session).await;
+            }
+        });
+        if let Some(old) = self.standing.replace(standing) {
+            old.abort();
+        }
+    }
+
+    pub(super) fn abort(&mut self, id: u64) {
+        if let Some(request) = self.requests.remove(&id) {
+            request.abort();
+        }
+    }
+
+    pub(super) async fn close(mut self) {
+        self.tasks.shutdown().await;
+        self.endpoint.delete().await;
+    }
+}

@@ -1,0 +1,107 @@
+//! Streamable HTTP against our own server, in both eras.
+
+use super::super::Way;
+use super::*;
+use crate::server::ResourceServer;
+use mcp_resources_engine::http::Answers;
+
+const LEGACY: Revision = Revision::V2025_11_25;
+const MODERN: Revision = Revision::V2026_07_28;
+
+/// Serves until the runtime of the test ends: the URL.
+async fn serve(server: &ResourceServer, answers: Answers) -> Target {
+    let listener = server.http().answers(answers).bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.address());
+    tokio::spawn(listener.serve());
+    endpoint(&url)
+}
+
+fn initialized() -> Outgoing {
+    let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    Outgoing { revision: Some(LEGACY.as_str()), ..outgoing(None, "notifications/initialized", body) }
+}
+
+/// R-160 … R-164, R-179: requests that stand for themselves, answered in either form.
+#[tokio::test(flavor = "multi_thread")]
+async fn modern_requests_are_answered() {
+    for answers in [Answers::Json, Answers::Events] {
+        let target = serve(&server(), answers).await;
+        let (mut talk, mut words) = (Talk::open(&target).await.unwrap(), Words::new(MODERN, "{}"));
+        for (ask, params, member) in [
+            (Ask::Discover, json!({}), "/result/supportedVersions"),
+            (Ask::List, json!({}), "/result/resources/0/uri"),
+            (Ask::Read, json!({ "uri": "note://a" }), "/result/contents/0/text"),
+            // R-161: an error has a status of its own, and is an answer all the same.
+            (Ask::Read, json!({ "uri": "note://none" }), "/error/code"),
+            (Ask::Method("no/method"), json!({}), "/error/code"),
+        ] {
+            let id = talk.ask(&mut words, MODERN, ask, &params);
+            let answer = talk.message().await;
+            assert_eq!(answer["id"], json!(id));
+            assert!(answer.pointer(member).is_some(), "{answer}");
+        }
+        timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    }
+}
+
+/// R-088, R-092, R-094: a listen tells of changes until its exchange is broken off; others go on meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listen_stays_open_until_it_is_broken_off() {
+    let server = server();
+    let target = serve(&server, Answers::Either).await;
+    let (mut talk, mut words) = (Talk::open(&target).await.unwrap(), Words::new(MODERN, "{}"));
+    let params = json!({ "notifications": { "resourceSubscriptions": ["note://a"] } });
+    let listen = talk.ask(&mut words, MODERN, Ask::Listen, &params);
+    assert_eq!(talk.message().await["method"], "notifications/subscriptions/acknowledged");
+    server.notify_updated("note://a").unwrap();
+    assert_eq!(talk.message().await["params"]["uri"], "note://a");
+    talk.carrier.abort(listen);
+    server.notify_updated("note://a").unwrap();
+    // What comes next is the answer to the next request, and nothing of the listen.
+    let id = talk.ask(&mut words, MODERN, Ask::Read, &json!({ "uri": "note://a" }));
+    assert_eq!(talk.message().await["id"], json!(id));
+}
+
+/// R-169, R-173: a session, and what the server says by itself in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_entered_and_left() {
+    for answers in [Answers::Json, Answers::Events] {
+        let server = server();
+        let target = serve(&server, answers).await;
+        let (mut talk, mut words) = (Talk::open(&target).await.unwrap(), Words::new(LEGACY, "{}"));
+        talk.ask(&mut words, LEGACY, Ask::Initialize, &json!({}));
+        assert_eq!(talk.message().await["result"]["protocolVersion"], LEGACY.as_str());
+        talk.carrier.send(initialized());
+        // Sent at once: it waits for the handshake.
+        let id = talk.ask(&mut words, LEGACY, Ask::Subscribe, &json!({ "uri": "note://a" }));
+        assert_eq!(talk.message().await["id"], json!(id));
+        server.notify_updated("note://a").unwrap();
+        assert_eq!(talk.message().await["method"], "notifications/resources/updated");
+        let id = talk.ask(&mut words, LEGACY, Ask::Read, &json!({ "uri": "note://a" }));
+        assert_eq!(talk.message().await["id"], json!(id));
+
+        // R-171, R-172: once it has ended, that is told once, by whatever finds out first.
+        let Way::Http(http) = &talk.carrier.0 else { panic!() };
+        timeout(DEADLINE, http.endpoint.clone().delete()).await.unwrap();
+        for _ in 0..3 {
+            talk.ask(&mut words, LEGACY, Ask::Read, &json!({ "uri": "note://a" }));
+        }
+        assert!(matches!(talk.next().await, Inbound::SessionEnded));
+        let again = talk.ask(&mut words, LEGACY, Ask::Initialize, &json!({}));
+        assert_eq!(talk.message().await["id"], json!(again));
+        timeout(DEADLINE, talk.carrier.close()).await.unwrap();
+    }
+}
+
+/// More requests than may be under way at a time are answered all the same, each once.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_requests_take_turns() {
+    let target = serve(&server(), Answers::Either).await;
+    let (mut talk, mut words) = (Talk::open(&target).await.unwrap(), Words::new(MODERN, "{}"));
+    let mut ids: std::collections::BTreeSet<_> =
+        (0..300).map(|_| talk.ask(&mut words, MODERN, Ask::Read, &json!({ "uri": "note://a" }))).collect();
+    while !ids.is_empty() {
+        let answer = talk.message().await;
+        assert!(ids.remove(&answer["id"].as_u64().unwrap()), "{answer}");
+    }
+}

@@ -1,0 +1,181 @@
+//! What HTTP needs of a library: a client, URLs, headers, bodies in pieces; and what of an answer is looked at.
+
+use bytes::Bytes;
+use http_body::Body;
+use hyper::Uri;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use mcp_resources_engine::client::Failure;
+use mcp_resources_engine::jsonrpc::{Json, JsonKind};
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long one is kept for the next request: shorter than the 5 s after which common servers close it.
+const IDLE: Duration = Duration::from_secs(4);
+/// After how long a silent connection is asked whether its other end is still there.
+const ALIVE: Duration = Duration::from_secs(30);
+const NESTING: usize = 128;
+/// How much of a server's text is shown.
+const SHOWN: usize = 200;
+
+pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// Headers that every request has a value of its own for, or that say where its body ends.
+const OURS: [&str; 13] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+pub(super) type HttpClient = Client<HttpsConnector<HttpConnector>, String>;
+
+/// A URL, and what of it may be shown: neither its query nor its user.
+pub(super) fn parse(url: &str) -> Result<(Uri, String), String> {
+    let uri: Uri = url.parse().map_err(|error| format!("the URL cannot be used: {error}"))?;
+    let (scheme, authority) = (uri.scheme_str(), uri.authority());
+    let Some((scheme @ ("http" | "https"), authority)) = scheme.zip(authority) else {
+        return Err("the URL cannot be used: it must begin with http:// or https:// and name a host".into());
+    };
+    if authority.as_str().contains('@') {
+        return Err("the URL has a user in it: give credentials in the header `Authorization`".into());
+    }
+    let place = format!("{scheme}://{authority}{}", uri.path());
+    Ok((uri, place))
+}
+
+/// The headers that every request has. Their values are never shown.
+pub(super) fn configured(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let own: HeaderName = name.parse().map_err(|_| format!("{name:?} is not the name of a header"))?;
+        if OURS.contains(&own.as_str()) {
+            return Err(format!("the header {name:?} cannot be set: it is set for each request"));
+        }
+        let mut value = HeaderValue::from_str(value).map_err(|_| {
+            format!("the value of the header {name:?} has characters that a header must not have")
+        })?;
+        value.set_sensitive(true);
+        map.append(own, value);
+    }
+    Ok(map)
+}
+
+/// A client that keeps connections for a while. With TLS it trusts whom the system trusts.
+pub(super) fn client(encrypted: bool) -> Result<HttpClient, String> {
+    let failed = |error: &dyn std::error::Error| format!("TLS cannot be used: {error}");
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(&error))?;
+    let config = match encrypted {
+        true => config.with_native_roots().map_err(|error| failed(&error))?,
+        false => config.with_root_certificates(RootCertStore::empty()),
+    };
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(CONNECT));
+    tcp.set_keepalive(Some(ALIVE));
+    let tls = HttpsConnectorBuilder::new().with_tls_config(config.with_no_client_auth());
+    let connector = tls.https_or_http().enable_http1().wrap_connector(tcp);
+    let mut builder = Client::builder(TokioExecutor::new());
+    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
+    Ok(builder.build(connector))
+}
+
+/// The next piece of a body; `None` at its end.
+pub(super) async fn frame(body: &mut Incoming) -> Option<Result<Bytes, hyper::Error>> {
+    loop {
+        match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await? {
+            Ok(frame) => {
+                if let Ok(data) = frame.into_data() {
+                    return Some(Ok(data));
+                }
+            }
+            Err(error) => return Some(Err(error)),
+        }
+    }
+}
+
+/// Whether a body is of this type, whatever its parameters.
+pub(super) fn is_type(headers: &HeaderMap, expected: &str) -> bool {
+    let own = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let own = own.split_once(';').map_or(own, |(own, _)| own);
+    own.trim().eq_ignore_ascii_case(expected)
+}
+
+/// The type of a body, to be shown.
+pub(super) fn type_of(headers: &HeaderMap) -> String {
+    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    text.map_or_else(|| "nothing".into(), |text| format!("{:?}", shown(text)))
+}
+
+/// Where a redirect leads, without the path and the query: they can be secrets.
+pub(super) fn redirect_origin(headers: &HeaderMap) -> String {
+    let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
+    let uri = location.and_then(|text| text.parse::<Uri>().ok());
+    let origin = uri.as_ref().and_then(|uri| {
+        let host = uri.host()?;
+        let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
+        Some(format!("{}://{}{port}", uri.scheme_str()?, shown(host)))
+    });
+    origin.unwrap_or_else(|| "another path".into())
+}
+
+/// The cause of an error, which is what the system or the library below says.
+pub(super) fn reason(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+/// Whether a message, or one of a batch, answers the request `id`.
+pub(super) fn answers(body: &[u8], id: u64) -> bool {
+    let is_answer = |message: Json<'_>| {
+        message.object().is_some_and(|message| {
+            let [own, result, error] = message.pick(["id", "result", "error"]);
+            own.and_then(Json::as_u64) == Some(id) && (result.is_some() || error.is_some())
+        })
+    };
+    let Some(json) = Json::parse(body.trim_ascii(), NESTING) else { return false };
+    is_answer(json) || json.array().is_some_and(|mut batch| batch.any(is_answer))
+}
+
+/// The error of a response that names no request.
+pub(super) fn error_without_id(body: &[u8]) -> Option<Failure> {
+    let message = Json::parse(body.trim_ascii(), NESTING)?.object()?;
+    if message.get("id").is_some_and(|id| id.kind() != JsonKind::Null) {
+        return None;
+    }
+    let error = message.get("error")?.object()?;
+    let (code, text) = (error.get("code")?.as_i64()?, error.get("message")?.as_str()?);
+    let data = error.get("data").map(|data| data.raw().to_owned());
+    Some(Failure::Server { code, message: shown(&text), data })
+}
+
+/// A server's text, shortened and without control characters.
+fn shown(text: &str) -> String {
+    text.chars().filter(|char| !char.is_control()).take(SHOWN).collect()
+}
