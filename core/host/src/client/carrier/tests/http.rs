@@ -105,3 +105,39 @@ async fn many_requests_take_turns() {
         assert!(ids.remove(&answer["id"].as_u64().unwrap()), "{answer}");
     }
 }
+
+/// A server with TLS is believed if the system trusts its certificate, and not otherwise. What the system trusts is the
+/// process's own to know, so the first half runs in another.
+#[cfg(feature = "tls")]
+#[tokio::test(flavor = "multi_thread")]
+async fn tls_trusts_whom_the_system_trusts() {
+    const TRUSTS: &str = "MCP_CARRIER_TRUSTS";
+    let keys = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rust/src/sockets/keys");
+    let (certificate, key) = (keys.join("certificate.pem"), keys.join("tls.pem"));
+    let tls = crate::transport::http::Tls::from_pem(&certificate, key).unwrap();
+    let listener = server().http().tls(tls).bind("127.0.0.1:0").await.unwrap();
+    let port = listener.address().port();
+    tokio::spawn(listener.serve());
+    let mut words = Words::new(MODERN, "{}");
+    let target = endpoint(&format!("https://localhost:{port}/mcp"));
+    let trusts = std::env::var_os(TRUSTS).is_some();
+    let mut talk = match Talk::open(&target).await {
+        Ok(talk) => talk,
+        // This machine trusts nobody.
+        Err(error) => return assert!(!trusts && error.starts_with("TLS cannot be used"), "{error}"),
+    };
+    let id = talk.ask(&mut words, MODERN, Ask::Read, &json!({ "uri": "note://a" }));
+    if trusts {
+        assert_eq!(talk.message().await["id"], json!(id));
+        return;
+    }
+    let reason = talk.not_carried(id).await.failure.to_string();
+    assert!(reason.contains("certificate"), "{reason}");
+    let name = concat!(module_path!(), "::tls_trusts_whom_the_system_trusts");
+    let name = name.split_once("::").unwrap().1;
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", name]).env("SSL_CERT_FILE", certificate).env(TRUSTS, "1");
+    let output = tokio::task::spawn_blocking(move || again.output().unwrap()).await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
