@@ -60,10 +60,16 @@ impl Endpoint {
         let mut opened = self.stream(session, None).await;
         let fault = loop {
             let fault = match opened {
-                Ok(mut body) => match self.pour(&mut stream, &mut body).await {
-                    Ok(fault) => fault.unwrap_or_else(|| self.ended("the stream has ended")),
-                    Err(fault) => break fault,
-                },
+                Ok(mut body) => {
+                    // Resumed after an event it has lost nothing.
+                    if stream.events.id().is_none() {
+                        self.tell(Inbound::StreamOpened).await;
+                    }
+                    match self.pour(&mut stream, &mut body).await {
+                        Ok(fault) => fault.unwrap_or_else(|| self.ended("the stream has ended")),
+                        Err(fault) => break fault,
+                    }
+                }
                 // 405, or another way to say that there is none.
                 Err(fault) if stream.tries == 0 && fault.is_final() => match fault {
                     Fault::SessionEnded(_) => break fault,

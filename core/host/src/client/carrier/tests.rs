@@ -24,16 +24,23 @@ const LONGEST: usize = 1 << 20;
 struct Talk {
     carrier: Carrier,
     inbound: Receiver<Inbound>,
+    /// How often a stream of notifications was opened.
+    opened: usize,
 }
 
 impl Talk {
     async fn open(target: &Target) -> Result<Self, String> {
         let (sender, inbound) = channel(16);
-        Ok(Self { carrier: Carrier::open(target, sender, LONGEST).await?, inbound })
+        Ok(Self { carrier: Carrier::open(target, sender, LONGEST).await?, inbound, opened: 0 })
     }
 
     async fn next(&mut self) -> Inbound {
-        timeout(DEADLINE, self.inbound.recv()).await.unwrap().unwrap()
+        loop {
+            match timeout(DEADLINE, self.inbound.recv()).await.unwrap().unwrap() {
+                Inbound::StreamOpened => self.opened += 1,
+                other => return other,
+            }
+        }
     }
 
     async fn message(&mut self) -> Value {

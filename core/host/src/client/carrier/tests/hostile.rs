@@ -264,8 +264,10 @@ async fn a_standing_stream_is_opened_again() {
     talk.carrier.send(outgoing(Some(7), "initialize", r#"{"method":"initialize"}"#));
     talk.message().await;
     talk.carrier.send(outgoing(None, "notifications/initialized", "{}"));
-    for number in [1, 2, 1, 2] {
+    for (number, opened) in [(1, 1), (2, 1), (1, 2), (2, 2)] {
         assert_eq!(talk.message().await, json!({ "n": number }));
+        // One that is resumed has lost nothing.
+        assert_eq!(talk.opened, opened);
     }
     timeout(DEADLINE, talk.carrier.close()).await.unwrap();
     let last = requests.lock().unwrap().pop().unwrap();
