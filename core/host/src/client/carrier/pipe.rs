@@ -111,7 +111,10 @@ impl Pipe {
         drop(self.queue);
         match self.far {
             Far::Child(child) => child.end().await,
-            _ => drop(timeout(PATIENCE, self.task.ended()).await),
+            // Its own end comes after that of its socket.
+            #[cfg(feature = "server")]
+            Far::Server(server) => drop(timeout(PATIENCE, server.ended()).await),
+            Far::Other => drop(timeout(PATIENCE, self.task.ended()).await),
         }
     }
 }
