@@ -60,7 +60,9 @@ mod tests {
         assert!(pauses(1, false)[11] >= 15_000 && pauses(1, true)[11] <= 800);
         assert_ne!(pauses(1, false), pauses(2, false));
         let mut backoff = Backoff::new(30_000, 1);
-        (0..12).for_each(|_| drop(backoff.next(false)));
+        for _ in 0..12 {
+            backoff.next(false);
+        }
         backoff.reset();
         assert!(backoff.next(false) <= 50);
     }

@@ -14,6 +14,8 @@
 mod calls;
 mod greeting;
 mod questions;
+#[cfg(test)]
+mod tests;
 mod watches;
 
 use super::backoff::{Backoff, SOUND};

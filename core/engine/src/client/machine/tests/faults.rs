@@ -1,0 +1,335 @@
+//! Servers that are slow, old, gone, or ask back.
+
+use super::{ERAS, World};
+use crate::client::machine::{Lost, Machine, MachineOptions};
+use crate::client::{Access, Allowed, Call, CallOptions, Effect, Failure, NotCarried, Outgoing};
+use crate::now::Now;
+use crate::version::Revision;
+
+/// A machine alone, whose server is this test.
+struct Alone {
+    machine: Machine,
+    now: Now,
+    effects: Vec<Effect>,
+}
+
+impl Alone {
+    fn new() -> Self {
+        let mut options = MachineOptions::new("old", Access::new(&Allowed::Everything).unwrap());
+        options.answers = vec!["elicitation/create".into()];
+        Self { machine: Machine::new(options), now: Now::default(), effects: Vec::new() }
+    }
+
+    /// One that reads `x://a`, and has opened its transport.
+    fn reading() -> Self {
+        let mut alone = Self::new();
+        let call = Call::Read { uri: "x://a".into() };
+        alone.machine.call(1, call, CallOptions::default(), alone.now, &mut alone.effects);
+        assert!(matches!(alone.effects.remove(0), Effect::Connect));
+        alone.machine.opened(alone.now, &mut alone.effects);
+        alone
+    }
+
+    /// What it sends next.
+    fn sent(&mut self) -> Outgoing {
+        let at = self.effects.iter().position(|effect| matches!(effect, Effect::Send(_)));
+        match self.effects.remove(at.expect("nothing was sent")) {
+            Effect::Send(message) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn receive(&mut self, message: &str) {
+        self.machine.received(message.as_bytes(), self.now, &mut self.effects);
+    }
+
+    fn answer(&mut self, to: &Outgoing, body: &str) {
+        let id = to.id.unwrap();
+        self.receive(&format!(r#"{{"jsonrpc":"2.0","id":{id},{body}}}"#));
+    }
+
+    fn pass(&mut self, milliseconds: u64) {
+        self.now.tick += milliseconds;
+        self.machine.tick(self.now, &mut self.effects);
+    }
+
+    /// How the call `1` has ended.
+    fn finished(&mut self) -> String {
+        let finished = self.effects.iter().find_map(|effect| match effect {
+            Effect::Finished { call: 1, outcome } => Some(super::worded(outcome)),
+            _ => None,
+        });
+        finished.unwrap_or_else(|| panic!("not finished: {:?}", self.effects))
+    }
+
+    /// Does the older handshake.
+    fn shake_hands(&mut self) {
+        let initialize = self.sent();
+        assert_eq!(initialize.method, "initialize");
+        let result = r#""result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true}},"serverInfo":{"name":"old","version":"1"}}"#;
+        self.answer(&initialize, result);
+        assert_eq!(self.sent().method, "notifications/initialized");
+    }
+}
+
+const REFUSED: &str = r#""error":{"code":-32601,"message":"Method not found"}"#;
+const FOUND: &str = r#""result":{"contents":[{"uri":"x://a","text":"here"}]}"#;
+
+/// R-026, R-045: a server that refuses `server/discover` is spoken to in the older way.
+#[test]
+fn an_old_server_refuses_discover() {
+    let mut alone = Alone::reading();
+    let discover = alone.sent();
+    assert_eq!((discover.method.as_str(), discover.is_modern), ("server/discover", true));
+    alone.answer(&discover, REFUSED);
+    alone.shake_hands();
+    let read = alone.sent();
+    assert_eq!((read.revision, read.name.as_deref()), (Some("2025-11-25"), Some("x://a")));
+    alone.answer(&read, FOUND);
+    assert_eq!(alone.finished(), "here");
+}
+
+/// One that says nothing is asked in both ways; whichever answers first counts.
+#[test]
+fn a_silent_server_is_asked_in_both_eras() {
+    for modern_answers in [true, false] {
+        let mut alone = Alone::reading();
+        let discover = alone.sent();
+        alone.pass(5_000);
+        if modern_answers {
+            let initialize = alone.sent();
+            alone.answer(&discover, r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{}}"#);
+            assert!(alone.sent().is_modern);
+            alone.answer(&initialize, r#""error":{"code":-32022,"message":"modern for good"}"#);
+        } else {
+            alone.shake_hands();
+            assert!(!alone.sent().is_modern);
+            alone.answer(&discover, REFUSED);
+        }
+        assert!(alone.machine.about().is_some());
+    }
+}
+
+/// One that breaks at `server/discover` is greeted in the older way the next time.
+#[test]
+fn a_server_that_breaks_at_discover_is_greeted_otherwise() {
+    let mut alone = Alone::new();
+    alone.machine.watch(1, "x://a", alone.now, &mut alone.effects);
+    alone.machine.opened(alone.now, &mut alone.effects);
+    assert_eq!(alone.sent().method, "server/discover");
+    alone.machine.lost(&Lost::Broken("ended".into()), alone.now, &mut alone.effects);
+    alone.pass(60_000);
+    alone.machine.opened(alone.now, &mut alone.effects);
+    assert_eq!(alone.sent().method, "initialize");
+}
+
+/// Over HTTP the status alone may say that a server is old; credentials that are wanted do not.
+#[test]
+fn a_status_says_that_a_server_is_old() {
+    for (status, is_old) in [(400, true), (404, true), (405, true), (401, false), (403, false), (500, false)]
+    {
+        let mut alone = Alone::reading();
+        let discover = alone.sent();
+        let failure = Failure::BadAnswer { reason: format!("status {status}") };
+        let why = NotCarried { status: Some(status), failure };
+        alone.machine.not_carried(discover.id.unwrap(), why, alone.now, &mut alone.effects);
+        if is_old {
+            assert_eq!(alone.sent().method, "initialize", "{status}");
+        } else {
+            assert!(alone.finished().contains(&status.to_string()));
+        }
+    }
+}
+
+/// A server that speaks no revision of ours, or none at all, is an error that says so; and a server that cannot be reached.
+#[test]
+fn what_cannot_begin_says_why() {
+    let mut alone = Alone::reading();
+    let discover = alone.sent();
+    alone.answer(&discover, REFUSED);
+    let initialize = alone.sent();
+    alone.answer(&initialize, r#""result":{"protocolVersion":"2031-01-01","capabilities":{}}"#);
+    assert!(alone.finished().contains("2031-01-01"), "{}", alone.finished());
+    let mut alone = Alone::new();
+    let call = Call::List { cursor: None };
+    alone.machine.call(1, call, CallOptions::default(), alone.now, &mut alone.effects);
+    alone.machine.lost(&Lost::NotOpened("no such file".into()), alone.now, &mut alone.effects);
+    assert_eq!(alone.finished(), "Failed to read resource: the server cannot be reached: no such file");
+    assert_eq!(alone.machine.deadline(), None, "nothing waits, so nothing is tried again");
+    let mut alone = Alone::reading();
+    alone.pass(200_000);
+    assert!(alone.finished().contains("no answer within 30000 ms"));
+}
+
+/// R-124: progress prolongs the time, within bounds; R-127: what takes too long is taken back.
+#[test]
+fn progress_prolongs_the_time() {
+    let mut alone = Alone::reading();
+    let discover = alone.sent();
+    alone.answer(&discover, REFUSED);
+    alone.shake_hands();
+    let read = alone.sent();
+    let id = read.id.unwrap();
+    let told = |at: u64| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id},"progress":{at}}}}}"#
+        )
+    };
+    for at in 0..9 {
+        alone.pass(29_000);
+        alone.receive(&told(at));
+    }
+    assert!(!alone.effects.iter().any(|effect| matches!(effect, Effect::Finished { .. })));
+    alone.pass(40_000);
+    alone.receive(&told(100));
+    alone.pass(1);
+    assert!(alone.finished().ends_with("no answer within 30000 ms"));
+    let cancelled = alone.sent();
+    assert_eq!(cancelled.method, "notifications/cancelled");
+    assert!(String::from_utf8(cancelled.body).unwrap().contains(&format!(r#""requestId":{id}"#)));
+}
+
+/// R-133 … R-138: a read that needs input asks the host, and is made again with its answers and the state; without anybody to
+/// ask it fails. R-004: a legacy server asks by a request of its own.
+#[test]
+fn questions_are_answered() {
+    let mut alone = Alone::reading();
+    let discover = alone.sent();
+    let about = r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{"resources":{}}}"#;
+    alone.answer(&discover, about);
+    let read = alone.sent();
+    let required = r#""result":{"resultType":"input_required","requestState":"sealed","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"?"}}}}"#;
+    alone.answer(&read, required);
+    let asked = |effects: &mut Vec<Effect>| {
+        let at = effects.iter().position(|effect| matches!(effect, Effect::Asked(_))).expect("no question");
+        match effects.remove(at) {
+            Effect::Asked(question) => question,
+            other => panic!("{other:?}"),
+        }
+    };
+    let question = asked(&mut alone.effects);
+    assert_eq!(question.params, r#"{"message":"?"}"#);
+    alone.machine.answer(
+        question.id,
+        Ok(r#"{"action":"accept","content":{}}"#),
+        alone.now,
+        &mut alone.effects,
+    );
+    let again = String::from_utf8(alone.sent().body).unwrap();
+    assert!(
+        again.contains(r#""inputResponses":{"k":{"action":"accept","content":{}}},"requestState":"sealed""#),
+        "{again}"
+    );
+
+    let mut alone = Alone::reading();
+    let discover = alone.sent();
+    alone.answer(&discover, about);
+    let read = alone.sent();
+    alone.answer(&read, &required.replace("elicitation/create", "sampling/createMessage"));
+    assert!(alone.finished().contains("sampling/createMessage"));
+
+    let mut alone = Alone::reading();
+    let discover = alone.sent();
+    alone.answer(&discover, REFUSED);
+    alone.shake_hands();
+    drop(alone.sent());
+    alone.receive(r#"{"jsonrpc":"2.0","id":"s-1","method":"elicitation/create","params":{"message":"?"}}"#);
+    let question = asked(&mut alone.effects);
+    alone.machine.answer(question.id, Ok(r#"{"action":"decline"}"#), alone.now, &mut alone.effects);
+    assert_eq!(alone.sent().body, br#"{"jsonrpc":"2.0","id":"s-1","result":{"action":"decline"}}"#);
+    alone.receive(r#"{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{}}"#);
+    assert!(String::from_utf8(alone.sent().body).unwrap().contains("-32601"));
+    alone.receive(r#"{"jsonrpc":"2.0","id":6,"method":"ping"}"#);
+    assert_eq!(alone.sent().body, br#"{"jsonrpc":"2.0","id":6,"result":{}}"#);
+}
+
+/// A read whose connection is lost is made once more, and not twice; a method of somebody else's is not.
+#[test]
+fn what_only_reads_is_made_again() {
+    for era in ERAS {
+        let mut world = World::open(era);
+        world.set("n://a", Some(1));
+        world.read(1, "n://a");
+        world.is_deaf = true;
+        world.read(2, "n://a");
+        let call = Call::Custom { method: "x/do".into(), params: "{}".into() };
+        world.act(|machine, now, out| machine.call(3, call, CallOptions::default(), now, out));
+        world.is_deaf = false;
+        world.kill();
+        world.pass(2_000);
+        let lost = "Failed to read resource: the server cannot be reached: killed";
+        assert_eq!(world.logged(), ["1: 1".to_owned(), format!("3: {lost}"), "2: 1".to_owned()]);
+        world.is_deaf = true;
+        world.read(4, "n://a");
+        world.kill();
+        world.pass(100);
+        world.kill();
+        world.pass(2_000);
+        assert_eq!(world.logged(), [format!("4: {lost}")]);
+    }
+}
+
+/// R-099: nothing is subscribed to twice, and the last watch of a URI ends its subscription.
+#[test]
+fn subscriptions_follow_the_watches() {
+    for era in ERAS {
+        let mut world = World::open(era);
+        world.set("n://a", Some(1));
+        world.watch(1, "n://a");
+        world.watch(2, "n://a");
+        world.pass(100);
+        let methods = |world: &mut World| {
+            let sent = std::mem::take(&mut world.sent);
+            sent.into_iter()
+                .map(|message| message.method)
+                .filter(|method| method != "resources/read")
+                .collect::<Vec<_>>()
+        };
+        let begun = methods(&mut world);
+        let listens = begun
+            .iter()
+            .filter(|method| matches!(&***method, "resources/subscribe" | "subscriptions/listen"));
+        assert_eq!(listens.count(), 1, "{begun:?}");
+        world.act(|machine, now, out| machine.unwatch(1, now, out));
+        assert!(methods(&mut world).is_empty());
+        world.act(|machine, now, out| machine.unwatch(2, now, out));
+        let ended = if era.is_modern() { "notifications/cancelled" } else { "resources/unsubscribe" };
+        assert_eq!(methods(&mut world), [ended]);
+        world.set("n://a", Some(2));
+        world.pass(1_000);
+        assert_eq!(world.logged(), ["#1 n://a = 1", "#2 n://a = 1"]);
+    }
+}
+
+/// A server without subscriptions cannot be watched, and says so at once.
+#[test]
+fn what_cannot_be_watched_is_an_error() {
+    let mut alone = Alone::new();
+    alone.machine.watch(1, "x://a", alone.now, &mut alone.effects);
+    alone.machine.opened(alone.now, &mut alone.effects);
+    let discover = alone.sent();
+    alone.answer(
+        &discover,
+        r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{"resources":{}}}"#,
+    );
+    let error = alone.effects.iter().find_map(|effect| match effect {
+        Effect::Changed { watch: 1, change: Err(error) } => Some(error.to_string()),
+        _ => None,
+    });
+    assert_eq!(error.as_deref(), Some("Failed to read resource: the server has no subscriptions"));
+}
+
+/// A session of HTTP that has ended is begun anew at once, and what is watched is read again.
+#[test]
+fn an_ended_session_is_begun_anew() {
+    let mut world = World::open(Revision::V2025_11_25);
+    world.set("n://a", Some(1));
+    world.watch(1, "n://a");
+    world.values.insert("n://a".into(), Some(2));
+    world.act(|machine, now, out| machine.lost(&Lost::Session, now, out));
+    assert_eq!(world.logged(), ["#1 n://a = 1", "#1 n://a = 2"]);
+    world.values.insert("n://a".into(), Some(3));
+    world.act(Machine::stream_opened);
+    world.pass(100);
+    assert_eq!(world.logged(), ["#1 n://a = 3"]);
+}
