@@ -3,7 +3,7 @@
 use super::builder::{ClientBuilder, Hooks, ProgressFn};
 use super::link::Link;
 use super::listing::{Kind, Listing};
-use super::watching::{Watch, Watching};
+use super::watching::{Place, Watch, Watching};
 use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Outcome, ServerAbout};
 use mcp_resources_engine::connection::{Completion, Contents};
 use mcp_resources_engine::now::Millis;
@@ -258,7 +258,7 @@ impl Client {
         &self,
         uri: &str,
         watching: Arc<Watching>,
-        at: Arc<Mutex<Option<(Arc<Link>, u64)>>>,
+        at: Place,
     ) -> tokio::task::AbortHandle {
         let (client, uri) = (self.clone(), uri.to_owned());
         let search = tokio::spawn(async move {
@@ -290,7 +290,7 @@ impl Client {
     }
 }
 
-fn begin(link: &Arc<Link>, uri: &str, watching: Arc<Watching>, at: &Mutex<Option<(Arc<Link>, u64)>>) {
+fn begin(link: &Arc<Link>, uri: &str, watching: Arc<Watching>, at: &Place) {
     let id = link.watch(uri, watching);
     *at.lock().unwrap_or_else(PoisonError::into_inner) = Some((link.clone(), id));
 }

@@ -231,3 +231,26 @@ async fn requests_end_in_time() {
         client.about().await.unwrap();
     }
 }
+
+/// what changes while a legacy session has no stream is read when the stream is there; over HTTP either era watches.
+#[cfg(feature = "http")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn watches_over_http() {
+    for era in ERAS {
+        let count = Arc::new(AtomicU64::new(1));
+        let server = server(&count);
+        let listener = server.http().bind("127.0.0.1:0").await.unwrap();
+        let target = Target::url(format!("http://{}/mcp", listener.address()));
+        tokio::spawn(listener.serve());
+        let client = Client::builder().revision(era).server("shop", target).connect().unwrap();
+        assert_eq!(client.list().all().await.unwrap().len(), 8);
+        let mut watch = client.watch("shop://counter");
+        assert_eq!(change(&mut watch).await.as_deref(), Some("1"));
+        for number in 2..5 {
+            count.store(number, Ordering::SeqCst);
+            server.notify_updated("shop://counter").unwrap();
+            assert_eq!(change(&mut watch).await, Some(number.to_string()));
+        }
+        client.close().await;
+    }
+}

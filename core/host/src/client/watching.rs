@@ -58,13 +58,15 @@ impl Watching {
     }
 }
 
+/// Where something is watched, once that is known: the server, and the number of the watch.
+pub(super) type Place = Arc<Mutex<Option<(Arc<Link>, u64)>>>;
+
 /// A watched resource: [`Client::watch`](super::Client::watch). Dropped, the watch ends, and with the last one of a URI its
 /// subscription.
 #[derive(Debug)]
 pub struct Watch {
     pub(super) watching: Arc<Watching>,
-    /// The server that is watched, once that is known, with the number of the watch.
-    pub(super) at: Arc<Mutex<Option<(Arc<Link>, u64)>>>,
+    pub(super) at: Place,
     /// What finds the server, if several may have the resource.
     pub(super) search: Option<tokio::task::AbortHandle>,
 }

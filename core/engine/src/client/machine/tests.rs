@@ -45,8 +45,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(revision: Option<Revision>, allowed: &Allowed) -> Self {
         let info = ServerInfo { name: "world".into(), version: "1".into(), ..ServerInfo::default() };
-        let mut limits = Limits::default();
-        limits.coalesce = 0;
+        let limits = Limits { coalesce: 0, ..Limits::default() };
         let engine = Engine::new(info, Options { limits, ..Options::default() }).unwrap();
         let handler = engine.new_handler();
         let template = Edit::AddTemplate { template: Template::new("n://{id}"), handler, mount: None };
@@ -100,7 +99,7 @@ impl World {
                     self.machine.lost(&Lost::NotOpened("refused".into()), self.now, &mut more);
                 }
                 Effect::Disconnect { .. } => self.drop_connection(),
-                Effect::Send(message) => self.to_server(message),
+                Effect::Send(message) => self.serve(message),
                 Effect::Abort(_) => {}
                 Effect::Finished { call, outcome } => self.log.push(format!("{call}: {}", worded(&outcome))),
                 Effect::Changed { watch, change } => self.changed(watch, change),
@@ -140,7 +139,7 @@ impl World {
         self.log.push(format!("#{watch} {line}"));
     }
 
-    fn to_server(&mut self, message: Outgoing) {
+    fn serve(&mut self, message: Outgoing) {
         if let (Some(connection), false) = (&mut self.connection, self.is_deaf) {
             let principal = Principal::local();
             let arrival = Arrival { message: &message.body, principal: &principal, mirror: None };
@@ -158,12 +157,12 @@ impl World {
                     other => self.log.push(format!("server: {other:?}")),
                 }
             }
-            self.from_server(&out);
+            self.said(&out);
         }
         self.sent.push(message);
     }
 
-    fn from_server(&mut self, bytes: &[u8]) {
+    fn said(&mut self, bytes: &[u8]) {
         let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         self.inbox.extend(lines.map(<[u8]>::to_vec));
     }
@@ -178,7 +177,7 @@ impl World {
         };
         let mut out = Vec::new();
         connection.respond(token, answer, self.now, &mut out);
-        self.from_server(&out);
+        self.said(&out);
         self.pump();
     }
 
@@ -201,7 +200,7 @@ impl World {
         self.engine.tick(self.now);
         let mut out = Vec::new();
         while connection.deliver(1 << 16, &mut out) == Delivered::More {}
-        self.from_server(&out);
+        self.said(&out);
         self.pump();
         !out.is_empty()
     }
