@@ -254,12 +254,7 @@ impl Client {
     }
 
     /// Watches a resource at the server that has it; if none has it, at the first that may.
-    fn search(
-        &self,
-        uri: &str,
-        watching: Arc<Watching>,
-        at: Place,
-    ) -> tokio::task::AbortHandle {
+    fn search(&self, uri: &str, watching: Arc<Watching>, at: Place) -> tokio::task::AbortHandle {
         let (client, uri) = (self.clone(), uri.to_owned());
         let search = tokio::spawn(async move {
             let link = match client.read_from(&uri).await {
