@@ -9,6 +9,7 @@
 //! Law: saying a word takes no lock, waits for nothing and never enters the interpreter.
 
 use crate::channel::Link;
+use crate::client::desk::Calls;
 use crate::web::{Ring, Web};
 use mcp_resources_host::transport::http::Inbox;
 use pyo3::prelude::*;
@@ -42,6 +43,7 @@ pub(crate) struct Bell {
 pub(crate) enum Owner {
     Link(Weak<Link>),
     Web(Weak<Web>),
+    Calls(Weak<Calls>),
 }
 
 /// What the loop watches.
@@ -141,6 +143,7 @@ impl Bell {
                 link.woken(py, words)
             }),
             Some(Owner::Web(web)) => web.upgrade().map_or(Ok(()), |web| web.work(py)),
+            Some(Owner::Calls(calls)) => calls.upgrade().map_or(Ok(()), |calls| calls.work(py)),
             None => Ok(()),
         }
     }
@@ -201,6 +204,9 @@ impl Ear {
         match self.bell.owner.get() {
             Some(Owner::Link(link)) => link.upgrade().map_or(Ok(false), |link| link.wake(py).map(|()| true)),
             Some(Owner::Web(web)) => web.upgrade().map_or(Ok(false), |web| web.work(py).map(|()| true)),
+            Some(Owner::Calls(calls)) => {
+                calls.upgrade().map_or(Ok(false), |calls| calls.work(py).map(|()| true))
+            }
             None => Ok(true),
         }
     }

@@ -5,6 +5,7 @@ mod auth;
 mod bell;
 mod calls;
 mod channel;
+mod client;
 mod context;
 mod convert;
 mod error;
@@ -37,6 +38,8 @@ mod _core {
     use super::bell::Ear;
     #[pymodule_export]
     use super::channel::Channel;
+    #[pymodule_export]
+    use super::client::{Caller, Stream};
     #[pymodule_export]
     use super::context::Context;
     #[pymodule_export]

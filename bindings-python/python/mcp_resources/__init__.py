@@ -11,6 +11,8 @@ async def forecast(city: str, days: int = 3) -> str:
 server.run()
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import providers
 from ._core import (
     Context,
@@ -29,6 +31,7 @@ from .errors import (
     AccessDeniedError,
     AskFailed,
     AskFailedError,
+    ConfigError,
     CustomError,
     InputDeclined,
     InputDeclinedError,
@@ -41,6 +44,7 @@ from .errors import (
     McpError,
     RateLimited,
     RateLimitedError,
+    ReadFailedError,
     ReadTimeout,
     ReadTimeoutError,
     RegistrationError,
@@ -71,6 +75,10 @@ from .results import (
 )
 from .server import ResourceServer
 
+if TYPE_CHECKING:
+    from .client import Client, Progress, Question, ServerAbout
+    from .listed import Change, ListedResource, ListedTemplate
+
 __all__ = [
     "AccessDenied",
     "AccessDeniedError",
@@ -78,7 +86,10 @@ __all__ = [
     "AskFailedError",
     "Auth",
     "CacheHint",
+    "Change",
+    "Client",
     "Completion",
+    "ConfigError",
     "Contents",
     "Context",
     "CustomError",
@@ -102,14 +113,19 @@ __all__ = [
     "Limits",
     "ListPage",
     "ListRoots",
+    "ListedResource",
+    "ListedTemplate",
     "Match",
     "McpError",
     "MethodResult",
     "NoMatch",
     "Param",
     "Policy",
+    "Progress",
+    "Question",
     "RateLimited",
     "RateLimitedError",
+    "ReadFailedError",
     "ReadResult",
     "ReadTimeout",
     "ReadTimeoutError",
@@ -121,6 +137,7 @@ __all__ = [
     "ResourceNotFoundError",
     "ResourceServer",
     "Sample",
+    "ServerAbout",
     "SizeExceeded",
     "SizeExceededError",
     "StaticTokens",
@@ -133,3 +150,18 @@ __all__ = [
     "Verified",
     "providers",
 ]
+
+_CLIENT = {"Client", "Progress", "Question", "ServerAbout"}
+_LISTED = {"Change", "ListedResource", "ListedTemplate"}
+
+
+def __getattr__(name: str) -> Any:
+    """The client's half, loaded when it is first asked for: a server starts quicker without."""
+    if name in _CLIENT:
+        from . import client as module
+    elif name in _LISTED:
+        from . import listed as module  # type: ignore[no-redef]
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(module, name)
+    return value

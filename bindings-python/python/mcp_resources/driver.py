@@ -45,10 +45,7 @@ class Driver:
         """Lets the loop watch for threads that have something for it."""
         ear = served.ear()
         if ear is not None:
-            try:
-                self.loop.add_reader(ear, _hear, self.loop, ear)
-            except NotImplementedError:  # a loop that cannot wait for descriptors
-                _Listener(self.loop, ear)
+            watch(self.loop, ear)
 
     def output(self) -> None:
         """There is something to take, where the core does not write it itself."""
@@ -72,6 +69,14 @@ class Driver:
     def _silence(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+
+
+def watch(loop: asyncio.AbstractEventLoop, ear: Ear) -> None:
+    """Lets the loop watch for threads that have something for it."""
+    try:
+        loop.add_reader(ear, _hear, loop, ear)
+    except NotImplementedError:  # a loop that cannot wait for descriptors
+        _Listener(loop, ear)
 
 
 def _hear(loop: asyncio.AbstractEventLoop, ear: Ear) -> None:

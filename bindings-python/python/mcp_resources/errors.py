@@ -11,6 +11,7 @@ __all__ = [
     "AccessDeniedError",
     "AskFailed",
     "AskFailedError",
+    "ConfigError",
     "CustomError",
     "InputDeclined",
     "InputDeclinedError",
@@ -23,6 +24,7 @@ __all__ = [
     "McpError",
     "RateLimited",
     "RateLimitedError",
+    "ReadFailedError",
     "ReadTimeout",
     "ReadTimeoutError",
     "RegistrationError",
@@ -45,18 +47,24 @@ class ResourceNotFoundError(McpError, LookupError):
     """There is no such resource. Raised by a handler; the client's URI goes into the error by itself."""
 
     kind = "not_found"
+    uri: str | None = None
+    """What a client asked for."""
 
 
 class AccessDeniedError(McpError, PermissionError):
     """The client may not see it. Told as not found, unless the server was made with `explicit_denials=True`."""
 
     kind = "access_denied"
+    uri: str | None = None
+    """What a client asked for."""
 
 
 class InvalidUriError(McpError, ValueError):
     """A text is not a URI, or a handler finds the URI that it was asked for unusable."""
 
     kind = "invalid_uri"
+    uri: str | None = None
+    """What a client asked for."""
 
 
 class InvalidParameterError(McpError, ValueError):
@@ -126,6 +134,29 @@ class AskFailedError(McpError):
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
         self.code = code
+
+
+class ReadFailedError(McpError):
+    """A client could not do what it was asked, for a reason that has no class of its own.
+
+    `kind` says which: `server` (it answered with an error: its `code` and `data`), `timeout`, `unreachable`,
+    `too_large`, `bad_answer`, `unsupported`, `input_required`, `no_server`, `cancelled` (also after `close`) or
+    `limit_reached`.
+    `server` is the name of the server, if only one was asked.
+    """
+
+    def __init__(
+        self, message: str, kind: str, *, code: int | None = None, data: object = None, server: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind  # type: ignore[misc]
+        self.code = code
+        self.data = data
+        self.server = server
+
+
+class ConfigError(McpError, ValueError):
+    """A configuration or an option of a client is wrong. The message names the key, agent, server or file."""
 
 
 class RegistrationError(McpError, ValueError):

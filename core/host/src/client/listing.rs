@@ -68,6 +68,11 @@ impl Listing {
         }
     }
 
+    /// The entries that are here already, behind one that [`Listing::next`] gave: the rest of its page.
+    pub fn ready(&mut self) -> impl Iterator<Item = Listed> {
+        self.items.drain(..)
+    }
+
     /// The rest of the list.
     ///
     /// # Errors

@@ -1,0 +1,189 @@
+"""What a client iterates over: entries of lists, changes of resources, names of servers."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from .errors import McpError
+from .results import Contents
+
+if TYPE_CHECKING:
+    from ._core import Stream
+    from .client import Client
+
+__all__ = ["Change", "ListedResource", "ListedTemplate"]
+
+Item = TypeVar("Item")
+
+
+class _Listed:
+    """An entry of a list, read when a member is asked for. A member of another type than it should have is `None`."""
+
+    __slots__ = ("_json", "_key", "_raw", "server")
+
+    def __init__(self, server: str, key: str, text: str) -> None:
+        self.server = server
+        """The name of its server."""
+        self._key = key
+        self._json = text
+        self._raw: dict[str, Any] | None = None
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The whole entry, as the server sent it."""
+        if self._raw is None:
+            self._raw = json.loads(self._json)
+        return self._raw
+
+    @property
+    def name(self) -> str:
+        """Its name; its URI or template if it has none."""
+        return self._member("name", str) or self._key
+
+    @property
+    def title(self) -> str | None:
+        """Its name for people."""
+        return self._member("title", str)
+
+    @property
+    def description(self) -> str | None:
+        """What it is."""
+        return self._member("description", str)
+
+    @property
+    def mime_type(self) -> str | None:
+        """Its media type."""
+        return self._member("mimeType", str)
+
+    @property
+    def annotations(self) -> dict[str, Any] | None:
+        """For whom it is, how important, and when it was last changed."""
+        return self._member("annotations", dict)
+
+    @property
+    def meta(self) -> dict[str, Any] | None:
+        """Members of `_meta`."""
+        return self._member("_meta", dict)
+
+    def _member(self, name: str, of: type[Item]) -> Item | None:
+        value = self.raw.get(name)
+        return value if type(value) is of else None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}({self._key!r}, server={self.server!r})"
+
+
+class ListedResource(_Listed):
+    """A resource of a list."""
+
+    __slots__ = ()
+
+    @property
+    def uri(self) -> str:
+        """Its URI."""
+        return self._key
+
+    @property
+    def size(self) -> int | None:
+        """Its size in bytes."""
+        return self._member("size", int)
+
+
+class ListedTemplate(_Listed):
+    """A template of a list."""
+
+    __slots__ = ()
+
+    @property
+    def uri_template(self) -> str:
+        """The text of the template."""
+        return self._key
+
+
+class Change:
+    """The contents of a watched resource, in the form that `Client.read` gives; `None` if it is gone."""
+
+    __slots__ = ("contents", "server", "uri")
+
+    def __init__(self, server: str, uri: str, contents: str | bytes | list[Contents] | None) -> None:
+        self.uri = uri
+        """The resource. It may lie beneath the one that is watched, if the server says that such a one has changed."""
+        self.contents = contents
+        self.server = server
+        """The name of its server."""
+
+    def __repr__(self) -> str:
+        return f"Change({self.uri!r}, {self.contents!r})"
+
+
+class _Iterator(Generic[Item]):
+    """An async iterator over what the native half has. Asks when the next is wanted, so that nothing piles up."""
+
+    def __init__(self, client: "Client", stream: "Stream", make: Callable[..., Item]) -> None:
+        self._client = client
+        self._stream = stream
+        self._make = make
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def aclose(self) -> None:
+        """Ends the iteration, as `break` does."""
+        self._stream.close()
+        for number, future in self._waiting.items():
+            self._client._caller.cancel(number)
+            if not future.done():
+                future.set_result(None)
+
+    async def _next(self) -> Any:
+        future, caller = self._client._future(), self._client._caller
+        number = caller.next(future, self._stream)
+        if number is None:
+            raise StopAsyncIteration
+        self._waiting[number] = future
+        try:
+            found = await future
+        except asyncio.CancelledError:
+            caller.cancel(number)
+            raise
+        finally:
+            del self._waiting[number]
+        if found is None:
+            self._stream.close()
+            raise StopAsyncIteration
+        return found
+
+
+class ListedIterator(_Iterator[Item]):
+    """The entries of a list, from all pages of all servers."""
+
+    def __init__(self, client: "Client", stream: "Stream", make: Callable[..., Item]) -> None:
+        super().__init__(client, stream, make)
+        self._items: list[tuple[str, str, str]] = []
+
+    async def __anext__(self) -> Item:
+        if not self._items:
+            self._items = await self._next()
+            self._items.reverse()
+        return self._make(*self._items.pop())
+
+
+class ChangeIterator(_Iterator[Change]):
+    """The changes of a watched resource."""
+
+    async def __anext__(self) -> Change:
+        return self._make(*await self._next())
+
+
+class NameIterator(_Iterator[str]):
+    """Names of servers."""
+
+    async def __anext__(self) -> str:
+        try:
+            return self._make(await self._next())
+        except McpError:
+            if self._client.is_closed:
+                raise StopAsyncIteration from None
+            raise

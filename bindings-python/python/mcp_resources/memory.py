@@ -1,0 +1,96 @@
+"""A server and its client in one process: the server's end of a pipe between them."""
+
+import asyncio
+import socket
+import weakref
+
+from ._core import Channel
+from .driver import Driver
+from .log import broken
+from .server import ResourceServer
+
+_tasks: set[asyncio.Task[None]] = set()
+
+
+class Served:
+    """A server that serves one client of the same process, on the event loop that the client is used on."""
+
+    def __init__(self, server: ResourceServer) -> None:
+        self.server = server
+        self._task: asyncio.Task[None] | None = None
+        self._started: asyncio.Future[None] | None = None
+
+    def start(self, loop: asyncio.AbstractEventLoop, descriptor: int | None) -> None:
+        """Serves the pipe until the client closes it."""
+        if descriptor is not None:
+            self._started = loop.create_future()
+            self._task = loop.create_task(_serve(self.server, socket.socket(fileno=descriptor), self._started))
+            _tasks.add(self._task)
+            self._task.add_done_callback(_tasks.discard)
+
+    async def started(self) -> None:
+        """Waits until the server's lifespan is open, and raises what it raises."""
+        if self._started is not None:
+            await asyncio.shield(self._started)
+
+    async def ended(self) -> None:
+        """Waits until nothing is in flight any more, and the lifespan is closed."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+
+async def _serve(server: ResourceServer, pipe: socket.socket, started: "asyncio.Future[None]") -> None:
+    with pipe:
+        pipe.setblocking(False)
+        life = server._life
+        try:
+            if life is not None:
+                await life.enter(server)
+        except Exception as error:
+            broken(error)
+            started.set_exception(error)
+            started.exception()  # whoever waits hears of it; it is logged for others
+            return
+        try:
+            loop = asyncio.get_running_loop()
+            _, protocol = await loop.create_connection(lambda: _Protocol(server, loop), sock=pipe)
+            started.set_result(None)
+            await protocol.over
+        finally:
+            if life is not None:
+                await life.leave()
+
+
+class _Protocol(Driver, asyncio.Protocol):
+    """The server's end: what comes is fed to a channel, and what the channel has is written."""
+
+    def __init__(self, server: ResourceServer, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.over: asyncio.Future[None] = loop.create_future()
+        self._transport: asyncio.Transport | None = None
+        self._channel = self.channel = Channel(server._core, weakref.proxy(self), stdio=False)
+        self.attach(self._channel)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The pipe is open."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """The client says something."""
+        self._channel.feed(data)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """The client is gone: what is in flight is cancelled."""
+        self._transport = None
+        self._channel.stop()
+        self._channel.cancel_all()
+        self.release()
+        if not self.over.done():
+            self.over.set_result(None)
+
+    def output(self) -> None:
+        """There is something to take."""
+        written = self._channel.take()
+        if self._transport is not None:
+            self._transport.write(written)
