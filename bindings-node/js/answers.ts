@@ -10,6 +10,7 @@ import {
   InvalidParameterError,
   McpError,
   RateLimitedError,
+  ReadFailedError,
   ReadTimeoutError,
   ResourceNotFoundError,
   SizeExceededError,
@@ -194,7 +195,9 @@ function failure(driver: Driver, request: number, error: unknown, name: string):
     const { code, message, data } = error;
     return [null, data === undefined ? { code, message } : { code, message, data: json(driver, data) }];
   }
-  if (error instanceof McpError && error.kind !== undefined) {
+  // What another server did is a failure of this one.
+  const isOurs = error instanceof McpError && !(error instanceof ReadFailedError);
+  if (isOurs && error.kind !== undefined) {
     if (error instanceof ResourceNotFoundError) {
       absent(driver.logger, name, { what: driver.quick.about(request)?.uri ?? 'request', why: error.message });
     }

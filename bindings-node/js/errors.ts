@@ -15,10 +15,23 @@ export type ErrorKind =
   | 'input_declined'
   | 'invalid_token';
 
+/** The words for what goes wrong between a {@link Client} and a server. */
+export type FailureKind =
+  | 'server'
+  | 'timeout'
+  | 'unreachable'
+  | 'too_large'
+  | 'bad_answer'
+  | 'unsupported'
+  | 'input_required'
+  | 'no_server'
+  | 'cancelled'
+  | 'limit_reached';
+
 /** The base of all. */
 export class McpError extends Error {
   /** The word that clients find in the error's data; `undefined` where there is none. */
-  get kind(): ErrorKind | undefined {
+  get kind(): ErrorKind | FailureKind | undefined {
     return undefined;
   }
 
@@ -29,6 +42,9 @@ export class McpError extends Error {
 
 /** There is no such resource. Thrown by a handler; the client's URI goes into the error by itself. */
 export class ResourceNotFoundError extends McpError {
+  /** The URI, as a client was asked for it; `undefined` in what a handler throws. */
+  declare readonly uri?: string;
+
   override get kind(): ErrorKind {
     return 'not_found';
   }
@@ -36,6 +52,9 @@ export class ResourceNotFoundError extends McpError {
 
 /** The client may not see it. Told as not found, unless the server was made with `explicitDenials: true`. */
 export class AccessDeniedError extends McpError {
+  /** The URI, as a client was asked for it; `undefined` in what a handler throws. */
+  declare readonly uri?: string;
+
   override get kind(): ErrorKind {
     return 'access_denied';
   }
@@ -43,6 +62,9 @@ export class AccessDeniedError extends McpError {
 
 /** A text is not a URI, or a handler finds the URI that it was asked for unusable. */
 export class InvalidUriError extends McpError {
+  /** The URI, as a client was asked for it; `undefined` in what a handler throws. */
+  declare readonly uri?: string;
+
   override get kind(): ErrorKind {
     return 'invalid_uri';
   }
@@ -154,6 +176,37 @@ export class TemplateConflictError extends RegistrationError {
   }
 }
 
+/** A configuration of a client, or an option that depends on others, that cannot be used. The message names what is wrong. */
+export class ConfigError extends McpError {}
+
+/** A {@link Client} could not do what it was asked, for a reason other than access, a missing resource or a wrong URI. */
+export class ReadFailedError extends McpError {
+  readonly #kind: FailureKind;
+  /** The code of the server's error, if the server has answered with one. */
+  readonly code: number | undefined;
+  /** The `data` of the server's error: a JSON value. */
+  readonly data: unknown;
+  /** The name of the server, if one alone was asked. */
+  readonly server: string | undefined;
+
+  constructor(
+    message: string,
+    kind: FailureKind,
+    { code, data, server }: { readonly code?: number; readonly data?: unknown; readonly server?: string } = {},
+  ) {
+    super(message);
+    this.#kind = kind;
+    this.code = code;
+    this.data = data;
+    this.server = server;
+  }
+
+  /** What went wrong. */
+  override get kind(): FailureKind {
+    return this.#kind;
+  }
+}
+
 /** What the compiled part says of a value that it cannot take, such as `Number 5 `, and the type that it wants. */
 const CONVERSION = /^Failed to convert JavaScript value `(\w+)(.*?) ?` into rust type `(\w+)`(?: on \w+\.(\w+))?/s;
 const TYPES: Readonly<Record<string, string>> = {
@@ -195,6 +248,8 @@ function translate(error: Thrown): Error {
       return new SizeExceededError(Number(error.limit));
     case 'AskFailedError':
       return new AskFailedError(error.message);
+    case 'ConfigError':
+      return new ConfigError(error.message);
     case 'System':
       return error;
     case undefined:

@@ -22,6 +22,18 @@ export {
   type TokenVerifier,
   type Verified,
 } from './auth.js';
+export { Client, type WatchOptions } from './client.js';
+export type { Answers, ClientOptions, ClientTarget, CommonClientOptions, ConfigOptions } from './client-options.js';
+export {
+  Change,
+  ListedResource,
+  ListedTemplate,
+  Progress,
+  Question,
+  type ReadValue,
+  ServerAbout,
+} from './client-values.js';
+export type { Answerer, CallOptions } from './client-wire.js';
 export { Context } from './context.js';
 /** The errors under their earlier names. */
 export {
@@ -29,8 +41,10 @@ export {
   AccessDeniedError as AccessDenied,
   AskFailedError,
   AskFailedError as AskFailed,
+  ConfigError,
   CustomError,
   type ErrorKind,
+  type FailureKind,
   InputDeclinedError,
   InputDeclinedError as InputDeclined,
   InvalidParameterError,
@@ -42,6 +56,7 @@ export {
   McpError,
   RateLimitedError,
   RateLimitedError as RateLimited,
+  ReadFailedError,
   ReadTimeoutError,
   ReadTimeoutError as ReadTimeout,
   RegistrationError,

@@ -6,6 +6,7 @@ mod audit;
 mod auth;
 mod calls;
 mod channel;
+mod client;
 mod elsewhere;
 mod error;
 mod function;

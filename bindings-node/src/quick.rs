@@ -93,7 +93,7 @@ fn respond(requests: &Rc<dyn Driver>, request: f64, result: ReadResult<'_>) -> R
     client.driver.appended()
 }
 
-fn function<'env, T: ?Sized + 'static, R: ToNapiValue + 'static>(
+pub(crate) fn function<'env, T: ?Sized + 'static, R: ToNapiValue + 'static>(
     env: &'env Env,
     of: &Rc<T>,
     name: &str,

@@ -1,0 +1,81 @@
+/** A server of this process, for a client of this process: on a pair of sockets, as if it were another process. */
+import { Socket } from 'node:net';
+import { PipeDriver } from './driver.js';
+import { failed } from './log.js';
+import { type Internals, internals, type ResourceServer } from './server.js';
+
+/** Serves a client whose end of the pipe is not here. */
+export class MemoryServer {
+  readonly #internals: Internals;
+  readonly #open: () => number | null;
+  #started: Promise<void> | undefined;
+  #left: Promise<void> | undefined;
+  #driver: SocketDriver | undefined;
+  /** Whether it serves. */
+  isStarted = false;
+
+  /** `open` gives the descriptor of the server's end of the pipe, once. */
+  constructor(server: ResourceServer, open: () => number | null) {
+    this.#internals = internals(server);
+    this.#open = open;
+  }
+
+  /** Serves, once `onStart` has. Rejects with its error. */
+  start(): Promise<void> {
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  async #start(): Promise<void> {
+    const { native, peers, lifespan } = this.#internals;
+    await lifespan.enter();
+    const fd = this.#open();
+    if (fd !== null) this.#driver = new SocketDriver(native, peers, fd, () => this.#gone());
+    this.isStarted = true;
+  }
+
+  /** Ends it; resolved when `onStop` has. */
+  stop(): Promise<void> {
+    this.#left ??= this.#stop();
+    return this.#left;
+  }
+
+  async #stop(): Promise<void> {
+    await this.#started?.catch(() => {});
+    this.#driver?.release();
+    if (this.isStarted) await this.#internals.lifespan.leave();
+  }
+
+  /** The client was closed, or nobody holds it. */
+  #gone(): void {
+    const { logger } = this.#internals.peers;
+    this.stop().catch((error) => failed(logger, 'onStop', 'the server ends', error));
+  }
+}
+
+/** One client behind a socket, which does not keep the process alive. */
+class SocketDriver extends PipeDriver {
+  readonly #socket: Socket;
+
+  constructor(server: Internals['native'], peers: Internals['peers'], fd: number, gone: () => void) {
+    super(server, peers);
+    this.#socket = new Socket({ fd, readable: true, writable: true });
+    this.#socket.on('data', (chunk) => this.channel.feed(chunk));
+    this.#socket.on('drain', () => this.#socket.resume());
+    this.#socket.on('error', () => this.release());
+    this.#socket.on('close', gone);
+    this.#socket.unref();
+  }
+
+  override release(): void {
+    if (this.isReleased) return;
+    super.release();
+    this.#socket.destroy();
+  }
+
+  /** A client that does not read is not read from. */
+  protected override output(): void {
+    const bytes = this.channel.take();
+    if (bytes.length > 0 && !this.#socket.write(bytes)) this.#socket.pause();
+  }
+}

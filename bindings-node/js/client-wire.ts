@@ -1,0 +1,274 @@
+/**
+ * Calls of the compiled client by number, and what arrives for them. While a call is under way, the process stays alive; a
+ * client that waits for nothing does not keep it alive, and is ended when nobody holds it.
+ */
+import {
+  type Arrival,
+  binding,
+  type ClientFields,
+  type NativeClient,
+  type QuickClient,
+  type ScopeFields,
+} from './binding.js';
+import { isObject, shown } from './check.js';
+import { Progress, Question } from './client-values.js';
+import {
+  AccessDeniedError,
+  type FailureKind,
+  InvalidUriError,
+  ReadFailedError,
+  ResourceNotFoundError,
+  translated,
+} from './errors.js';
+import { jsonText } from './json.js';
+import { failed, type Logger } from './log.js';
+
+/** What arrives: the numbers of `bindings-node/src/client/arrival.rs`. */
+export const DONE = 0;
+const FAILED = 1;
+const PROGRESS = 9;
+const QUESTION = 10;
+const WITHDRAWN = 11;
+const NOTE = 12;
+
+/** How one call is made. */
+export interface CallOptions {
+  /** The name of the only server to ask. Default: every server of the client that may have it. */
+  readonly server?: string;
+  /** How long a request may take, in milliseconds; a report of progress begins the time anew. Default: the client's. */
+  readonly timeout?: number;
+  /** Called with the progress that the server reports. */
+  readonly onProgress?: (progress: Progress) => unknown;
+  /** Takes the request back when it is aborted; the call rejects with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** Answers a question of a server's: returns the result, a JSON object. */
+export type Answerer = (question: Question) => object | PromiseLike<object>;
+
+/** What of the author's is called. */
+export interface Callbacks {
+  readonly answers: ReadonlyMap<string, Answerer>;
+  readonly onNote: ((server: string, note: string) => unknown) | undefined;
+  readonly logger: Logger;
+}
+
+interface Call {
+  readonly end: (arrival: Arrival) => void;
+  readonly reject: (reason: unknown) => void;
+  readonly onProgress: CallOptions['onProgress'];
+  /** Whether an iteration waits for it, which ends with the client. */
+  readonly isNext: boolean;
+}
+
+/** The calls of one client. */
+export class Wire {
+  readonly native: NativeClient;
+  readonly quick: QuickClient;
+  readonly #callbacks: Callbacks;
+  readonly #calls = new Map<number, Call>();
+  readonly #reports = new Map<number, NonNullable<CallOptions['onProgress']>>();
+  readonly #asked = new Map<number, AbortController>();
+  /** The server, if there is one alone. */
+  readonly #server: string | undefined;
+  #last = 0;
+
+  constructor(fields: ClientFields, callbacks: Callbacks) {
+    this.#callbacks = callbacks;
+    this.native = translated(() => new binding.NativeClient(fields, Wire.#looking(new WeakRef(this))));
+    this.quick = this.native.quick();
+    const { servers } = this.native;
+    this.#server = servers.length === 1 ? servers[0] : undefined;
+  }
+
+  /** In a scope of its own: functions of one scope hold what any of them holds. */
+  static #looking(own: WeakRef<Wire>): () => void {
+    return () => {
+      const wire = own.deref();
+      if (wire !== undefined) wire.#look();
+    };
+  }
+
+  /** Makes a call: `start` hands it over, `value` makes the result of what arrives. */
+  call<T>(
+    start: (call: number, scope: ScopeFields | undefined) => void,
+    value: (arrival: Arrival) => T,
+    options: CallOptions | undefined,
+    isNext = false,
+  ): Promise<T> {
+    this.#last += 1;
+    const call = this.#last;
+    return new Promise<T>((resolve, reject) => {
+      const signal = options?.signal;
+      if (signal?.aborted) throw signal.reason;
+      translated(() => start(call, options && scopeOf(options)));
+      const server = options?.server ?? this.#server;
+      const abort = (): void => this.cancel(call, signal?.reason);
+      signal?.addEventListener('abort', abort, { once: true });
+      const end = (arrival: Arrival): void => {
+        signal?.removeEventListener('abort', abort);
+        if (arrival.sort === FAILED) reject(failure(arrival, server));
+        else resolve(value(arrival));
+      };
+      this.#hold(call, { end, reject, onProgress: options?.onProgress, isNext });
+    });
+  }
+
+  /** Takes a call back, which rejects with `reason`. */
+  cancel(call: number, reason: unknown): void {
+    const found = this.#release(call);
+    if (found === undefined) return;
+    this.native.cancel(call);
+    found.reject(reason);
+  }
+
+  /** Ends the wait of an iteration. */
+  done(call: number): void {
+    const found = this.#release(call);
+    if (found === undefined) return;
+    this.native.cancel(call);
+    found.end({ id: call, sort: DONE });
+  }
+
+  /** The client is closed: nothing else arrives. */
+  closed(why: Error): void {
+    for (const [call, { isNext }] of this.#calls) {
+      if (isNext) this.done(call);
+      else this.cancel(call, why);
+    }
+  }
+
+  /** A number under which progress arrives for as long as an iteration goes on. */
+  report(onProgress: NonNullable<CallOptions['onProgress']>): number {
+    this.#last += 1;
+    this.#reports.set(this.#last, onProgress);
+    return this.#last;
+  }
+
+  /** The iteration has ended. */
+  reported(number: number): void {
+    this.#reports.delete(number);
+  }
+
+  /** Keeps the process alive, and this. */
+  #hold(number: number, call: Call): void {
+    if (this.#calls.size === 0) hold(this);
+    this.#calls.set(number, call);
+  }
+
+  #release(number: number): Call | undefined {
+    const call = this.#calls.get(number);
+    if (this.#calls.delete(number) && this.#calls.size === 0) release(this);
+    return call;
+  }
+
+  #look(): void {
+    for (const arrival of this.quick.take()) {
+      switch (arrival.sort) {
+        case PROGRESS:
+          this.#progressed(arrival);
+          break;
+        case QUESTION:
+          this.#answer(arrival);
+          break;
+        case WITHDRAWN:
+          this.#asked.get(arrival.id)?.abort();
+          break;
+        case NOTE:
+          this.#noted(arrival);
+          break;
+        default:
+          this.#end(arrival);
+      }
+    }
+  }
+
+  #end(arrival: Arrival): void {
+    const call = this.#release(arrival.id);
+    try {
+      call?.end(arrival);
+    } catch (error) {
+      call?.reject(error);
+    }
+  }
+
+  #progressed({ id, count = 0, total, text }: Arrival): void {
+    const report = this.#calls.get(id)?.onProgress ?? this.#reports.get(id);
+    this.#tell('onProgress', () => report?.(new Progress(count, total, text)));
+  }
+
+  #noted({ server = '', text = '' }: Arrival): void {
+    this.#tell('onNote', () => this.#callbacks.onNote?.(server, text));
+  }
+
+  /** Calls a function of the author's whose result nobody waits for. */
+  async #tell(name: string, call: () => unknown): Promise<void> {
+    try {
+      await call();
+    } catch (error) {
+      failed(this.#callbacks.logger, name, 'the call goes on', error);
+    }
+  }
+
+  async #answer({ id, server = '', word = '', text = '{}', details: [capability = ''] = [] }: Arrival): Promise<void> {
+    const controller = new AbortController();
+    this.#asked.set(id, controller);
+    const question = new Question(server, word, JSON.parse(text), controller.signal);
+    try {
+      const result = await this.#callbacks.answers.get(capability)?.(question);
+      if (!isObject(result)) throw new TypeError(`it is ${shown(result)}, expected an object: the result`);
+      this.native.answer(id, jsonText(result), '');
+    } catch (error) {
+      failed(this.#callbacks.logger, `the answer to ${word}`, `the server "${server}" hears that there is none`, error);
+      this.native.answer(id, undefined, 'the client could not answer');
+    } finally {
+      this.#asked.delete(id);
+    }
+  }
+}
+
+/** What keeps the process alive, and the clients that wait for something. */
+const BUSY = new Set<Wire>();
+const LONGEST = 2 ** 31 - 1;
+let alive: NodeJS.Timeout | undefined;
+
+function hold(wire: Wire): void {
+  if (BUSY.size === 0) {
+    alive ??= setInterval(() => {}, LONGEST);
+    alive.ref();
+  }
+  BUSY.add(wire);
+}
+
+function release(wire: Wire): void {
+  BUSY.delete(wire);
+  if (BUSY.size === 0) alive?.unref();
+}
+
+/** How the compiled part makes a call. */
+export function scopeOf({ server, timeout, onProgress }: CallOptions): ScopeFields {
+  return {
+    ...(server !== undefined && { server }),
+    ...(timeout !== undefined && { timeout }),
+    ...(onProgress !== undefined && { progress: true }),
+  };
+}
+
+/** The error for what arrived. */
+export function failure(arrival: Arrival, server: string | undefined): Error {
+  const { text = '', word, uri, count, details } = arrival;
+  switch (word) {
+    case 'not_found':
+      return Object.assign(new ResourceNotFoundError(text), { uri });
+    case 'access_denied':
+      return Object.assign(new AccessDeniedError(text), { uri });
+    case 'invalid_uri':
+      return Object.assign(new InvalidUriError(text), { uri });
+    default:
+      return new ReadFailedError(text, word as FailureKind, {
+        ...(count !== undefined && { code: count }),
+        ...(details?.[0] !== undefined && { data: JSON.parse(details[0]) }),
+        ...(server !== undefined && { server }),
+      });
+  }
+}

@@ -1,0 +1,192 @@
+//! What arrives at the event loop: values of the core as those of JavaScript.
+
+use crate::answer::Entry;
+use crate::server::number;
+use mcp_resources_engine::client::{Change, ClientError, Failure, Listed, Progress, Question, ServerAbout};
+use mcp_resources_engine::connection::{Completion, Contents, Plain};
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The end of a call, or what happens before it. Made on the client's thread.
+pub(super) enum News {
+    /// A call has ended and gave nothing, or an iteration has.
+    Done,
+    Failed(ClientError),
+    /// The contents of a read: one text or blob by itself.
+    Contents(Vec<Contents<'static>>),
+    /// The contents of a read with what they have besides their bodies.
+    Entries(Vec<Contents<'static>>),
+    /// JSON text.
+    Json(String),
+    /// Entries of a list, of one server.
+    Listed(Vec<Listed>),
+    Change(Change),
+    Completion(Completion<'static>),
+    About(Arc<ServerAbout>),
+    /// The list of this server has changed.
+    ListChanged(Arc<str>),
+    Progress(Progress),
+    /// A question, and the capability that it belongs to.
+    Question(Question, &'static str),
+    Withdrawn,
+    Note(String, String),
+}
+
+/// What arrives, with the numbers of `js/client-wire.ts`.
+#[napi(object, object_from_js = false)]
+#[derive(Default)]
+pub struct Arrival {
+    /// The call or the question.
+    pub id: f64,
+    /// What it is.
+    pub sort: u32,
+    /// A text: contents, JSON text, a sentence, the message of an error.
+    pub text: Option<String>,
+    /// Contents that are bytes.
+    pub bytes: Option<Buffer>,
+    /// Contents that are neither one text nor one blob.
+    pub entries: Option<Vec<Entry>>,
+    /// The name of the server.
+    pub server: Option<String>,
+    /// A URI.
+    pub uri: Option<String>,
+    /// The word for an error; the method of a question; the revision that is spoken.
+    pub word: Option<String>,
+    /// Further texts.
+    pub details: Option<Vec<String>>,
+    /// Values of a completion.
+    pub values: Option<Vec<String>>,
+    /// The code of an error; how much there is of something.
+    pub count: Option<f64>,
+    /// How much there is of it in all.
+    pub total: Option<f64>,
+    /// Whether there is more.
+    pub has_more: Option<bool>,
+}
+
+impl News {
+    /// The end of a call that was taken back.
+    pub(super) fn cancelled() -> Self {
+        Self::Failed(Failure::Cancelled.into())
+    }
+
+    /// Whether it is the last of its call.
+    pub(super) fn is_end(&self) -> bool {
+        !matches!(self, Self::Progress(_) | Self::Question(..) | Self::Withdrawn | Self::Note(..))
+    }
+
+    /// For JavaScript. `id` is the number of the call or the question.
+    pub(super) fn arrive(self, id: f64) -> Arrival {
+        let mut arrival = self.told();
+        arrival.id = id;
+        arrival
+    }
+
+    fn told(self) -> Arrival {
+        match self {
+            Self::Done => Arrival::default(),
+            Self::Failed(error) => failed(&error),
+            Self::Contents(contents) => of_contents(contents, Arrival { sort: 2, ..Arrival::default() }),
+            Self::Entries(contents) => {
+                Arrival { sort: 2, entries: Some(entries(contents)), ..Arrival::default() }
+            }
+            Self::Json(text) => Arrival { sort: 3, text: Some(text), ..Arrival::default() },
+            Self::Listed(items) => listed(&items),
+            Self::Change(change) => changed(change),
+            Self::Completion(completion) => completed(completion),
+            Self::About(about) => described(&about),
+            Self::ListChanged(server) => {
+                Arrival { sort: 8, text: Some(server.as_ref().into()), ..Arrival::default() }
+            }
+            Self::Progress(Progress { progress, total, message }) => {
+                Arrival { sort: 9, count: Some(progress), total, text: message, ..Arrival::default() }
+            }
+            Self::Question(question, capability) => Arrival {
+                sort: 10,
+                details: Some(vec![capability.into()]),
+                server: Some(question.server.as_ref().into()),
+                word: Some(question.method),
+                text: Some(question.params),
+                ..Arrival::default()
+            },
+            Self::Withdrawn => Arrival { sort: 11, ..Arrival::default() },
+            Self::Note(server, note) => {
+                Arrival { sort: 12, server: Some(server), text: Some(note), ..Arrival::default() }
+            }
+        }
+    }
+}
+
+/// An error, with what its class in `js/errors.ts` needs.
+fn failed(error: &ClientError) -> Arrival {
+    let (code, data) = match error {
+        ClientError::Failed(Failure::Server { code, data, .. }) => (Some(*code), data.clone()),
+        _ => (None, None),
+    };
+    Arrival {
+        sort: 1,
+        text: Some(error.to_string()),
+        word: Some(error.kind().into()),
+        uri: error.uri().map(Into::into),
+        #[expect(clippy::cast_precision_loss, reason = "codes are small; another is shown, not compared")]
+        count: code.map(|code| code as f64),
+        details: data.map(|data| vec![data]),
+        ..Arrival::default()
+    }
+}
+
+fn of_contents(contents: Vec<Contents<'static>>, arrival: Arrival) -> Arrival {
+    match <[_; 1]>::try_from(contents) {
+        Ok([one]) => match one.body.into_plain() {
+            Some(Plain::Text(text)) => Arrival { text: Some(text.into_owned()), ..arrival },
+            Some(Plain::Blob(bytes)) => Arrival { bytes: Some(bytes.into_owned().into()), ..arrival },
+            None => Arrival { entries: Some(Vec::new()), ..arrival },
+        },
+        Err(many) => Arrival { entries: Some(entries(many)), ..arrival },
+    }
+}
+
+/// All of them, with what they have besides their bodies.
+fn entries(contents: Vec<Contents<'static>>) -> Vec<Entry> {
+    contents.into_iter().filter_map(Entry::of).collect()
+}
+
+/// The entries as one JSON array, which is quicker to cross with than an object for each.
+fn listed(items: &[Listed]) -> Arrival {
+    let size = items.iter().map(|item| item.json.len() + 1).sum::<usize>();
+    let mut text = String::with_capacity(size + 2);
+    text.push('[');
+    for (at, item) in items.iter().enumerate() {
+        text.push_str(if at == 0 { "" } else { "," });
+        text.push_str(&item.json);
+    }
+    text.push(']');
+    let server = items.first().map(|item| item.server.as_ref().into());
+    Arrival { sort: 4, text: Some(text), server, ..Arrival::default() }
+}
+
+fn changed(Change { server, uri, contents }: Change) -> Arrival {
+    let arrival =
+        Arrival { sort: 5, server: Some(server.as_ref().into()), uri: Some(uri), ..Arrival::default() };
+    match contents {
+        Some(contents) => of_contents(contents, arrival),
+        None => arrival,
+    }
+}
+
+fn completed(Completion { values, total, has_more }: Completion<'static>) -> Arrival {
+    let values = values.into_iter().map(Cow::into_owned).collect();
+    Arrival { sort: 6, values: Some(values), total: total.map(number), has_more, ..Arrival::default() }
+}
+
+fn described(about: &ServerAbout) -> Arrival {
+    Arrival {
+        sort: 7,
+        word: Some(about.revision.as_str().into()),
+        text: about.instructions.clone(),
+        details: Some(vec![about.info.clone(), about.capabilities.clone()]),
+        ..Arrival::default()
+    }
+}
