@@ -1,8 +1,73 @@
-//! The command `mcp-resources`: one `main` for a binary, the wheel's console script and npm's `bin`.
+//! The command `mcp-resources`: one [`main`] for a binary, the wheel's console script and npm's `bin`.
 //!
 //! ```text
-//!  mcp-resources serve files:DIR ──▶ mcp-resources-providers ──▶ mcp-resources-host ──▶ stdio, HTTP
-//!  mcp-resources ls, read, watch ──▶ a client of any server
+//!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-host)
+//!                └─▶ ls, read, complete, watch, lint: a file each ──▶ output: data to stdout, messages to stderr
+//!                └─▶ install, completions: no server
 //! ```
 //!
-//! What it needs stands in the manifest under the feature `command`; the command does not stand here yet.
+//! Law: stdout has data alone. What a server says reaches a terminal only through `output::plain` or `output::lines`.
+//!
+//! Exit status: 0 done, 1 failed, 2 wrong usage; `lint` has its own. 130 and 143 after SIGINT and SIGTERM.
+
+mod args;
+mod complete;
+mod completions;
+mod connect;
+mod error;
+mod files;
+mod install;
+mod lint;
+mod ls;
+mod output;
+mod read;
+mod select;
+mod watch;
+
+use args::{Cli, Command};
+use clap::Parser;
+use error::Failed;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs the command. `argv` begins with the name of the program. Nothing is left running when it returns.
+pub fn main(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
+    ExitCode::from(run(argv))
+}
+
+/// As [`main`], for other languages: the exit status as a number.
+pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(argv) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Where nobody reads the help, there is nothing to be done.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let outcome = match cli.command {
+        Command::Ls(ls) => connect::with(ls.server.clone(), async |client| ls::run(&ls, client).await),
+        Command::Read(read) => {
+            connect::with(read.server.clone(), async |client| read::run(&read, client).await)
+        }
+        Command::Complete(complete) => {
+            connect::with(complete.server.clone(), async |client| complete::run(&complete, client).await)
+        }
+        Command::Watch(watch) => {
+            connect::with(watch.server.clone(), async |client| watch::run(&watch, client).await)
+        }
+        Command::Lint(lint) => {
+            lint::status(connect::with(lint.server.clone(), async |client| lint::run(&lint, client).await))
+        }
+        Command::Install(install) => install::run(&install),
+        Command::Completions(completions) => completions::script(&completions),
+        Command::Candidates(candidates) => completions::candidates(&candidates),
+    };
+    match outcome {
+        Ok(status) => status,
+        Err(failed) => failed.report(),
+    }
+}
+
+/// What a command ends with: an exit status, or why it could not do its work.
+type Outcome = Result<u8, Failed>;

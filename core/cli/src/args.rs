@@ -1,0 +1,268 @@
+//! The words and options of the command line. Each help fits a terminal of 24 lines and 80 columns.
+
+use clap::builder::Styles;
+use clap::builder::styling::AnsiColor;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use mcp_resources_engine::version::Revision;
+use std::path::PathBuf;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default())
+    .error(AnsiColor::Red.on_default().bold());
+
+/// List, read, watch and check the resources of any MCP server
+#[derive(Debug, Parser)]
+#[command(name = "mcp-resources", version, styles = STYLES, disable_help_subcommand = true)]
+#[command(after_help = "Examples:
+  mcp-resources ls --server 'python server.py'
+  mcp-resources read notes://monday --server https://example.com/mcp
+  mcp-resources watch metrics://cpu --server NAME   (a name of .mcp.json)")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Ls(Ls),
+    Read(Read),
+    Complete(Complete),
+    Watch(Watch),
+    Lint(Lint),
+    Install(Install),
+    Completions(Completions),
+    #[command(name = "__complete", hide = true)]
+    Candidates(Candidates),
+}
+
+/// The server, and how it is spoken to.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ServerArgs {
+    /// A 'command', a URL, or a name of a configured server
+    #[arg(short, long)]
+    pub(crate) server: Option<String>,
+    /// The file with the name [default: .mcp.json, …]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// See what this agent of the file may see
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// A header 'Name: value' for a URL; may be repeated
+    #[arg(long, value_name = "HEADER", value_parser = header)]
+    pub(crate) header: Vec<(String, String)>,
+    /// A variable NAME=VALUE for a command; may be repeated
+    #[arg(long, value_name = "VARIABLE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+    /// How long one request may take [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<u64>,
+    /// Speak this revision, such as 2025-06-18
+    #[arg(long, value_name = "DATE", value_parser = revision)]
+    pub(crate) revision: Option<Revision>,
+    /// Say on stderr what the client leaves out or retries
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// The server's command
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandName)]
+    pub(crate) command: Vec<String>,
+}
+
+/// List resources and templates
+#[derive(Args, Debug)]
+#[command(after_help = "Example: mcp-resources ls --json -- python server.py")]
+pub(crate) struct Ls {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// List templates alone
+    #[arg(long)]
+    pub(crate) templates: bool,
+    /// One entry a line, as the server sent it
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// List no more than this
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// Write the contents of a resource to stdout
+#[derive(Args, Debug)]
+#[command(after_help = "Example: mcp-resources read notes://monday --server 'python server.py'")]
+pub(crate) struct Read {
+    /// The URI of the resource
+    pub(crate) uri: String,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// Write the array of contents instead of their bytes
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write to a file
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// List values for a variable of a template
+#[derive(Args, Debug)]
+#[command(override_usage = "mcp-resources complete [OPTIONS] <TEMPLATE> <VARIABLE> [PREFIX] [-- CMD]")]
+#[command(after_help = "Example: mcp-resources complete notes://{day} day mo -- python server.py")]
+pub(crate) struct Complete {
+    /// The text of the template
+    pub(crate) template: String,
+    /// The name of the variable
+    pub(crate) variable: String,
+    /// What the values should begin with
+    #[arg(default_value = "", hide_default_value = true)]
+    pub(crate) prefix: String,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// Write the values with their total as one object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Follow changes: the contents at first, and after each change
+#[derive(Args, Debug)]
+#[command(after_help = "Example: mcp-resources watch --json metrics://cpu -- python server.py")]
+pub(crate) struct Watch {
+    /// The URIs of the resources
+    #[arg(required = true, num_args = 1..)]
+    pub(crate) uri: Vec<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// {"uri":…,"contents":[…]} a line; null when it is gone
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Look for mistakes in a server. Exit status: 0 none, 1 found, 2 could not judge
+#[derive(Args, Debug)]
+#[command(after_help = "Example: mcp-resources lint -- python server.py")]
+pub(crate) struct Lint {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// One finding a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read no more resources than this
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) limit: usize,
+}
+
+/// Print the entry for a client's configuration; on a terminal, offer to write it
+#[derive(Args, Debug)]
+#[command(after_help = "Example: mcp-resources install claude-code --name shop -- python server.py")]
+pub(crate) struct Install {
+    /// The client
+    #[arg(value_enum)]
+    pub(crate) client: crate::files::Editor,
+    /// The name of the entry [default: that of the program or host]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Write the entry alone, as JSON, and never ask
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+}
+
+/// Print a script that lets a shell complete words, also URIs through the server
+#[derive(Args, Debug)]
+#[command(after_help = "Example: eval \"$(mcp-resources completions bash)\"   (in ~/.bashrc)")]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
+}
+
+/// What the scripts call.
+#[derive(Args, Debug)]
+pub(crate) struct Candidates {
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+    /// bash: the line up to the cursor, and what readline takes for the word; else the words up to the cursor.
+    #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+    pub(crate) words: Vec<String>,
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("it must be 'Name: value'")?;
+    let (name, value) = (name.trim(), value.trim());
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    match !name.is_empty() && name.bytes().all(is_token) && !value.chars().any(char::is_control) {
+        true => Ok((name.into(), value.into())),
+        false => Err("a name has no spaces, and a value no control characters".into()),
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("it must be NAME=VALUE".into()),
+    }
+}
+
+/// Seconds as milliseconds.
+fn seconds(text: &str) -> Result<u64, String> {
+    let wrong = "it must be a number of seconds from 0.001 to 86400";
+    let seconds: f64 = text.parse().map_err(|_| wrong)?;
+    match (0.001..=86_400.0).contains(&seconds) {
+        true => Ok((seconds * 1000.0).round() as u64),
+        false => Err(wrong.into()),
+    }
+}
+
+fn revision(text: &str) -> Result<Revision, String> {
+    Revision::parse(text)
+        .ok_or_else(|| format!("it must be one of {}", Revision::ALL.map(Revision::as_str).join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_help_fits_a_small_terminal_and_has_an_example() {
+        let mut command = Cli::command();
+        command.build();
+        let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+        for name in names.iter().map(String::as_str).filter(|name| !name.starts_with("__")).chain([""]) {
+            let words = ["mcp-resources", name, "--help"].into_iter().filter(|word| !word.is_empty());
+            let help = Cli::try_parse_from(words).unwrap_err().to_string();
+            let wide = help.lines().find(|line| line.chars().count() > 80);
+            assert!(
+                help.lines().count() <= 24 && wide.is_none(),
+                "{} lines, {wide:?}\n{help}",
+                help.lines().count()
+            );
+            assert!(help.contains("Example"), "{help}");
+        }
+    }
+
+    #[test]
+    fn misspelled_words_are_answered_with_the_right_one() {
+        for (words, right) in [
+            (&["lst"][..], "'ls'"),
+            (&["read", "a:b", "--sever", "x"], "'--server'"),
+            (&["install", "vscod"], "'vscode'"),
+            (&["ls", "--timeout", "0"], "seconds"),
+            (&["ls", "--revision", "2025-06-19"], "2025-06-18"),
+            (&["ls", "--header", "x"], "Name: value"),
+            (&["ls", "--env", "x"], "NAME=VALUE"),
+            (&["complete", "a"], "VARIABLE"),
+        ] {
+            let error = Cli::try_parse_from(["mcp-resources"].iter().chain(words)).unwrap_err();
+            assert!(error.exit_code() == 2 && error.to_string().contains(right), "{error}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! `complete`: values for a variable of a template.
+
+use crate::Outcome;
+use crate::args::Complete;
+use crate::output;
+use mcp_resources_host::client::Client;
+use serde_json::json;
+use std::io::{self, Write};
+
+/// Asks for values, and writes one a line.
+pub(crate) async fn run(args: &Complete, client: &Client) -> Outcome {
+    let completion = client.complete(&args.template, &args.variable, &args.prefix, &[]).await?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        let total = completion.total;
+        let mut whole = json!({ "values": completion.values });
+        if let Some(members) = whole.as_object_mut() {
+            members.extend(total.map(|total| ("total".into(), json!(total))));
+            members.extend(completion.has_more.map(|more| ("hasMore".into(), json!(more))));
+        }
+        writeln!(out, "{whole}")?;
+    } else {
+        for value in &completion.values {
+            writeln!(out, "{}", output::plain(value))?;
+        }
+        let more = completion.total.and_then(|total| total.checked_sub(completion.values.len() as u64));
+        if let Some(more) = more.filter(|more| *more > 0) {
+            output::say("note", &format!("there are {more} more; a longer prefix lists them"));
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}

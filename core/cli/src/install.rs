@@ -1,0 +1,214 @@
+//! `install`: the entry for a client's configuration, printed, and written where a person agrees.
+//!
+//! Law: a file is replaced as a whole, with everything else that it had, comments too.
+
+use crate::Outcome;
+use crate::args::Install;
+use crate::error::Failed;
+use crate::files::{self, Editor};
+use crate::output::{self, plain};
+use crate::select::{self, Selected};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use mcp_resources_host::client::Target;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Prints the entry. On a terminal, asks whether it should be written.
+pub(crate) fn run(args: &Install) -> Outcome {
+    let selected = select::select_unnamed(&args.server)?;
+    let name = args.name.as_deref().unwrap_or(&selected.name);
+    let entry = entry(args.client, &selected)?;
+    let path = args.client.file().ok_or_else(|| Failed::new("the home directory is not known; set HOME"))?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        let root = root("")?;
+        root.set_value(entry);
+        writeln!(out, "{}", root.to_string().trim_end())?;
+        return Ok(0);
+    }
+    let text = merged("", args.client.key(), name, entry.clone())?;
+    let shown = if output::is_terminal() { output::lines(&text).into_owned() } else { text };
+    write!(out, "{shown}")?;
+    out.flush()?;
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        output::say("note", &format!("add this to {}; then {}", path.display(), args.client.next_step()));
+        return Ok(0);
+    }
+    write_if_wanted(args.client, &path, name, entry)
+}
+
+fn write_if_wanted(client: Editor, path: &Path, name: &str, entry: CstInputValue) -> Outcome {
+    // Through a link, so that it stays one.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let before = match path.exists() {
+        true => files::text(&path).map_err(|reason| by_hand(&path, &reason))?,
+        false => String::new(),
+    };
+    let after = merged(&before, client.key(), name, entry).map_err(|failed| match failed {
+        Failed::Message { text, .. } => by_hand(&path, &text),
+        other => other,
+    })?;
+    let is_there = files::entries(&path).is_ok_and(|entries| entries.contains_key(name));
+    let what = if is_there { format!("Replace {name:?} in") } else { "Write this to".into() };
+    output::hint(&format!("{} {}? [y/N] ", plain(&what), plain(&path.display().to_string())));
+    let mut answer = String::new();
+    io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| Failed::new(format!("stdin cannot be read: {error}")))?;
+    if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        output::say("note", "nothing is written");
+        return Ok(0);
+    }
+    replace(&path, &after).map_err(|error| by_hand(&path, &error.to_string()))?;
+    output::say("note", &format!("written to {}; now {}", path.display(), client.next_step()));
+    Ok(0)
+}
+
+fn by_hand(path: &Path, reason: &str) -> Failed {
+    Failed::new(format!("{}: {reason}; nothing is written, add the entry by hand", path.display()))
+}
+
+/// The entry of a server, in the form of the client.
+fn entry(client: Editor, selected: &Selected) -> Result<CstInputValue, Failed> {
+    let text = |text: &str| CstInputValue::String(text.into());
+    let map = |pairs: &std::collections::BTreeMap<String, String>| {
+        CstInputValue::Object(pairs.iter().map(|(name, value)| (name.clone(), text(value))).collect())
+    };
+    let mut members: Vec<(String, CstInputValue)> = Vec::new();
+    match &selected.target {
+        Target::Command { program, args, env, .. } => {
+            // Claude Desktop starts servers in a directory of its own.
+            let place = |word: &String| match client == Editor::ClaudeDesktop && Path::new(word).exists() {
+                true => {
+                    std::path::absolute(word).map_or_else(|_| word.clone(), |path| path.display().to_string())
+                }
+                false => word.clone(),
+            };
+            if matches!(client, Editor::ClaudeCode | Editor::Vscode) {
+                members.push(("type".into(), text("stdio")));
+            }
+            let program = if program.contains('/') { place(program) } else { program.clone() };
+            members.push(("command".into(), text(&program)));
+            members.push((
+                "args".into(),
+                CstInputValue::Array(args.iter().map(|arg| text(&place(arg))).collect()),
+            ));
+            if !env.is_empty() {
+                members.push(("env".into(), map(env)));
+            }
+        }
+        Target::Url { .. } if client == Editor::ClaudeDesktop => {
+            return Err(Failed::new(
+                "Claude Desktop's file takes commands alone; add the URL in its settings, under Connectors",
+            ));
+        }
+        Target::Url { url, headers } => {
+            if client != Editor::Cursor {
+                members.push(("type".into(), text("http")));
+            }
+            members.push(("url".into(), text(url)));
+            if !headers.is_empty() {
+                members.push(("headers".into(), map(headers)));
+            }
+        }
+        _ => return Err(Failed::usage("this server is neither a command nor a URL")),
+    }
+    Ok(CstInputValue::Object(members))
+}
+
+fn root(text: &str) -> Result<CstRootNode, Failed> {
+    CstRootNode::parse(text, &ParseOptions::default())
+        .map_err(|error| Failed::new(format!("it is not JSON: {}", error.kind())))
+}
+
+/// The text of a file with the entry in it.
+fn merged(text: &str, key: &str, name: &str, entry: CstInputValue) -> Result<String, Failed> {
+    let root = root(text)?;
+    let servers = root.object_value_or_create().and_then(|object| {
+        object.ensure_multiline();
+        object.object_value_or_create(key)
+    });
+    let servers = servers.ok_or_else(|| Failed::new(format!("{key:?} is not an object in it")))?;
+    servers.ensure_multiline();
+    match servers.get(name) {
+        Some(member) => member.set_value(entry),
+        None => drop(servers.append(name, entry)),
+    }
+    let mut text = root.to_string();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Writes a file beside it, and renames that.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let folder: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
+    if !folder.as_os_str().is_empty() {
+        fs::create_dir_all(&folder)?;
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let beside = folder.join(format!(".{name}.{}.tmp", std::process::id()));
+    let write = |mut file: File| {
+        if let Ok(old) = fs::metadata(path) {
+            file.set_permissions(old.permissions())?;
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    let written = OpenOptions::new().write(true).create_new(true).open(&beside).and_then(write);
+    if written.is_err() {
+        // It may not be there.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> CstInputValue {
+        CstInputValue::Object(vec![("command".into(), CstInputValue::String("server".into()))])
+    }
+
+    #[test]
+    fn everything_else_of_a_file_is_kept() {
+        let before = "{\n  // mine\n  \"inputs\": [1, 2],\n  \"servers\": {\n    \"other\": {\"command\": \"x\"}, /* old */\n    \"shop\": {\"url\": \"http://a\"}\n  }\n}\n";
+        let after = merged(before, "servers", "shop", example()).unwrap();
+        for kept in [
+            "// mine",
+            "\"inputs\": [1, 2]",
+            "\"other\": {\"command\": \"x\"}",
+            "/* old */",
+            "\"command\": \"server\"",
+        ] {
+            assert!(after.contains(kept), "{after}");
+        }
+        assert!(!after.contains("http://a"));
+        assert_eq!(merged(&after, "servers", "shop", example()).unwrap(), after);
+        let new = merged("", "mcpServers", "a", example()).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&new).unwrap();
+        assert_eq!(value["mcpServers"]["a"]["command"], "server");
+        for wrong in ["[]", "{\"servers\": 1}", "{", "1"] {
+            assert!(merged(wrong, "servers", "a", example()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_with_its_permissions() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("mcp-resources-install-{}", std::process::id()));
+        let path = folder.join("deep/mcp.json");
+        replace(&path, "1").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        replace(&path, "2").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "2");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,239 @@
+//! What a server answers, as plain data. Every loop has a limit: a list may never end.
+
+use crate::error::Failed;
+use crate::output;
+use mcp_resources_engine::client::{ClientError, Failure};
+use mcp_resources_engine::connection::Plain;
+use mcp_resources_engine::version::Revision;
+use mcp_resources_host::client::Client;
+use mcp_resources_template::UriTemplate;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+/// Most entries of one list that are judged.
+const MOST: usize = 20_000;
+/// What is counted of a list before it is called endless.
+const ENDLESS: usize = 250_000;
+/// Most pages of one list.
+const PAGES: usize = 5_000;
+/// The error for a method that there is not.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// A URI that no server has.
+pub(super) const ABSENT: &str = "mcp-resources-lint://absent/6f1c0a52";
+
+/// All that is judged.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Whether the revision is 2026-07-28 or later.
+    pub is_modern: bool,
+    pub resources: Listed,
+    pub templates: Listed,
+    pub reads: Vec<Reading>,
+    /// What came of [`ABSENT`].
+    pub absent: Option<Absent>,
+    /// Template, variable, and why its completion failed.
+    pub completions: Vec<(String, String, String)>,
+}
+
+/// One list as it came.
+#[derive(Default)]
+pub(super) struct Listed {
+    /// Those that are judged.
+    pub items: Vec<Value>,
+    /// How many there were in all.
+    pub count: usize,
+    pub end: End,
+}
+
+/// How a list ended.
+#[derive(Default, PartialEq, Eq)]
+pub(super) enum End {
+    #[default]
+    Whole,
+    /// It was still going on.
+    Endless,
+    /// This cursor came twice.
+    Repeats(String),
+    /// The cursor is no text.
+    OddCursor,
+    /// The list is no list.
+    NoList,
+}
+
+/// A resource that was listed and read.
+pub(super) struct Reading {
+    pub uri: String,
+    pub outcome: Result<Vec<Part>, String>,
+}
+
+/// One entry of contents.
+pub(super) struct Part {
+    pub mime_type: Option<String>,
+    pub size: u64,
+}
+
+/// What came of a URI that cannot exist.
+pub(super) enum Absent {
+    Contents,
+    Refused { code: i64, uri: Option<String> },
+}
+
+/// Asks for everything, and reads up to `limit` resources.
+///
+/// # Errors
+/// If the server cannot be reached, or its resources not be listed.
+pub(super) async fn all(client: &Client, limit: usize) -> Result<Seen, Failed> {
+    let about = client.about().await?;
+    let mut progress = Progress::new();
+    let mut seen = Seen { is_modern: about.revision >= Revision::V2026_07_28, ..Seen::default() };
+    seen.resources = list(client, "resources/list", "resources", &mut progress).await?;
+    seen.templates = list(client, "resources/templates/list", "resourceTemplates", &mut progress).await?;
+    seen.reads = reads(client, &seen.resources.items, limit, &mut progress).await;
+    seen.absent = absent(client).await?;
+    if about.has_completions {
+        seen.completions = completions(client, &seen.templates.items, limit, &mut progress).await;
+    }
+    Ok(seen)
+}
+
+async fn list(client: &Client, method: &str, key: &str, progress: &mut Progress) -> Result<Listed, Failed> {
+    let mut listed = Listed::default();
+    let mut cursors = HashSet::new();
+    let mut params = json!({});
+    for _ in 0..PAGES {
+        let page = match client.request(method, &params.to_string()).await {
+            // A server may have resources and no templates.
+            Err(ClientError::Failed(Failure::Server { code: METHOD_NOT_FOUND, .. }))
+                if method.contains("templates") =>
+            {
+                return Ok(listed);
+            }
+            Err(ClientError::AccessDenied { .. }) => {
+                return Err(Failed::new(
+                    "the configuration restricts the resources; lint needs the whole server: give its command or URL",
+                ));
+            }
+            page => serde_json::from_str::<Value>(&page?).unwrap_or_default(),
+        };
+        let Some(items) = page.get(key).and_then(Value::as_array) else {
+            listed.end = End::NoList;
+            return Ok(listed);
+        };
+        listed.items.extend(items.iter().take(MOST - listed.items.len()).cloned());
+        listed.count += items.len();
+        progress.say(&format!("listing, {} entries", listed.count));
+        let cursor = match page.get("nextCursor") {
+            None | Some(Value::Null) => return Ok(listed),
+            Some(Value::String(cursor)) => cursor.clone(),
+            Some(_) => {
+                listed.end = End::OddCursor;
+                return Ok(listed);
+            }
+        };
+        if listed.count >= ENDLESS {
+            break;
+        }
+        params = json!({ "cursor": cursor });
+        if !cursors.insert(cursor.clone()) {
+            listed.end = End::Repeats(cursor);
+            return Ok(listed);
+        }
+    }
+    listed.end = End::Endless;
+    Ok(listed)
+}
+
+async fn reads(client: &Client, items: &[Value], limit: usize, progress: &mut Progress) -> Vec<Reading> {
+    let mut seen = HashSet::new();
+    let uris = items.iter().filter_map(|item| item.get("uri")?.as_str()).filter(|uri| seen.insert(*uri));
+    let uris: Vec<&str> = uris.take(limit).collect();
+    let mut reads = Vec::new();
+    for uri in &uris {
+        progress.say(&format!("reading {} of {}", reads.len() + 1, uris.len()));
+        let contents = client.read(uri).await.map_err(|error| error.to_string());
+        let outcome = contents.map(|contents| {
+            let part = |one: mcp_resources_engine::connection::Contents<'_>| Part {
+                mime_type: one.mime_type.map(|mime| mime.into_owned()),
+                size: match one.body.into_plain() {
+                    Some(Plain::Text(text)) => text.len() as u64,
+                    Some(Plain::Blob(bytes)) => bytes.len() as u64,
+                    None => 0,
+                },
+            };
+            contents.into_iter().map(part).collect()
+        });
+        reads.push(Reading { uri: (*uri).to_owned(), outcome });
+    }
+    reads
+}
+
+/// By its method, so that the code of the answer is known.
+async fn absent(client: &Client) -> Result<Option<Absent>, Failed> {
+    match client.request("resources/read", &json!({ "uri": ABSENT }).to_string()).await {
+        Ok(_) => Ok(Some(Absent::Contents)),
+        Err(ClientError::Failed(Failure::Server { code, data, .. })) => {
+            let data: Value = data.and_then(|data| serde_json::from_str(&data).ok()).unwrap_or_default();
+            let uri = data.get("uri").and_then(Value::as_str).map(str::to_owned);
+            Ok(Some(Absent::Refused { code, uri }))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn completions(
+    client: &Client,
+    items: &[Value],
+    limit: usize,
+    progress: &mut Progress,
+) -> Vec<(String, String, String)> {
+    let templates = items.iter().filter_map(|item| item.get("uriTemplate")?.as_str());
+    let templates = templates.filter_map(|text| UriTemplate::parse(text).ok());
+    let variables = templates.flat_map(|template| {
+        let text = template.as_str().to_owned();
+        let names: Vec<_> = template.variables().iter().map(|variable| variable.name.clone()).collect();
+        names.into_iter().map(move |name| (text.clone(), name))
+    });
+    let mut failed = Vec::new();
+    for (number, (template, variable)) in (1..).zip(variables.take(limit)) {
+        progress.say(&format!("completing {number} variables"));
+        if let Err(error) = client.complete(&template, &variable, "", &[]).await {
+            failed.push((template, variable.to_string(), error.to_string()));
+        }
+    }
+    failed
+}
+
+/// One line on stderr that is written over, once it takes longer than a second and a person looks.
+struct Progress {
+    next: Option<Instant>,
+    is_shown: bool,
+}
+
+impl Progress {
+    const PAUSE: Duration = Duration::from_millis(200);
+
+    fn new() -> Self {
+        let next = (io::stderr().is_terminal()).then(|| Instant::now() + Duration::from_secs(1));
+        Self { next, is_shown: false }
+    }
+
+    fn say(&mut self, what: &str) {
+        let now = Instant::now();
+        if self.next.is_some_and(|next| next <= now) {
+            self.next = Some(now + Self::PAUSE);
+            self.is_shown = true;
+            output::hint(&format!("\r\x1b[K{}", output::plain(what)));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown {
+            output::hint("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `lint`: mistakes in a server, found by using it as a client does.
+//!
+//! ```text
+//!  gather: lists, reads, one URI that cannot exist, completions ──▶ Seen (plain data) ──▶ judge ──▶ findings
+//! ```
+
+mod gather;
+mod judge;
+
+use crate::Outcome;
+use crate::args::Lint;
+use crate::error::Failed;
+use crate::output::{self, plain};
+use clap::builder::styling::AnsiColor;
+use gather::Seen;
+use judge::{Finding, Severity};
+use mcp_resources_host::client::Client;
+use serde_json::json;
+use std::io::{BufWriter, Write};
+
+/// Exit status: it cannot be said whether the server is right.
+const COULD_NOT_JUDGE: u8 = 2;
+
+/// Judges the server, and writes what was found.
+pub(crate) async fn run(args: &Lint, client: &Client) -> Outcome {
+    let seen = gather::all(client, args.limit).await?;
+    let findings = judge::all(&seen);
+    let mut out = BufWriter::new(anstream::stdout());
+    for finding in &findings {
+        match args.json {
+            true => writeln!(out, "{}", as_json(finding))?,
+            false => write!(out, "{}", for_people(finding))?,
+        }
+    }
+    out.flush()?;
+    output::say("note", &summary(&findings, &seen));
+    Ok(u8::from(!findings.is_empty()))
+}
+
+/// A server that cannot be asked is not judged.
+pub(crate) fn status(outcome: Outcome) -> Outcome {
+    match outcome {
+        Err(Failed::Message { text, .. }) => Err(Failed::Message { text, status: COULD_NOT_JUDGE }),
+        other => other,
+    }
+}
+
+fn as_json(finding: &Finding) -> serde_json::Value {
+    json!({
+        "severity": finding.severity.as_str(),
+        "rule": finding.rule,
+        "subject": finding.subject,
+        "what": finding.what,
+        "fix": finding.fix,
+    })
+}
+
+fn for_people(finding: &Finding) -> String {
+    let style = match finding.severity {
+        Severity::Error => AnsiColor::Red.on_default().bold(),
+        Severity::Warning => AnsiColor::Yellow.on_default().bold(),
+    };
+    let (severity, subject) = (finding.severity.as_str(), plain(&finding.subject));
+    format!(
+        "{style}{severity}{style:#} {subject}: {}\n  fix: {}\n",
+        plain(&finding.what),
+        plain(&finding.fix)
+    )
+}
+
+fn summary(findings: &[Finding], seen: &Seen) -> String {
+    let found = match findings.len() {
+        0 => "no mistakes found".to_owned(),
+        1 => "1 mistake found".to_owned(),
+        count => format!("{count} mistakes found"),
+    };
+    let (resources, templates) = (seen.resources.count, seen.templates.count);
+    format!("{found} in {resources} resources ({} read) and {templates} templates", seen.reads.len())
+}

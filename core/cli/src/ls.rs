@@ -1,0 +1,65 @@
+//! `ls`: what there is.
+
+use crate::Outcome;
+use crate::args::Ls;
+use crate::output::{self, plain};
+use mcp_resources_engine::client::{ClientError, Failure, Listed};
+use mcp_resources_host::client::Client;
+use serde_json::Value;
+use std::io::{self, BufWriter, Write};
+
+/// Most entries of one table: what is shown in columns must be known as a whole.
+const MOST: usize = 100_000;
+
+/// Lists resources and templates, or templates alone.
+pub(crate) async fn run(args: &Ls, client: &Client) -> Outcome {
+    let limit = args.limit.unwrap_or(if args.json { usize::MAX } else { MOST });
+    let mut out = BufWriter::new(anstream::stdout());
+    let mut left = limit;
+    let mut is_cut = false;
+    for templates in [false, true].into_iter().filter(|templates| *templates || !args.templates) {
+        let mut listing = if templates { client.list_templates() } else { client.list() };
+        let mut rows = Vec::new();
+        while let Some(listed) = listing.next().await {
+            let listed = match listed {
+                // A server without resources has none to list.
+                Err(ClientError::Failed(Failure::Unsupported { .. })) => break,
+                listed => listed?,
+            };
+            is_cut = left == 0;
+            if is_cut {
+                break;
+            }
+            left -= 1;
+            match args.json {
+                true => writeln!(out, "{}", listed.json)?,
+                false => rows.push(row(&listed, templates)),
+            }
+        }
+        if !rows.is_empty() {
+            let head: &[&str] =
+                if templates { &["TEMPLATE", "NAME", "TYPE"] } else { &["URI", "NAME", "TYPE", "SIZE"] };
+            let gap = if left + rows.len() < limit { "\n" } else { "" };
+            write!(out, "{gap}{}", output::table(head, &rows, output::columns()))?;
+        }
+    }
+    out.flush()?;
+    if is_cut && args.limit.is_none() {
+        output::say("note", &format!("there are more than {MOST} entries; --json lists them all"));
+    }
+    if left == limit && !args.json && io::IsTerminal::is_terminal(&io::stderr()) {
+        output::say("note", "the server lists nothing");
+    }
+    Ok(0)
+}
+
+fn row(listed: &Listed, is_template: bool) -> Vec<String> {
+    let entry: Value = serde_json::from_str(&listed.json).unwrap_or_default();
+    let text = |key: &str| plain(entry.get(key).and_then(Value::as_str).unwrap_or_default()).into_owned();
+    let name = if entry.get("name").is_some() { text("name") } else { text("title") };
+    let mut row = vec![plain(&listed.uri).into_owned(), name, text("mimeType")];
+    if !is_template {
+        row.push(entry.get("size").and_then(Value::as_u64).map(output::size).unwrap_or_default());
+    }
+    row
+}

@@ -1,0 +1,217 @@
+//! What a person and a pipe get to see.
+//!
+//! Law: a control character, terminal escape or bidirectional override of a server's never reaches a terminal.
+
+use clap::builder::styling::{AnsiColor, Style};
+use mcp_resources_engine::connection::{Contents, Plain};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Text for one line: what a terminal could take for more than a character is written as `\x1b` or `\u{202e}`.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_unsafe(c) || matches!(c, '\n' | '\t'))
+}
+
+/// Text of several lines: as [`plain`], but line feeds and tabs stay.
+pub(crate) fn lines(text: &str) -> Cow<'_, str> {
+    escaped(text, is_unsafe)
+}
+
+fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            c if !is_unsafe(c) => safe.push(c),
+            '\n' => safe.push_str("\\n"),
+            '\t' => safe.push_str("\\t"),
+            '\r' => safe.push_str("\\r"),
+            // Writing to a string does not fail.
+            c if c.is_ascii() => drop(write!(safe, "\\x{:02x}", u32::from(c))),
+            c => drop(write!(safe, "\\u{{{:x}}}", u32::from(c))),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// C0 (but line feeds and tabs), DEL, C1, line and paragraph separators, what changes the direction of text, tags.
+fn is_unsafe(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Says something on stderr, on one line: `error: …`, `note: …`.
+pub(crate) fn say(what: &str, text: &str) {
+    let style = match what {
+        "error" => AnsiColor::Red.on_default().bold(),
+        "warning" => AnsiColor::Yellow.on_default().bold(),
+        _ => AnsiColor::Cyan.on_default(),
+    };
+    hint(&format!("{style}{what}:{style:#} {}\n", plain(text)));
+}
+
+/// Writes to stderr as it stands, without colours where it is no terminal. Where nobody reads it, nothing can be done.
+pub(crate) fn hint(text: &str) {
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Whether a person looks at stdout.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// The columns of the terminal at stdout; `None` if it is none.
+pub(crate) fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    is_terminal().then_some(if size.ws_col == 0 { 80 } else { usize::from(size.ws_col) })
+}
+
+/// A table with its head. `width` is what it must fit into, by shortening the widest column of all but the first; the
+/// first is a URI and stays whole, so that it can be copied.
+pub(crate) fn table(head: &[&str], rows: &[Vec<String>], width: Option<usize>) -> String {
+    const GAP: usize = 2;
+    let cells = |row: &[String]| row.iter().map(|cell| cell.width()).collect::<Vec<_>>();
+    let mut widths: Vec<usize> = head.iter().map(|name| name.len()).collect();
+    for row in rows {
+        widths.iter_mut().zip(cells(row)).for_each(|(most, width)| *most = (*most).max(width));
+    }
+    while let Some(over) =
+        width.and_then(|width| (widths.iter().sum::<usize>() + GAP * (widths.len() - 1)).checked_sub(width))
+    {
+        let Some(widest) =
+            (1..widths.len()).max_by_key(|&at| widths[at]).filter(|&at| over > 0 && widths[at] > 8)
+        else {
+            break;
+        };
+        widths[widest] = widths[widest].saturating_sub(over).max(8);
+    }
+    let bold = Style::new().bold();
+    let mut text = format!("{bold}{}{bold:#}\n", line(head.iter().copied(), &widths));
+    for row in rows {
+        text.push_str(&line(row.iter().map(String::as_str), &widths));
+        text.push('\n');
+    }
+    text
+}
+
+fn line<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (cell, width) in cells.zip(widths) {
+        let cell = shortened(cell, *width);
+        let _ = write!(line, "{cell}{}  ", " ".repeat(width.saturating_sub(cell.width())));
+    }
+    line.truncate(line.trim_end().len());
+    line
+}
+
+/// As much of a text as fits, with `…` where something is left out.
+fn shortened(text: &str, width: usize) -> Cow<'_, str> {
+    if text.width() <= width {
+        return Cow::Borrowed(text);
+    }
+    let mut left = width.saturating_sub(1);
+    let fits = |c: &char| {
+        let own = c.width().unwrap_or(0);
+        left.checked_sub(own).map(|rest| left = rest).is_some()
+    };
+    let mut short: String = text.chars().take_while(fits).collect();
+    short.push('…');
+    Cow::Owned(short)
+}
+
+/// A number of bytes for a person.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for next in UNITS {
+        if value < 1000.0 {
+            break;
+        }
+        (value, unit) = (value / 1000.0, next);
+    }
+    match unit {
+        "B" => format!("{bytes} B"),
+        unit => format!("{value:.1} {unit}"),
+    }
+}
+
+/// How many bytes contents have.
+pub(crate) fn bytes(contents: &[Contents<'_>]) -> u64 {
+    let one = |contents: &Contents<'_>| match contents.body.clone().into_plain() {
+        Some(Plain::Text(text)) => text.len() as u64,
+        Some(Plain::Blob(bytes)) => bytes.len() as u64,
+        None => 0,
+    };
+    contents.iter().map(one).sum()
+}
+
+/// Contents as the protocol writes them. `uri` is that of the resource, for those without one.
+pub(crate) fn contents_json(uri: &str, contents: &[Contents<'_>]) -> Value {
+    let one = |contents: &Contents<'_>| {
+        let mut members = Map::new();
+        members.insert("uri".into(), json!(contents.uri.as_deref().unwrap_or(uri)));
+        if let Some(mime) = contents.mime_type.as_deref() {
+            members.insert("mimeType".into(), json!(mime));
+        }
+        match contents.body.clone().into_plain() {
+            Some(Plain::Text(text)) => members.insert("text".into(), json!(text)),
+            Some(Plain::Blob(bytes)) => members.insert("blob".into(), json!(base64(&bytes))),
+            None => None,
+        };
+        if let Some(meta) = contents.meta.as_deref().and_then(|meta| serde_json::from_str(meta).ok()) {
+            members.insert("_meta".into(), meta);
+        }
+        Value::Object(members)
+    };
+    contents.iter().map(one).collect()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_a_terminal_is_left() {
+        for (text, one, several) in [
+            ("plain é 漢 🦀", "plain é 漢 🦀", "plain é 漢 🦀"),
+            ("a\nb\tc\r", r"a\nb\tc\r", "a\nb\tc\\r"),
+            ("\u{1b}[31mred\u{1b}]0;x\u{7}", r"\x1b[31mred\x1b]0;x\x07", r"\x1b[31mred\x1b]0;x\x07"),
+            ("\u{9b}2J\u{7f}\0", r"\u{9b}2J\x7f\x00", r"\u{9b}2J\x7f\x00"),
+            ("\u{202e}exe.txt\u{2066}", r"\u{202e}exe.txt\u{2066}", r"\u{202e}exe.txt\u{2066}"),
+        ] {
+            assert_eq!((&*plain(text), &*lines(text)), (one, several), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn tables_fit_the_terminal_and_keep_uris_whole() {
+        let row = |name: &str| vec!["notes://monday".to_owned(), name.to_owned(), "text/plain".to_owned()];
+        let text =
+            table(&["URI", "NAME", "TYPE"], &[row("月曜日のメモ、とても長い名前"), row("b")], Some(40));
+        let plain = anstream::adapter::strip_str(&text).to_string();
+        assert!(plain.lines().all(|line| line.width() <= 40 && line == line.trim_end()), "{plain}");
+        assert!(plain.contains("notes://monday  月曜日") && plain.contains('…'), "{plain}");
+        assert!(!table(&["URI", "NAME", "TYPE"], &[row(&"x".repeat(500))], None).contains('…'));
+    }
+
+    #[test]
+    fn sizes_are_for_people() {
+        for (bytes, text) in
+            [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1_250_000, "1.2 MB"), (u64::MAX, "18446744.1 TB")]
+        {
+            assert_eq!(size(bytes), text);
+        }
+    }
+}

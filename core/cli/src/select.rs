@@ -1,0 +1,262 @@
+//! Which server is meant: a command, a URL, or a name of an `mcpServers` file.
+
+use crate::args::ServerArgs;
+use crate::error::Failed;
+use crate::{files, output};
+use mcp_resources_engine::client::Allowed;
+use mcp_resources_engine::suggest::{closest, unexpected};
+use mcp_resources_host::client::{Config, ServerConfig, Target};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The server that a command line names.
+#[derive(Clone, Debug)]
+pub(crate) struct Selected {
+    /// Its name in the file, or that of the program or host.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) target: Target,
+    /// What is shown of it. A person may see what no key `resources` restricts.
+    pub(crate) allowed: Allowed,
+    /// How long one request may take, in ms.
+    pub(crate) timeout: u64,
+}
+
+/// Finds the server. Nothing is started.
+///
+/// `--server TEXT` is, in this order: a URL if it begins with `http://` or `https://`; with `--config` or `--agent` a name of
+/// that file; a name of one of [`files::known`]; else a command, split into words as a shell does.
+pub(crate) fn select(args: &ServerArgs) -> Result<Selected, Failed> {
+    let mut selected = match (&args.server, &args.command[..]) {
+        (Some(_), [_, ..]) => {
+            return Err(Failed::usage("--server and a command after -- name two servers; give one"));
+        }
+        (None, []) if args.config.is_none() => {
+            return Err(Failed::usage(
+                "no server is named; add --server 'CMD', --server URL, --server NAME or -- CMD",
+            ));
+        }
+        (None, []) => named(args, None)?,
+        (None, [program, words @ ..]) => command(program, words),
+        (Some(text), []) if is_url(text) => url(text),
+        (Some(name), []) if args.config.is_some() || args.agent.is_some() => named(args, Some(name))?,
+        (Some(text), []) => match known(text) {
+            Some(found) => found?,
+            None => words(text)?,
+        },
+    };
+    if let Some(timeout) = args.timeout {
+        selected.timeout = timeout;
+    }
+    overlay(&mut selected.target, args)?;
+    Ok(selected)
+}
+
+/// As [`select`], but for a command or a URL alone: the entry of a file may hold secrets that a copy would spell out.
+pub(crate) fn select_unnamed(args: &ServerArgs) -> Result<Selected, Failed> {
+    let is_name = args.server.as_ref().is_some_and(|text| !is_url(text) && known(text).is_some());
+    match args.config.is_some() || args.agent.is_some() || is_name {
+        true => Err(Failed::usage(
+            "this needs a command or a URL, not the name of a server that is configured already",
+        )),
+        false => select(args),
+    }
+}
+
+/// Headers and variables of the command line go before those of a file.
+fn overlay(target: &mut Target, args: &ServerArgs) -> Result<(), Failed> {
+    match target {
+        Target::Command { env, .. } if args.header.is_empty() => env.extend(args.env.iter().cloned()),
+        Target::Url { headers, .. } if args.env.is_empty() => headers.extend(args.header.iter().cloned()),
+        Target::Command { .. } => {
+            return Err(Failed::usage("--header is for a URL; this server is a command"));
+        }
+        Target::Url { .. } => return Err(Failed::usage("--env is for a command; this server is a URL")),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn is_url(text: &str) -> bool {
+    let begins =
+        |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    begins("http://") || begins("https://")
+}
+
+fn url(text: &str) -> Selected {
+    let host = text.split(['/', '?', '#']).nth(2).and_then(|authority| authority.rsplit('@').next());
+    let name = host.map(|host| host.split(':').next().unwrap_or(host)).filter(|host| !host.is_empty());
+    whole(name.unwrap_or("server"), Target::Url { url: text.into(), headers: BTreeMap::new() })
+}
+
+fn command<'a>(program: &'a str, args: &'a [String]) -> Selected {
+    let stem = |word: &'a str| Path::new(word).file_stem().and_then(|name| name.to_str());
+    let own = stem(program).unwrap_or("server");
+    // What an interpreter or a package runner is given says more than its own name.
+    let is_runner =
+        ["python", "node", "npx", "uvx", "uv", "bun", "deno"].iter().any(|name| own.starts_with(name));
+    let given = args.iter().find(|arg| !arg.starts_with('-')).filter(|_| is_runner);
+    let name = given.and_then(|arg| stem(arg)).unwrap_or(own);
+    let target = Target::Command {
+        program: program.into(),
+        args: args.to_vec(),
+        env: BTreeMap::new(),
+        directory: None,
+    };
+    whole(name, target)
+}
+
+fn whole(name: &str, target: Target) -> Selected {
+    Selected { name: name.into(), target, allowed: Allowed::Everything, timeout: 30_000 }
+}
+
+fn words(text: &str) -> Result<Selected, Failed> {
+    let words = shlex::split(text).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| {
+        Failed::usage(format!("--server {text:?} is not a command: a quote is open, or it is empty"))
+    })?;
+    // A single word that is no program is more likely a name.
+    if let [word] = &words[..]
+        && !is_program(word)
+    {
+        let names: Vec<String> = files::known()
+            .iter()
+            .filter_map(|path| files::entries(path).ok())
+            .flatten()
+            .map(|(name, _)| name)
+            .collect();
+        let hint = match closest(word, names.iter().map(String::as_str)) {
+            Some(name) => format!("did you mean {name:?}?"),
+            None => "give a command, a URL, or --config FILE with a name".into(),
+        };
+        return Err(Failed::usage(format!("there is no program and no configured server {word:?}; {hint}")));
+    }
+    let (program, args) = words.split_first().ok_or_else(|| Failed::usage("--server is empty"))?;
+    Ok(command(program, args))
+}
+
+fn is_program(word: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    word.contains('/') || std::env::split_paths(&folders).any(|folder| folder.join(word).is_file())
+}
+
+/// The server `name` of `--config`, or its only one.
+fn named(args: &ServerArgs, name: Option<&str>) -> Result<Selected, Failed> {
+    let agent = args.agent.as_deref();
+    let Some(path) = &args.config else {
+        return Err(Failed::usage("--agent names an agent of a file; add --config FILE"));
+    };
+    // A client's own file holds more than servers.
+    if agent.is_none() && files::known().iter().any(|known| path.ends_with(known)) {
+        let entries =
+            files::entries(path).map_err(|reason| Failed::usage(format!("{}: {reason}", path.display())))?;
+        let names: Vec<&str> = entries.keys().map(String::as_str).collect();
+        let name = only(name, &names, path)?;
+        let entry = entries.get(name).ok_or_else(|| {
+            Failed::usage(format!("{}: {}", path.display(), unexpected("server", name, &names)))
+        })?;
+        return Ok(of(files::alone(path, name, entry)?.server(name, None)?, false));
+    }
+    let config = Config::load(path)?;
+    let servers = if name.is_none() { config.servers(agent)? } else { Vec::new() };
+    let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+    let name = only(name, &names, path)?;
+    Ok(of(config.server(name, agent)?, agent.is_some()))
+}
+
+fn only<'n>(name: Option<&'n str>, names: &[&'n str], path: &Path) -> Result<&'n str, Failed> {
+    match (name, names) {
+        (Some(name), _) => Ok(name),
+        (None, [name]) => Ok(name),
+        (None, []) => Err(Failed::usage(format!("{} has no server", path.display()))),
+        (None, names) => Err(Failed::usage(format!(
+            "{} has several servers; add --server with one of {}",
+            path.display(),
+            names.join(", ")
+        ))),
+    }
+}
+
+/// A server of a client's file, if one has this name.
+fn known(name: &str) -> Option<Result<Selected, Failed>> {
+    files::known().into_iter().filter(|path| path.exists()).find_map(|path| {
+        let entries = match files::entries(&path) {
+            Ok(entries) => entries,
+            Err(reason) => {
+                output::say("warning", &format!("{} is left out: {reason}", path.display()));
+                return None;
+            }
+        };
+        let entry = entries.get(name)?;
+        let server = files::alone(&path, name, entry).and_then(|config| config.server(name, None));
+        Some(server.map(|server| of(server, false)).map_err(Failed::from))
+    })
+}
+
+/// A server of a file. The key `resources` restricts what is shown; an agent sees nothing without it.
+fn of(server: ServerConfig, is_agents: bool) -> Selected {
+    let allowed = if server.is_restricted || is_agents { server.resources } else { Allowed::Everything };
+    Selected { name: server.name, target: server.target, allowed, timeout: server.timeout.unwrap_or(30_000) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(server: Option<&str>, command: &[&str]) -> ServerArgs {
+        ServerArgs {
+            server: server.map(str::to_owned),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            ..ServerArgs::default()
+        }
+    }
+
+    #[test]
+    fn a_command_line_names_one_server() {
+        for (server, command, name, what) in [
+            (
+                None,
+                &["/bin/python3", "server.py", "--x"][..],
+                "server",
+                r#"program: "/bin/python3", args: ["server.py", "--x"]"#,
+            ),
+            (Some("/bin/sh -c 'exec server \"a b\"'"), &[], "sh", r#"args: ["-c", "exec server \"a b\""]"#),
+            (
+                Some("https://me:pw@example.com:8/mcp"),
+                &[],
+                "example.com",
+                r#"url: "https://me:pw@example.com:8/mcp""#,
+            ),
+            (Some("HTTP://[::1]/mcp"), &[], "[", "url"),
+        ] {
+            let selected = select(&args(server, command)).unwrap();
+            assert_eq!((selected.name.as_str(), &selected.allowed), (name, &Allowed::Everything));
+            assert!(format!("{:?}", selected.target).contains(what), "{:?}", selected.target);
+        }
+        for (server, command) in [
+            (None, &[][..]),
+            (Some("a"), &["b"]),
+            (Some("'open"), &[]),
+            (Some(""), &[]),
+            (Some("mcp-none-of-these"), &[]),
+        ] {
+            let failed = select(&args(server, command)).unwrap_err();
+            assert!(matches!(failed, Failed::Message { status: 2, .. }), "{failed:?}");
+        }
+    }
+
+    #[test]
+    fn options_must_fit_the_server() {
+        let mut url = args(Some("http://a/mcp"), &[]);
+        url.header = vec![("A".into(), "b".into())];
+        let Target::Url { headers, .. } = select(&url).unwrap().target else { panic!("a URL") };
+        assert_eq!(headers["A"], "b");
+        url.env = vec![("A".into(), "b".into())];
+        assert!(select(&url).is_err());
+        let mut command = args(None, &["/bin/true"]);
+        command.timeout = Some(5);
+        assert_eq!(select(&command).unwrap().timeout, 5);
+        command.header = vec![("A".into(), "b".into())];
+        assert!(select(&command).is_err());
+    }
+}
