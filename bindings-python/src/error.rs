@@ -32,6 +32,7 @@ impl Import {
 }
 
 static BASE: Import = Import::new("mcp_resources.errors", "McpError");
+static READ_FAILED: Import = Import::new("mcp_resources.errors", "ReadFailedError");
 static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
 static FAILED: Import = Import::new("mcp_resources.log", "failed");
 static ABSENT: Import = Import::new("mcp_resources.log", "absent");
@@ -78,6 +79,10 @@ pub(crate) fn invalid_template(py: Python<'_>, error: &InvalidTemplate) -> PyErr
 pub(crate) fn read_error(error: &Bound<'_, PyAny>) -> PyResult<Option<ReadError>> {
     let py = error.py();
     if !error.is_instance(&BASE.get(py)?)? {
+        return Ok(None);
+    }
+    // What went wrong at another server is the author's to see.
+    if error.is_instance(&READ_FAILED.get(py)?)? {
         return Ok(None);
     }
     let kind: Option<String> = error.getattr(intern!(py, "kind"))?.extract()?;

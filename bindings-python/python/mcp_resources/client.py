@@ -427,6 +427,7 @@ class Client:
         if self._loop is loop:
             return
         if self._loop is not None:
+            self._caller.servers()  # after a fork, this is what is wrong
             raise RuntimeError("this client belongs to another event loop: make one for each loop")
         self._loop = loop
         ear = self._caller.ear()

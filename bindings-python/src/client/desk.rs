@@ -102,6 +102,8 @@ pub(crate) struct Calls {
     host: Py<PyAny>,
     waiting: Mutex<HashMap<u64, Waiting>>,
     questions: Mutex<HashMap<u64, oneshot::Sender<Result<String, String>>>>,
+    /// The process that has the native thread.
+    process: u32,
 }
 
 /// Who waits for a call.
@@ -115,7 +117,8 @@ pub(crate) struct Waiting {
 
 impl Calls {
     pub(crate) fn new(desk: Arc<Desk>, host: Py<PyAny>) -> Arc<Self> {
-        Arc::new(Self { desk, host, waiting: Mutex::default(), questions: Mutex::default() })
+        let (waiting, questions) = Default::default();
+        Arc::new(Self { desk, host, waiting, questions, process: std::process::id() })
     }
 
     /// `begin` starts the task with the number of the call.
@@ -126,8 +129,16 @@ impl Calls {
         number
     }
 
+    /// Whether the native thread is there: a process that was forked does not have it.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
+
     /// Nobody waits for this call any longer.
     pub(crate) fn cancel(&self, number: u64) {
+        if !self.is_here() {
+            return;
+        }
         let waiting = lock(&self.waiting).remove(&number);
         if let Some(task) = waiting.as_ref().and_then(|waiting| waiting.task.as_ref()) {
             task.abort();
@@ -222,7 +233,12 @@ impl Calls {
     }
 
     /// Lets go of what waits.
-    pub(crate) fn clear(&self) {
+    pub(crate) fn clear(self: &Arc<Self>) {
+        if !self.is_here() {
+            // What it holds would wake the thread of another process.
+            std::mem::forget(self.clone());
+            return;
+        }
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         for task in waiting.values().filter_map(|waiting| waiting.task.as_ref()) {
             task.abort();

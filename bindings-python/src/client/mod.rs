@@ -155,8 +155,11 @@ impl Caller {
         Ok(Stream::new(Source::Lists(self.client(py)?.list_changes())))
     }
 
-    /// Gives the next of a stream to `future`; `None` after the last.
+    /// Gives the next of a stream to `future`; `None` if the stream or the client was closed.
     fn next(&self, future: Bound<'_, PyAny>, stream: &Stream) -> PyResult<Option<u64>> {
+        if lock(&self.client).is_none() {
+            return Ok(None);
+        }
         let source = match &*lock(&stream.source) {
             Some(source) => source.get()?.clone(),
             None => return Ok(None),

@@ -190,11 +190,14 @@ impl Task {
         let mut effects = Vec::new();
         loop {
             let mut event = self.event(&mut commands).await;
-            for _ in 0..TURN {
+            for turn in 1.. {
                 match event {
                     Event::Command(None) => return self.end(None).await,
                     Event::Command(Some(Command::Close(done))) => return self.end(Some(done)).await,
                     event => self.handle(event, &mut effects),
+                }
+                if turn == TURN {
+                    break;
                 }
                 match commands.try_recv() {
                     Ok(command) => event = Event::Command(Some(command)),
