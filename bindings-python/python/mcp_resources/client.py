@@ -200,7 +200,11 @@ class Client:
     async def __aenter__(self) -> Self:
         self._begin()
         if self._memory is not None:
-            await self._memory.started()
+            try:
+                await self._memory.started()
+            except BaseException:
+                await self.close()
+                raise
         return self
 
     async def __aexit__(
@@ -355,7 +359,10 @@ class Client:
         return ChangeIterator(self, self._caller.watch(uri, (server, None, None)), Change)
 
     def list_changes(self) -> NameIterator:
-        """The names of servers whose lists have changed, from now on, until the client is closed."""
+        """The names of servers whose lists have changed, from now on, until the client is closed.
+
+        A server of revision 2026-07-28 tells of them while something of it is watched.
+        """
         return NameIterator(self, self._caller.list_changes(), str)
 
     async def request(
