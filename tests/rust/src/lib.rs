@@ -9,6 +9,8 @@ pub mod vectors;
 #[cfg(test)]
 mod audit;
 #[cfg(test)]
+mod chaos;
+#[cfg(test)]
 mod flows;
 #[cfg(test)]
 mod hidden;
