@@ -1,5 +1,6 @@
-"""The fixture of the peers on FastMCP (`fastmcp`), as its documentation would have it written. It has no way to tell
-of a change: no subscriptions in either era.
+"""The fixture of the peers on FastMCP (`fastmcp`), as its documentation would have it written.
+
+FastMCP has no subscriptions in either era.
 """
 
 import asyncio

@@ -1,16 +1,16 @@
-"""Servers of other SDKs, and our own, that all serve the same fixture: what our client is tested against.
+"""Servers written with other SDKs, and with ours, that all serve the same fixture. Our client is tested against them.
 
-`PEERS` says how each is started, what it has in which era over which transport, and why it lacks the rest. `ensure`
-installs or builds what is missing; from a shell, `tests/peers/peers.py [NAME…]` does so too.
+`PEERS` says how to start each server, which eras it serves, and what it lacks with the reason. `ensure` installs or
+builds what is missing; from a shell, run `.venv/bin/python tests/peers/peers.py [NAME…]`.
 
 The fixture, each resource with a name and a MIME type:
 
 - `peer://static`: the text "static text"; `peer://json`: `{"a": 1, "b": [true, null]}`; `peer://blob`: bytes 0 to 255
-- `peer://counter`: a number; reading `peer://touch` adds one to it and notifies those who watch it
+- `peer://counter`: a number; reading `peer://touch` increments it and notifies its subscribers
 - `peer://slow`: an answer after 30 s
 - `peer://r/0` to `peer://r/249`: "resource 0" and so on
 - the template `peer://item/{id}`: "item ID"; `id` is completed with alpha, beta and gamma
-- `peer://none`: nothing, so the SDK's own error for what is not found
+- `peer://none` does not exist: each SDK answers with its own error
 """
 
 import fcntl
@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 FASTMCP = TARGET / "peers" / "fastmcp"
 RMCP = TARGET / "rmcp"
 NODE = os.environ.get("NODE", "node")
@@ -35,33 +35,33 @@ MODERN: Literal["2026-07-28"] = "2026-07-28"
 Era: TypeAlias = Literal["2025-11-25", "2026-07-28"]
 Transport: TypeAlias = Literal["stdio", "http"]
 
-UNSERVED = "MCPServer answers resources/subscribe with -32601; only its low-level Server can serve it"
-NO_UPDATES = "FastMCP has no API for updates: subscribe and listen are answered with -32601"
-STATELESS = "over HTTP a legacy request has no session and GET is 405: subscribe is accepted, nothing can be pushed"
+UNSERVED = "MCPServer answers resources/subscribe with -32601; only the low-level Server can serve it"
+NO_UPDATES = "FastMCP has no API for updates; it answers subscribe and listen with -32601"
+STATELESS = "legacy HTTP has no session and no GET stream: subscribe is accepted, but nothing can be pushed"
 
 
 @dataclass(frozen=True)
 class Peer:
-    """One server, and what a client may expect of it."""
+    """One server and what a client can expect from it."""
 
     name: str
     program: tuple[str, ...]
-    """The command line without the transport."""
+    """The command line, without the transport."""
     eras: tuple[Era, ...] = (LEGACY, MODERN)
     """The eras that it serves, over both transports."""
     not_found: tuple[int, ...] = (-32602,)
-    """The code for a URI that is not there, in each of its eras; one for all if there is one."""
+    """The error code for a missing resource: one for each of `eras`, or a single one for all of them."""
     pages: bool = True
-    """Whether the list comes in several pages of at most 100; otherwise everything is on one."""
+    """Whether `resources/list` is paged, 100 to a page. Otherwise one page has everything."""
     no_updates: dict[tuple[Era, Transport], str] = field(default_factory=dict)
-    """Where a change of `peer://counter` reaches nobody, with the reason."""
+    """The eras and transports in which no update of `peer://counter` is ever sent, with the reason."""
 
     def stdio(self) -> list[str]:
-        """The command line of a server on standard input and output."""
+        """The command line that serves standard input and output."""
         return [*self.program, "stdio"]
 
     def http(self, port: int = 0) -> list[str]:
-        """The command line of an HTTP server at `/mcp`; it writes `listening PORT` once it takes connections.
+        """The command line that serves HTTP at `/mcp`. The server prints `listening PORT` once it accepts connections.
 
         Args:
             port: the port; 0 is any free one.
@@ -69,7 +69,7 @@ class Peer:
         return [*self.program, "http", str(port)]
 
     def missing_code(self, era: Era) -> int:
-        """The error code for a URI that is not there."""
+        """The error code for a missing resource in this era."""
         return self.not_found[self.eras.index(era) % len(self.not_found)]
 
 
@@ -107,13 +107,16 @@ PEERS = {
 
 
 def ensure(*names: str) -> None:
-    """Installs or builds what these peers need and `make setup` does not bring; all peers if none is named.
+    """Installs or builds what `make setup` does not: FastMCP and the server on rmcp. Quick when they are there.
 
-    Several processes may do so at once.
+    Safe to call from several processes at once.
+
+    Args:
+        names: the peers to prepare. Default: all of them.
 
     Raises:
         KeyError: there is no such peer.
-        subprocess.CalledProcessError: pip or cargo failed; what they said is on standard error.
+        subprocess.CalledProcessError: pip or cargo failed; their output is on standard error.
     """
     for name in names or PEERS:
         prepare = {"fastmcp": _install_fastmcp, "rmcp": _build_rmcp}.get(PEERS[name].name)
@@ -136,7 +139,7 @@ def _install_fastmcp() -> None:
 
 
 def _build_rmcp() -> None:
-    """Beside the SDK as a client, which `tests/conformance/run-rmcp` builds in the same folder."""
+    # One package with the client of tests/conformance/run-rmcp, in the same target folder: the SDK is compiled once.
     manifest = ROOT / "tests" / "conformance" / "rmcp" / "Cargo.toml"
     _run("cargo", "build", "--quiet", "--locked", "--manifest-path", str(manifest), "--target-dir", str(RMCP))
 
@@ -147,17 +150,17 @@ def _run(*command: str) -> None:
 
 @contextmanager
 def serving(peer: Peer) -> Iterator[str]:
-    """The URL of a fresh HTTP server of this peer, ended with the block.
+    """Starts an HTTP server of this peer, yields its URL, and stops it at the end of the block.
 
     Raises:
-        RuntimeError: it ended before it took connections.
+        RuntimeError: the server ended before it accepted connections.
     """
     with subprocess.Popen(peer.http(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             said = process.stdout.readline().split()
             if said[:1] != ["listening"]:
-                raise RuntimeError(f"{peer.name} said {said} and ended with {process.wait()}")
+                raise RuntimeError(f"{peer.name} printed {said} instead of its port, see its standard error")
             yield f"http://127.0.0.1:{said[1]}/mcp"
         finally:
             process.terminate()

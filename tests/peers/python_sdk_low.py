@@ -104,7 +104,6 @@ async def complete(ctx: Asked, params: types.CompleteRequestParams) -> types.Com
     return types.CompleteResult(completion=types.Completion(values=values))
 
 
-
 server: Server[Any] = Server(
     "peer",
     version="1.0.0",

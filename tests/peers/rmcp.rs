@@ -135,7 +135,8 @@ impl ServerHandler for Fixture {
             None if path == "static" => text("static text"),
             None if path == "blob" => {
                 let bytes: Vec<u8> = (0..=255).collect();
-                ResourceContents::blob(STANDARD.encode(bytes), &uri).with_mime_type("application/octet-stream")
+                ResourceContents::blob(STANDARD.encode(bytes), &uri)
+                    .with_mime_type("application/octet-stream")
             }
             None if path == "json" => {
                 ResourceContents::text(r#"{"a":1,"b":[true,null]}"#, &uri).with_mime_type("application/json")
@@ -181,7 +182,11 @@ impl ServerHandler for Fixture {
         Ok(())
     }
 
-    async fn unsubscribe(&self, _: UnsubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    async fn unsubscribe(
+        &self,
+        _: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
         self.state
             .watchers
             .lock()
