@@ -19,8 +19,8 @@ server.resource('peer://touch', { ...TEXT, name: 'touch' }, () => {
   server.notifyUpdated('peer://counter');
   return 'touched';
 });
-server.resource('peer://slow', { ...TEXT, name: 'slow' }, async () => {
-  await sleep(30_000, undefined, { ref: false });
+server.resource('peer://slow', { ...TEXT, name: 'slow' }, async (_, ctx) => {
+  await sleep(30_000, undefined, { signal: ctx.signal });
   return 'slow';
 });
 server
