@@ -1,0 +1,185 @@
+"""The servers in `tests/peers` serve what `peers.py` says they do, as seen by the official Python client."""
+
+import asyncio
+import base64
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp import Client, MCPError
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.subscriptions import ResourceUpdated
+from vectors import ROOT
+
+sys.path.append(str(ROOT / "tests" / "peers"))
+from peers import LEGACY, MODERN, PEERS, Era, Peer, Transport, ensure, serving
+
+COUNTER = "peer://counter"
+LISTED = {f"peer://{name}" for name in ("static", "blob", "json", "counter", "touch", "slow")}
+LISTED |= {f"peer://r/{number}" for number in range(250)}
+
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+
+
+@dataclass(frozen=True)
+class Way:
+    """A peer, and how a client reaches it."""
+
+    peer: Peer
+    transport: Transport
+    era: Era
+
+    def __str__(self) -> str:
+        return f"{self.peer.name} {self.transport} {self.era}"
+
+
+TRANSPORTS: tuple[Transport, ...] = ("stdio", "http")
+WAYS = [Way(peer, transport, era) for peer in PEERS.values() for transport in TRANSPORTS for era in peer.eras]
+
+
+@pytest.fixture(scope="module")
+def reached() -> Iterator[dict[str, str]]:
+    """The URL of each peer; one HTTP server serves all tests of a peer."""
+    ensure()
+    with ExitStack() as stack:
+        yield _Started(stack)
+
+
+class _Started(dict[str, str]):
+    def __init__(self, stack: ExitStack) -> None:
+        super().__init__()
+        self._stack = stack
+
+    def __missing__(self, name: str) -> str:
+        self[name] = self._stack.enter_context(serving(PEERS[name]))
+        return self[name]
+
+
+@asynccontextmanager
+async def connected(way: Way, reached: dict[str, str], **options: Any) -> AsyncIterator[Client]:
+    program, *arguments = way.peer.stdio()
+    server: Any = StdioServerParameters(command=program, args=arguments)
+    if way.transport == "http":
+        server = reached[way.peer.name]
+    mode: Any = "legacy" if way.era == LEGACY else MODERN
+    async with Client(server, mode=mode, cache=None, **options) as client:
+        yield client
+
+
+async def text(client: Client, uri: str) -> str:
+    (content,) = (await client.read_resource(uri)).contents
+    assert isinstance(content, types.TextResourceContents)
+    return content.text
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+async def test_a_peer_serves_the_fixture(way: Way, reached: dict[str, str]) -> None:
+    heard: asyncio.Queue[object] = asyncio.Queue()
+
+    async def on_message(message: object) -> None:
+        heard.put_nowait(message)
+
+    async with connected(way, reached, message_handler=on_message) as client:
+        assert client.protocol_version == way.era
+        await gives_up(client)  # first: the official client fails if the late answer arrives while it closes
+        await lists(client, way.peer)
+        await reads(client, way)
+        await completes(client)
+        if (way.era, way.transport) in way.peer.no_updates:
+            with pytest.raises((MCPError, TimeoutError)):
+                await asyncio.wait_for(tells(client, way.era, heard), UNTOLD)
+        else:
+            await tells(client, way.era, heard)
+
+
+UNTOLD = 0.5
+"""Seconds to wait for an update that never comes. The test fails only if it does come."""
+
+
+async def lists(client: Client, peer: Peer) -> None:
+    found: list[types.Resource] = []
+    cursor, pages = None, 0
+    while pages == 0 or cursor is not None:
+        page = await client.list_resources(cursor=cursor)
+        found += page.resources
+        cursor, pages = page.next_cursor, pages + 1
+    assert {resource.uri for resource in found} == LISTED
+    assert len(found) == len(LISTED)
+    assert (pages > 1) == peer.pages
+    described = {resource.uri: (resource.name, resource.mime_type) for resource in found}
+    assert described["peer://json"] == ("json", "application/json")
+    assert described["peer://r/249"] == ("r-249", "text/plain")
+    (template,) = (await client.list_resource_templates()).resource_templates
+    assert (template.uri_template, template.name, template.mime_type) == ("peer://item/{id}", "item", "text/plain")
+
+
+async def reads(client: Client, way: Way) -> None:
+    assert await text(client, "peer://static") == "static text"
+    assert json.loads(await text(client, "peer://json")) == {"a": 1, "b": [True, None]}
+    (blob,) = (await client.read_resource("peer://blob")).contents
+    assert isinstance(blob, types.BlobResourceContents)
+    assert (blob.mime_type, base64.b64decode(blob.blob)) == ("application/octet-stream", bytes(range(256)))
+    assert await text(client, "peer://item/7") == "item 7"
+    assert await text(client, "peer://r/249") == "resource 249"
+    with pytest.raises(MCPError) as caught:
+        await client.read_resource("peer://none")
+    assert caught.value.error.code == way.peer.missing_code(way.era)
+
+
+async def completes(client: Client) -> None:
+    reference = types.ResourceTemplateReference(uri="peer://item/{id}")
+    for prefix, words in (("", ["alpha", "beta", "gamma"]), ("b", ["beta"]), ("x", [])):
+        answer = await client.complete(reference, {"name": "id", "value": prefix})
+        assert answer.completion.values == words
+
+
+async def tells(client: Client, era: Era, heard: asyncio.Queue[object]) -> None:
+    """An update reaches its subscriber."""
+    before = int(await text(client, COUNTER))
+    if era == MODERN:
+        async with client.listen(resource_subscriptions=[COUNTER]) as subscription:
+            await text(client, "peer://touch")
+            assert await anext(subscription) == ResourceUpdated(COUNTER)
+    else:
+        await client.subscribe_resource(COUNTER)
+        # Most servers drop updates until the client's GET stream is open, and the client does not say when it is.
+        while heard.empty():
+            await text(client, "peer://touch")
+            await asyncio.sleep(0.02)
+        updated = await heard.get()
+        assert isinstance(updated, types.ResourceUpdatedNotification)
+        assert updated.params.uri == COUNTER
+        await client.unsubscribe_resource(COUNTER)
+    assert int(await text(client, COUNTER)) > before
+
+
+async def gives_up(client: Client) -> None:
+    """A slow read does not delay others, and can be cancelled."""
+    slow = asyncio.create_task(text(client, "peer://slow"))
+    assert await text(client, "peer://static") == "static text"
+    assert not slow.done()
+    slow.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await slow
+    assert await text(client, "peer://static") == "static text"
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_legacy_peer_refuses_the_modern_era(transport: Transport, reached: dict[str, str]) -> None:
+    async with connected(Way(PEERS["ts-sdk-1"], transport, MODERN), reached) as client:
+        with pytest.raises(MCPError):
+            await client.session.send_discover(MODERN)
+
+
+def test_what_a_peer_needs_is_installed_once() -> None:
+    ensure()
+    programs = [Path(PEERS[name].program[0]) for name in ("fastmcp", "rmcp")]
+    before = [program.lstat().st_mtime_ns for program in programs]
+    ensure()
+    assert [program.lstat().st_mtime_ns for program in programs] == before
