@@ -31,7 +31,7 @@ step = @printf '\n== %s\n' "$(1)"
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
 
-setup: $(VENV)/.package bindings-node/dist/.package ## .venv and node_modules, and the packages built from this tree
+setup: $(VENV)/.package bindings-node/dist/.package target/debug/mcp-resources ## .venv and node_modules, and the packages built from this tree
 
 $(VENV)/.requirements: tests/requirements.txt
 	$(call step,Python environment in $(VENV))
@@ -62,6 +62,13 @@ bindings-node/binding.d.ts: node_modules/.installed $(NODE_SOURCES)
 bindings-node/dist/.package: bindings-node/binding.d.ts $(SCRIPTS)
 	@rm -rf bindings-node/dist
 	@$(TOOLS)/tsc
+	@chmod +x bindings-node/dist/command.js
+	@ln -sfn ../../bindings-node/dist/command.js $(TOOLS)/mcp-resources # npm links only what others install
+	@touch $@
+
+target/debug/mcp-resources: $(CORE_SOURCES)
+	$(call step,Building the command)
+	@cargo build --quiet --package mcp-resources-cli
 	@touch $@
 
 demo: setup ## serve this repository's documents to the official Python client, in both eras

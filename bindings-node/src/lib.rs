@@ -7,6 +7,7 @@ mod auth;
 mod calls;
 mod channel;
 mod client;
+mod command;
 mod elsewhere;
 mod error;
 mod function;

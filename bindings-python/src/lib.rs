@@ -6,6 +6,7 @@ mod bell;
 mod calls;
 mod channel;
 mod client;
+mod command;
 mod context;
 mod convert;
 mod error;
@@ -40,6 +41,8 @@ mod _core {
     use super::channel::Channel;
     #[pymodule_export]
     use super::client::{Caller, Stream};
+    #[pymodule_export]
+    use super::command::main;
     #[pymodule_export]
     use super::context::Context;
     #[pymodule_export]

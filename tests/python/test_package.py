@@ -24,6 +24,7 @@ server.run()
 LICENSES = {"LICENSE-MIT", "LICENSE-APACHE"}
 CRATES = {
     "mcp-resources": "core",
+    "mcp-resources-cli": "core/cli",
     "mcp-resources-engine": "core/engine",
     "mcp-resources-host": "core/host",
     "mcp-resources-providers": "core/providers",

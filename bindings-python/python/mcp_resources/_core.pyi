@@ -47,6 +47,7 @@ __all__ = [
     "Words",
     "clock",
     "closest",
+    "main",
     "memory",
     "suggested_template",
     "unexpected",
@@ -311,6 +312,9 @@ class Gather:
 
 def closest(given: str, known: Sequence[str]) -> str | None:
     """The name that `given` probably stands for."""
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the command `mcp-resources`; `argv` begins with the name of the program. Returns the exit status."""
 
 def suggested_template(text: str) -> str | None:
     """The template that was probably meant by a text in the notation of a web framework."""

@@ -135,9 +135,10 @@ pub(crate) struct Watch {
     pub(crate) json: bool,
 }
 
-/// Look for mistakes in a server. Exit status: 0 none, 1 found, 2 could not judge
+/// Look for mistakes in a server
 #[derive(Args, Debug)]
-#[command(after_help = "Example: mcp-resources lint -- python server.py")]
+#[command(after_help = "Exit status: 0 nothing found, 1 something found, 2 could not judge
+Example: mcp-resources lint -- python server.py")]
 pub(crate) struct Lint {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -149,14 +150,14 @@ pub(crate) struct Lint {
     pub(crate) limit: usize,
 }
 
-/// Print the entry for a client's configuration; on a terminal, offer to write it
+/// Print the entry for a client's file, and offer to write it
 #[derive(Args, Debug)]
 #[command(after_help = "Example: mcp-resources install claude-code --name shop -- python server.py")]
 pub(crate) struct Install {
-    /// The client
-    #[arg(value_enum)]
+    /// claude-code, claude-desktop, vscode or cursor
+    #[arg(value_enum, hide_possible_values = true)]
     pub(crate) client: crate::files::Editor,
-    /// The name of the entry [default: that of the program or host]
+    /// The name of the entry [default: the program's]
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Write the entry alone, as JSON, and never ask
@@ -166,12 +167,12 @@ pub(crate) struct Install {
     pub(crate) server: ServerArgs,
 }
 
-/// Print a script that lets a shell complete words, also URIs through the server
+/// Print a script for a shell; it completes URIs through the server
 #[derive(Args, Debug)]
 #[command(after_help = "Example: eval \"$(mcp-resources completions bash)\"   (in ~/.bashrc)")]
 pub(crate) struct Completions {
-    /// The shell
-    #[arg(value_enum)]
+    /// bash, elvish, fish, powershell or zsh
+    #[arg(value_enum, hide_possible_values = true)]
     pub(crate) shell: Shell,
 }
 

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 /// A client whose configuration is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Editor {
-    /// .mcp.json of the project
+    // .mcp.json of the project
     ClaudeCode,
-    /// claude_desktop_config.json of the user
+    // claude_desktop_config.json of the user
     ClaudeDesktop,
-    /// .vscode/mcp.json of the project
+    // .vscode/mcp.json of the project
     Vscode,
-    /// .cursor/mcp.json of the project
+    // .cursor/mcp.json of the project
     Cursor,
 }
 

@@ -17,6 +17,7 @@ pub(crate) async fn run(args: &Ls, client: &Client) -> Outcome {
     let mut out = BufWriter::new(anstream::stdout());
     let mut left = limit;
     let mut is_cut = false;
+    let mut failed = None;
     for templates in [false, true].into_iter().filter(|templates| *templates || !args.templates) {
         let mut listing = if templates { client.list_templates() } else { client.list() };
         let mut rows = Vec::new();
@@ -24,7 +25,12 @@ pub(crate) async fn run(args: &Ls, client: &Client) -> Outcome {
             let listed = match listed {
                 // A server without resources has none to list.
                 Err(ClientError::Failed(Failure::Unsupported { .. })) => break,
-                listed => listed?,
+                Ok(listed) => listed,
+                // What came before is listed.
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
             };
             is_cut = left == 0;
             if is_cut {
@@ -44,6 +50,9 @@ pub(crate) async fn run(args: &Ls, client: &Client) -> Outcome {
         }
     }
     out.flush()?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
     if is_cut && args.limit.is_none() {
         output::say("note", &format!("there are more than {MOST} entries; --json lists them all"));
     }

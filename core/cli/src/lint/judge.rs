@@ -244,8 +244,12 @@ fn templates(items: &[Value], found: &mut Findings) {
 }
 
 fn reads(seen: &Seen, found: &mut Findings) {
-    let entries: HashMap<&str, &Value> =
-        seen.resources.items.iter().filter_map(|item| Some((item.get("uri")?.as_str()?, item))).collect();
+    let mut entries: HashMap<&str, &Value> = HashMap::new();
+    for item in &seen.resources.items {
+        if let Some(uri) = item.get("uri").and_then(Value::as_str) {
+            entries.entry(uri).or_insert(item);
+        }
+    }
     for reading in &seen.reads {
         let uri = &reading.uri;
         match &reading.outcome {
