@@ -132,7 +132,7 @@ function given(answers: Answers): Map<string, Answerer> {
 }
 
 function configFields({ path, agent }: ConfigFile): Partial<ClientFields> {
-  return { config: agent === undefined ? [path] : [path, agent] } as Partial<ClientFields>;
+  return { config: path, ...(agent !== undefined && { agent }) };
 }
 
 function serverFields(target: ClientTarget, options: ClientOptions): Partial<ClientFields> {

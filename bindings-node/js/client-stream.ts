@@ -37,7 +37,7 @@ export class Stream<T> implements AsyncIterableIterator<T> {
     if (this.#waiting === 0 && this.#ready.length > 0) return Promise.resolve(this.#take());
     if (this.#isOver) return Promise.resolve({ done: true, value: undefined });
     this.#waiting += 1;
-    const next = this.#turn.then(() => this.#wait());
+    const next = this.#waiting === 1 ? this.#wait() : this.#turn.then(() => this.#wait());
     this.#turn = next.catch(() => {});
     return next;
   }

@@ -17,13 +17,12 @@ import {
   ResourceNotFoundError,
   ResourceServer,
 } from 'mcp-resources';
-import { make, NOTES } from './client_server.mjs';
+import { FIXED, make, NOTES } from './client_server.mjs';
 import { ROOT } from './vectors.mjs';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const OURS = [process.execPath, path.join(HERE, 'client_server.mjs')];
 const fake = (mode) => [process.execPath, path.join(HERE, 'client_fake.mjs'), mode];
-const QUIET = { warn() {}, error() {} };
 const folder = mkdtempSync(path.join(os.tmpdir(), 'mcp-resources-client-'));
 let http;
 let url;
@@ -87,7 +86,7 @@ for (const [where, target] of Object.entries(TARGETS)) {
 function script(target, options, where) {
   using('lists resources and templates over all pages (S-12)', target, options, async (client) => {
     const items = await all(client.list());
-    assert.equal(items.length, NOTES + 3);
+    assert.equal(items.length, NOTES + FIXED);
     const [note] = items.filter(({ uri }) => uri === 'note://07');
     const { name, title, mimeType, server, raw } = note;
     assert.deepEqual([title, mimeType, server, raw.uri], ['Note 07', 'text/plain', 'server', 'note://07']);
@@ -132,8 +131,12 @@ function script(target, options, where) {
       assert.deepEqual(await all(client.listTemplates()), []);
       assert.equal(await client.read('file:///project/src/main.rs'), 'src/main.rs');
       const denied = 'file:///project/config.json';
-      for (const call of [client.read(denied), client.readContents(denied), client.watch(denied).next()]) {
-        const error = await failure(call);
+      for (const call of [
+        () => client.read(denied),
+        () => client.readContents(denied),
+        () => client.watch(denied).next(),
+      ]) {
+        const error = await failure(call());
         assert.ok(error instanceof AccessDeniedError, String(error));
         assert.deepEqual([error.message, error.uri], [`Access denied: ${denied}`, denied]);
       }
@@ -343,7 +346,7 @@ test('of two servers one is broken: the other serves, and the failure is known (
   writeFileSync(file, JSON.stringify({ mcpServers }));
   const client = Client.fromConfig(file);
   assert.deepEqual(client.servers, ['broken', 'works']);
-  assert.equal((await all(client.list())).length, NOTES + 3);
+  assert.equal((await all(client.list())).length, NOTES + FIXED);
   const failed = client.failures.get('broken');
   assert.deepEqual([failed.constructor, failed.kind, failed.server], [ReadFailedError, 'unreachable', 'broken']);
   assert.equal(await client.read('note://02'), 'note 2');
@@ -369,7 +372,7 @@ test('an agent sees what its entry allows, and nothing else (S-10)', async () =>
   await Promise.all([one.close(), none.close()]);
   assert.throws(
     () => Client.fromConfig(file, { agent: 'on' }),
-    (error) => error instanceof ConfigError && /did you mean "one"/.test(error.message),
+    (error) => error instanceof ConfigError && /unexpected agent "on"/.test(error.message),
   );
   assert.throws(() => Client.fromConfig(path.join(folder, 'none.yaml')), ConfigError);
 });
@@ -391,7 +394,7 @@ test('options and arguments that cannot be', async () => {
     assert.throws(call, (error) => error instanceof TypeError && message.test(error.message), String(message));
   assert.throws(() => new Client(['x'], { headers: { a: 'b' } }), ConfigError);
   assert.throws(() => new Client('http://127.0.0.1:1/mcp', { cwd: '/' }), ConfigError);
-  assert.throws(() => new Client(['x'], { resources: ['file:///['] }), ConfigError);
+  assert.throws(() => new Client(['x'], { resources: ['file:///{a'] }), ConfigError);
 });
 
 test('after the end, calls and iterations say so; a second end does nothing', async () => {
@@ -405,13 +408,13 @@ test('after the end, calls and iterations say so; a second end does nothing', as
   assert.deepEqual([await waiting, await listed], Array(2).fill({ done: true, value: undefined }));
   assert.equal((await reading).kind, 'cancelled');
   for (const call of [
-    client.read('note://01'),
-    client.about(),
-    client.list().next(),
-    client.watch('note://01').next(),
-    client.listChanges().next(),
+    () => client.read('note://01'),
+    () => client.about(),
+    () => client.list().next(),
+    () => client.watch('note://01').next(),
+    () => client.listChanges().next(),
   ]) {
-    const error = await failure(call);
+    const error = await failure(call());
     assert.deepEqual([error.constructor, error.kind], [ReadFailedError, 'cancelled']);
   }
   await client.close();
@@ -461,11 +464,14 @@ test('a client that is idle does not keep the process alive; a call and a watch 
   assert.equal(run(watched), 'new\n');
 });
 
-test('a client whose timeouts come from its options', async () => {
-  const client = new Client(fake('silent'), { timeout: 100, logger: QUIET, revision: '2025-11-25' });
-  const error = await failure(client.read('text://1'));
-  assert.equal(error.kind, 'timeout');
-  await client.close();
+using('the time of each request is an option of the client', make, { timeout: 200 }, async (client) => {
+  const error = await failure(client.read('slow://1'));
+  assert.deepEqual([error.kind, error.message], ['timeout', 'Failed to read resource: no answer within 200 ms']);
+});
+
+using('a server that says nothing is not reached', fake('silent'), { timeout: 200 }, async (client) => {
+  // What runs out first: the time of the handshake, or that of the call.
+  assert.ok(['timeout', 'unreachable'].includes((await failure(client.read('text://1'))).kind));
 });
 
 test('a URL that nothing listens at', async () => {

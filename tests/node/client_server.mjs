@@ -14,6 +14,8 @@ import {
 
 /** How many notes there are: more than two pages. */
 export const NOTES = 25;
+/** How many resources are not notes. */
+export const FIXED = 5;
 const QUESTIONS = {
   elicitation: new Elicit('Who?', { type: 'object', properties: {} }),
   sampling: new Sample({ messages: [], maxTokens: 1 }),

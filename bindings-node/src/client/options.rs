@@ -19,8 +19,10 @@ use tokio::sync::oneshot;
 /// What a client is made of: a file, a command, a URL, or none of them for a server in this process.
 #[napi(object, object_to_js = false)]
 pub struct ClientFields {
-    /// The path of a configuration, and the agent.
-    pub config: Option<(String, Option<String>)>,
+    /// The path of a configuration.
+    pub config: Option<String>,
+    /// The agent whose servers it is about.
+    pub agent: Option<String>,
     /// A program and its arguments.
     pub command: Option<Vec<String>>,
     /// An endpoint.
@@ -52,7 +54,7 @@ pub(super) fn builder(
     wrong: impl Fn(ConfigError) -> Error,
 ) -> Result<(ClientBuilder, Option<OwnedFd>)> {
     let (mut builder, socket) = match fields.config.take() {
-        Some((path, agent)) => (ClientBuilder::from_config(path, agent.as_deref()).map_err(wrong)?, None),
+        Some(path) => (ClientBuilder::from_config(path, fields.agent.as_deref()).map_err(wrong)?, None),
         None => {
             let (server, socket) = server(&mut fields)?;
             (Client::builder().server_with(server), socket)
