@@ -7,7 +7,8 @@ import { type Internals, internals, type ResourceServer } from './server.js';
 /** Serves a client whose end of the pipe is not here. */
 export class MemoryServer {
   readonly #internals: Internals;
-  readonly #open: () => number | null;
+  /** Until it serves: it holds the client, which ends when nobody else does. */
+  #open: (() => number | null) | undefined;
   #started: Promise<void> | undefined;
   #left: Promise<void> | undefined;
   #driver: SocketDriver | undefined;
@@ -29,7 +30,8 @@ export class MemoryServer {
   async #start(): Promise<void> {
     const { native, peers, lifespan } = this.#internals;
     await lifespan.enter();
-    const fd = this.#open();
+    const fd = this.#open?.() ?? null;
+    this.#open = undefined;
     if (fd !== null) this.#driver = new SocketDriver(native, peers, fd, () => this.#gone());
     this.isStarted = true;
   }

@@ -449,19 +449,91 @@ test('a server in this process starts and stops with its client', async () => {
   await failing.close();
 });
 
+/** What a script prints, as a process of its own. */
+function printed(body, ...flags) {
+  const server = JSON.stringify(path.join(HERE, 'client_server.mjs'));
+  const code = `
+    import { Client } from 'mcp-resources';
+    import { Worker } from 'node:worker_threads';
+    import { make } from ${server};
+    const ours = ${JSON.stringify(OURS)};
+    const isGone = (pid) => { try { process.kill(Number(pid), 0); return false; } catch { return true; } };
+    const until = async (holds) => { while (!holds()) { globalThis.gc?.(); await new Promise((resolve) => setTimeout(resolve, 10)); } };
+    ${body}`;
+  const options = { cwd: ROOT, encoding: 'utf8', timeout: 60_000 };
+  return execFileSync(process.execPath, [...flags, '--input-type=module', '-e', code], options);
+}
+
 test('a client that is idle does not keep the process alive; a call and a watch that waits do', () => {
-  const run = (body) => {
-    const code = `import { Client } from 'mcp-resources'; import { make } from ${JSON.stringify(path.join(HERE, 'client_server.mjs'))}; const ours = ${JSON.stringify(OURS)}; ${body}`;
-    return execFileSync(process.execPath, ['--input-type=module', '-e', code], {
-      cwd: ROOT,
-      encoding: 'utf8',
-      timeout: 60_000,
-    });
-  };
-  assert.equal(run(`const client = new Client(ours); console.log(await client.read('note://01'));`), 'note 1\n');
-  assert.equal(run(`const client = new Client(make()); console.log(await client.read('note://01'));`), 'note 1\n');
-  const watched = `const client = new Client(ours); const changes = client.watch('note://01'); await changes.next(); setTimeout(() => client.read('control://set/01/new'), 100).unref(); console.log((await changes.next()).value.contents);`;
-  assert.equal(run(watched), 'new\n');
+  for (const target of ['ours', 'make()']) {
+    assert.equal(printed(`console.log(await new Client(${target}).read('note://01'));`), 'note 1\n');
+  }
+  const watched = printed(`
+    const client = new Client(ours);
+    const changes = client.watch('note://01');
+    await changes.next();
+    setTimeout(() => client.read('control://set/01/new'), 50).unref();
+    console.log((await changes.next()).value.contents);
+  `);
+  assert.equal(watched, 'new\n');
+});
+
+test('a client that nobody holds is ended with its server', () => {
+  const started = printed(
+    `
+    const pid = await (() => new Client(ours).read('control://pid'))();
+    await until(() => isGone(pid));
+    console.log('gone');
+  `,
+    '--expose-gc',
+  );
+  assert.equal(started, 'gone\n');
+  const within = printed(
+    `
+    let isStopped = false;
+    await (() => new Client(make({ onStop: () => { isStopped = true; } })).read('note://01'))();
+    await until(() => isStopped);
+    console.log('stopped');
+  `,
+    '--expose-gc',
+  );
+  assert.equal(within, 'stopped\n');
+});
+
+test('the servers of a worker end with the worker, also while they are asked', () => {
+  const out = printed(`
+    const code = \`
+      const { Client } = require('mcp-resources');
+      const client = new Client(\${JSON.stringify(ours)});
+      client.read('slow://1').catch(() => {});
+      client.read('control://pid').then((pid) => require('node:worker_threads').parentPort.postMessage(pid));
+    \`;
+    const worker = new Worker(code, { eval: true, execArgv: [] });
+    const pid = await new Promise((resolve) => worker.on('message', resolve));
+    await worker.terminate();
+    await until(() => isGone(pid));
+    console.log('gone');
+  `);
+  assert.equal(out, 'gone\n');
+});
+
+test('a process that exits in the middle of a call leaves no server behind', async () => {
+  const pid = Number(
+    printed(`
+      const client = new Client(ours);
+      console.log(await client.read('control://pid'));
+      client.read('slow://1');
+      client.watch('note://01').next();
+      process.exit(0);
+    `),
+  );
+  await until(() => {
+    try {
+      return !process.kill(pid, 0);
+    } catch {
+      return true;
+    }
+  });
 });
 
 using('the time of each request is an option of the client', make, { timeout: 200 }, async (client) => {

@@ -233,6 +233,13 @@ impl NativeStream {
     }
 }
 
+/// Nobody waits for what is under way: the loop has ended, perhaps of a worker alone.
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.calls.borrow().values().for_each(AbortHandle::abort);
+    }
+}
+
 impl Desk {
     fn read(&self, call: f64, uri: String, whole: bool, scope: Option<ScopeFields>) {
         let client = self.scoped(call, scope);
