@@ -3,7 +3,18 @@
 import json
 import sys
 
-ODD = [None, 7, "x", {}, {"uri": 5}, {"uri": "no uri", "name": "a"}, {"name": "a"}, [], {"uri": "a://ok", "name": 3}]
+sys.set_int_max_str_digits(0)
+ODD = [
+    None,
+    7,
+    "x",
+    {},
+    {"uri": 5},
+    {"uri": "no uri", "name": "a"},
+    {"name": "a"},
+    [],
+    {"uri": "a://ok", "name": 3, "count": 10**5000},
+]
 
 
 def main(way: str) -> None:

@@ -34,6 +34,15 @@ def shop() -> ResourceServer:
     def both() -> list[Contents]:
         return [Contents("a", uri="shop://both/a", meta={"n": 1}), Contents(b"b", uri="shop://both/b")]
 
+    @server.resource("shop://listed/{id}")
+    async def listed(id: str) -> str:
+        return id
+
+    @listed.list
+    async def all_listed(ctx: Context) -> list[Resource]:
+        ctx.progress(1, None, "listing")
+        return [Resource("shop://listed/1")]
+
     @server.resource("shop://item/{id}", description="An item", mime_type="text/plain")
     async def item(id: str) -> str:
         return f"item {id}"
@@ -82,15 +91,21 @@ def _counter(server: ResourceServer, state: dict[str, int]) -> None:
 
 
 def _slow(server: ResourceServer) -> None:
+    begun: list[str] = []
     cancelled: list[str] = []
 
     @server.resource("shop://slow/{id}")
     async def slow(id: str) -> str:
+        begun.append(id)
         try:
             await asyncio.sleep(60)
         finally:
             cancelled.append(id)
         return "slow"
+
+    @server.resource("shop://begun")
+    async def what_has_begun() -> str:
+        return ",".join(begun)
 
     @server.resource("shop://cancelled")
     async def what_was_cancelled() -> str:

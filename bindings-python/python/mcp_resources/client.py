@@ -13,7 +13,6 @@ and rings once for a batch. No function of an author's runs on that thread.
 
 import asyncio
 import inspect
-import json
 import os
 import warnings
 import weakref
@@ -33,7 +32,7 @@ from .errors import (
     ResourceNotFoundError,
 )
 from .lifecycle import watch_client
-from .listed import Change, ChangeIterator, ListedIterator, ListedResource, ListedTemplate, NameIterator
+from .listed import Change, ChangeIterator, ListedIterator, ListedResource, ListedTemplate, NameIterator, loads
 from .log import failed
 from .memory import Served
 from .results import Completion, Contents
@@ -234,7 +233,13 @@ class Client:
         """Whether it was closed."""
         return self._is_closed
 
-    def list(self, *, server: str | None = None, timeout: int | None = None) -> ListedIterator[ListedResource]:
+    def list(
+        self,
+        *,
+        server: str | None = None,
+        timeout: int | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> ListedIterator[ListedResource]:
         """The resources of all servers, from all pages: those that the allow-lists have (S-12).
 
         A server that cannot be reached does not end the list: it is in `failures`. If none can be, the first error is
@@ -243,20 +248,27 @@ class Client:
         Args:
             server: the name of the only server to ask.
             timeout: how long one request may take, in milliseconds.
+            progress: called with each `Progress`, on the event loop.
 
         Raises:
             ReadFailedError: while iterating: no server could be asked.
         """
-        return ListedIterator(self, self._caller.list(False, (server, _milliseconds(timeout), None)), ListedResource)
+        stream = self._caller.list(False, (server, _milliseconds(timeout), progress))
+        return ListedIterator(self, stream, ListedResource)
 
     def list_templates(
-        self, *, server: str | None = None, timeout: int | None = None
+        self,
+        *,
+        server: str | None = None,
+        timeout: int | None = None,
+        progress: Callable[[Progress], object] | None = None,
     ) -> ListedIterator[ListedTemplate]:
         """The templates of all servers, from all pages: those of which the allow-lists have some expansion (S-12).
 
         Args and errors are those of `list`.
         """
-        return ListedIterator(self, self._caller.list(True, (server, _milliseconds(timeout), None)), ListedTemplate)
+        stream = self._caller.list(True, (server, _milliseconds(timeout), progress))
+        return ListedIterator(self, stream, ListedTemplate)
 
     async def read(
         self,
@@ -390,7 +402,7 @@ class Client:
         future = self._future()
         asked = (server, _milliseconds(timeout), progress)
         number = self._caller.request(future, method, to_json(dict(params or {})), asked)
-        result: dict[str, Any] = json.loads(await self._wait(future, number))
+        result: dict[str, Any] = loads(await self._wait(future, number))
         return result
 
     async def about(self, *, server: str | None = None, timeout: int | None = None) -> ServerAbout:
@@ -406,7 +418,7 @@ class Client:
         future = self._future()
         number = self._caller.about(future, (server, _milliseconds(timeout), None))
         revision, info, capabilities, instructions = await self._wait(future, number)
-        return ServerAbout(revision, json.loads(info), json.loads(capabilities), instructions)
+        return ServerAbout(revision, loads(info), loads(capabilities), instructions)
 
     async def close(self) -> None:
         """Ends the client: calls are cancelled, watches end, and the servers that it has started end.
@@ -469,7 +481,7 @@ class Client:
 
     def _asked(self, number: int, server: str, method: str, params: str) -> None:
         assert self._loop is not None
-        task = self._loop.create_task(self._answer(number, Question(server, method, json.loads(params))))
+        task = self._loop.create_task(self._answer(number, Question(server, method, loads(params))))
         self._tasks[number] = task
         task.add_done_callback(lambda _: self._tasks.pop(number, None))
 
@@ -516,7 +528,7 @@ def failure(
     """The exception for an error of the core's."""
     known = _ERRORS.get(kind)
     if known is None or uri is None:
-        decoded = None if data is None else json.loads(data)
+        decoded = None if data is None else loads(data)
         return ReadFailedError(message, kind, code=code, data=decoded, server=server)
     error = known(message)
     error.uri = uri
@@ -533,7 +545,7 @@ _ERRORS: "dict[str, type[ResourceNotFoundError | AccessDeniedError | InvalidUriE
 def contents(parts: Sequence[tuple[str | bytes, str | None, str | None, str | None]]) -> list[Contents]:
     """Contents from their parts."""
     return [
-        Contents(body, uri=uri, mime_type=mime_type, meta=None if meta is None else json.loads(meta))
+        Contents(body, uri=uri, mime_type=mime_type, meta=None if meta is None else loads(meta))
         for body, uri, mime_type, meta in parts
     ]
 

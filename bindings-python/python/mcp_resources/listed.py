@@ -17,6 +17,14 @@ __all__ = ["Change", "ListedResource", "ListedTemplate"]
 Item = TypeVar("Item")
 
 
+def loads(text: str) -> Any:
+    """A value from JSON text of a server's: one with a whole number that is too long for `int` is read all the same."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(text, parse_int=float)
+
+
 class _Listed:
     """An entry of a list, read when a member is asked for. A member of another type than it should have is `None`."""
 
@@ -33,7 +41,7 @@ class _Listed:
     def raw(self) -> dict[str, Any]:
         """The whole entry, as the server sent it."""
         if self._raw is None:
-            self._raw = json.loads(self._json)
+            self._raw = loads(self._json)
         return self._raw
 
     @property

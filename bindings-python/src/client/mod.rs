@@ -5,6 +5,7 @@ mod given;
 mod settings;
 
 use crate::bell::{Bell, Ear, Owner};
+use crate::error::raise;
 use desk::{Calls, Desk, Waiting, Word, failure, lock, misconfigured};
 use given::Given;
 use mcp_resources_engine::client::{ClientError, Failure};
@@ -17,6 +18,7 @@ use settings::Settings;
 use std::future::Future;
 use std::os::fd::IntoRawFd;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -41,6 +43,8 @@ pub struct Caller {
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Stream {
     source: Mutex<Option<Owned<Shared>>>,
+    /// What is called with progress, and the call that asks for the next.
+    progress: Option<(Py<PyAny>, Arc<AtomicU64>)>,
 }
 
 type Shared = Arc<tokio::sync::Mutex<Source>>;
@@ -140,9 +144,16 @@ impl Caller {
 
     /// All resources, or all templates.
     fn list(&self, py: Python<'_>, templates: bool, asked: Asked) -> PyResult<Stream> {
-        let client = self.client(py)?.with(scope(&asked));
+        let (client, mut scope) = (self.client(py)?, scope(&asked));
+        let progress = asked.2.map(|callback| (callback, Arc::new(AtomicU64::new(0))));
+        if let Some((_, number)) = &progress {
+            let (number, desk) = (number.clone(), self.calls.desk.clone());
+            let report = move |told| desk.put(Word::Progressed(number.load(Ordering::Relaxed), told));
+            scope.progress = Some(Arc::new(report));
+        }
+        let client = client.with(scope);
         let list = if templates { client.list_templates() } else { client.list() };
-        Ok(Stream::new(Source::List(list)))
+        Ok(Stream { progress, ..Stream::new(Source::List(list)) })
     }
 
     fn watch(&self, py: Python<'_>, uri: &str, asked: Asked) -> PyResult<Stream> {
@@ -164,13 +175,16 @@ impl Caller {
             Some(source) => source.get()?.clone(),
             None => return Ok(None),
         };
-        Ok(Some(
-            self.start(
-                future,
-                (self.only.clone(), None),
-                |_| async move { source.lock().await.next().await },
-            ),
-        ))
+        let (callback, current) = match &stream.progress {
+            Some((callback, current)) => (Some(callback.clone_ref(future.py())), Some(current.clone())),
+            None => (None, None),
+        };
+        Ok(Some(self.start(future, (self.only.clone(), callback), |number| {
+            if let Some(current) = current {
+                current.store(number, Ordering::Relaxed);
+            }
+            async move { source.lock().await.next().await }
+        })))
     }
 
     /// Takes a call back.
@@ -222,7 +236,10 @@ impl Caller {
     fn client(&self, py: Python<'_>) -> PyResult<client::Client> {
         match &*lock(&self.client) {
             Some(client) => client.get().cloned(),
-            None => Err(failure(py, &Failure::Cancelled.into(), None)),
+            None => {
+                let closed = "Failed to read resource: the client is closed; make another";
+                Err(raise(py, "ReadFailedError", (closed, Failure::Cancelled.kind())))
+            }
         }
     }
 
@@ -276,6 +293,10 @@ impl Drop for Caller {
 
 #[pymethods]
 impl Stream {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(self.progress.as_ref().map(|(callback, _)| callback))
+    }
+
     /// Ends it: with the last watch of a resource ends its subscription.
     fn close(&self) {
         let source = lock(&self.source).take();
@@ -285,7 +306,8 @@ impl Stream {
 
 impl Stream {
     fn new(source: Source) -> Self {
-        Self { source: Mutex::new(Some(Owned::new(Arc::new(tokio::sync::Mutex::new(source))))) }
+        let source = Owned::new(Arc::new(tokio::sync::Mutex::new(source)));
+        Self { source: Mutex::new(Some(source)), progress: None }
     }
 }
 
