@@ -381,3 +381,9 @@ def test_the_console_scripts_are_the_same_program(program: Path) -> None:
     assert failed.stderr.startswith(b"error: no server is named")
     node = ROOT / "node_modules" / ".bin" / "mcp-resources"
     assert subprocess.run([node, "--version"], capture_output=True, check=True, timeout=PATIENCE).stdout == native
+    for one in (script, node):
+        with watching(one, GUIDE, "--", *DOCUMENTS) as process:
+            assert process.stdout
+            process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(PATIENCE) == 130
