@@ -138,9 +138,12 @@ check-node: setup
 	@$(TOOLS)/biome ci --error-on-warnings .
 	@$(TOOLS)/tsc -p tests/node/types
 
-soak: ## 10,000 idle HTTP listeners and busy connections, in as many processes as it takes; memory stays where it is
+soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client whose server is killed 100 times
 	$(call step,Many listeners and busy connections)
 	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=10000 cargo test -p mcp-resources-tests many_listeners -- --nocapture
+	$(call step,A client whose server is killed 100 times while 1000 URIs change)
+	@cargo build --quiet -p mcp-resources-tests --bin serve-values
+	@MCP_RESOURCES_KILLS=100 cargo test -p mcp-resources-tests --lib chaos
 
 check-perf: setup ## the instructions of the hot paths against their budget (needs valgrind)
 	$(call step,Instructions of the hot paths)

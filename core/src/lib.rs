@@ -76,6 +76,10 @@ pub use mcp_resources_host::testing;
 #[cfg(any(feature = "http", feature = "pipe"))]
 pub use mcp_resources_host::transport::{self, AuditFile, AuditLog, AuditSink, load_policy};
 
+// A client of servers, with access control.
+#[cfg(all(feature = "client", unix))]
+pub use mcp_resources_host::client;
+
 // HTTP: the rules of an endpoint, TLS and tokens.
 pub use mcp_resources_engine::http::{
     Answers, Auth, Hosts, Origins, Polling, Rules, RulesError, Sse24, Verified,

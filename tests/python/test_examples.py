@@ -260,6 +260,36 @@ def test_providers(language: str, mode: str) -> None:
     converse(command(language, "providers"), mode, body, updates.on_message)
 
 
+def test_project_files(language: str, mode: str) -> None:
+    """R-058, R-061: the server of the agents' example; nothing outside its folder is read."""
+
+    async def body(client: Client) -> None:
+        listed = {str(item.uri) for item in (await client.list_resources()).resources}
+        assert "file:///project/src/main.ts" in listed
+        assert (await read(client, "file:///project/src/main.ts")).text == "export const answer = 42;\n"
+        for uri in ("file:///project/none", "file:///project/..%2Fapp.json", "file:///project/src"):
+            assert (await refused(client, uri)).code == NOT_FOUND[mode]
+
+    converse(command(language, "project_files", "--root", str(DATA / "project")), mode, body)
+
+
+def test_agent(language: str) -> None:
+    """S-10, S-12, S-13: the seed's configuration: an allowed read, a refused one, a wildcard, a file that changes."""
+    example = command(language, "agent")
+    done = subprocess.run(
+        [example.command, *example.args], capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line for line in done.stdout.splitlines() if line] == [
+        "listed: file:///project/package.json file:///project/src/lib/util.ts file:///project/src/main.ts",
+        "allowed: export const answer = 42;",
+        "refused: Access denied: file:///project/config.json",
+        "watched: export const answer = 42;",
+        "watched: export const answer = 43;",
+        'wildcard: { "database": "postgres://localhost/myapp", "port": 3000 }',
+    ]
+
+
 def test_every_example_is_tested_and_listed(language: str) -> None:
     names = {path.stem for path in (ROOT / "examples" / language).iterdir() if path.suffix in {".py", ".rs", ".mjs"}}
     readme = (ROOT / "examples" / "README.md").read_text("utf-8")
@@ -272,7 +302,7 @@ def test_every_example_is_tested_and_listed(language: str) -> None:
 def quickstart(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StdioServerParameters]:
     """The README's program, as it is printed."""
     tag, name = {"python": ("python", "quickstart.py"), "node": ("js", "quickstart.mjs")}[request.param]
-    (block,) = re.findall(rf"```{tag}\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    block, *_ = re.findall(rf"```{tag}\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     script = tmp_path / name
     script.write_text(block, "utf-8")
     if request.param == "python":
@@ -294,6 +324,24 @@ def test_readme(quickstart: StdioServerParameters, mode: str) -> None:
         assert set(await listed(client)) == {"notes://all", "notes://day/monday", "notes://day/tuesday"}
 
     converse(quickstart, mode, body)
+
+
+def test_readme_client(tmp_path: Path) -> None:
+    """S-12, S-13: the README's client, and the server that it starts."""
+    server, client = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "notes.py").write_text(server, "utf-8")
+    (tmp_path / "client.py").write_text(client, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "client.py"], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "notes://all",
+        "notes://day/monday",
+        "notes://day/tuesday",
+        "Buy milk",
+        '{"monday":"Buy milk","tuesday":"Water the plants"}',
+    ]
 
 
 def test_the_demo() -> None:

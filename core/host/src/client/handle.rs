@@ -1,5 +1,6 @@
 //! The client itself: which server is asked, and what comes of it.
 
+use super::ConfigError;
 use super::builder::{ClientBuilder, Hooks, ProgressFn};
 use super::link::Link;
 use super::listing::{Kind, Listing};
@@ -10,6 +11,7 @@ use mcp_resources_engine::now::Millis;
 use mcp_resources_template::uri::{MAX_URI, normalize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::broadcast;
 
@@ -50,6 +52,15 @@ impl Client {
     /// A client of servers that are named one by one.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
+    }
+
+    /// A client of the servers of a configuration file, as `agent` may use them (S-10); without an agent, as the servers'
+    /// own `resources` say.
+    ///
+    /// # Errors
+    /// As [`ClientBuilder::from_config`].
+    pub fn from_config(path: impl AsRef<Path>, agent: Option<&str>) -> Result<ClientBuilder, ConfigError> {
+        ClientBuilder::from_config(path, agent)
     }
 
     /// The same client, asking in another way.

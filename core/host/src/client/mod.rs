@@ -40,6 +40,9 @@ pub use builder::{Answer, ClientBuilder, ProgressFn};
 pub use config::{Config, ConfigError, ServerConfig};
 pub use handle::{Client, ListChanges, Scope};
 pub use listing::Listing;
+pub use mcp_resources_engine::client::{
+    Allowed, Change, ClientError, ClientLimits, Failure, Listed, Progress, Question, ServerAbout,
+};
 pub use runtime::runtime;
 pub use target::Target;
 pub use watching::Watch;
