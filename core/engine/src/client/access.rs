@@ -43,8 +43,8 @@ impl Access {
             Glob::parse(glob).map_err(|error| (glob.clone(), error))?;
         }
         let policy = Policy { allow: globs.map(Globs), ..Policy::default() };
-        // Each glob was parsed above, and a policy has nothing else that can be wrong.
-        let guard = Guard::new(&policy, true).unwrap_or_default();
+        // Each glob was parsed above, and a policy has nothing else that can be wrong; if it had, nothing would be allowed.
+        let guard = Guard::new(&policy, true).unwrap_or_else(|_| Guard::closed());
         Ok(Self { guard: Arc::new(guard), principal: Principal::local() })
     }
 

@@ -220,6 +220,16 @@ pub enum Lost {
     Session,
 }
 
+impl Lost {
+    /// Why, as half a sentence for a person.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::NotOpened(reason) | Self::Broken(reason) => reason,
+            Self::Session => "its session has ended",
+        }
+    }
+}
+
 /// Why the transport could not carry a request to its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotCarried {

@@ -108,6 +108,12 @@ impl Guard {
         Ok(Self { rules, scopes, principals, is_explicit: explicit, is_open })
     }
 
+    /// A guard that allows nothing.
+    pub(crate) fn closed() -> Self {
+        let rules = Rules { allow: Some(GlobSet::default()), deny: GlobSet::default() };
+        Self { rules, is_explicit: true, ..Self::default() }
+    }
+
     /// Whether it has no rule about URIs: everybody may see everything that needs no scope.
     pub fn is_open(&self) -> bool {
         self.is_open

@@ -289,11 +289,7 @@ impl Task {
         if let Some(carrier) = self.carrier.take() {
             self.retire(carrier);
         }
-        let reason = match lost {
-            Lost::NotOpened(reason) | Lost::Broken(reason) => reason.clone(),
-            Lost::Session => "its session has ended".into(),
-        };
-        self.disappoint(&Failure::Unreachable { reason });
+        self.disappoint(&Failure::Unreachable { reason: lost.reason().to_owned() });
         self.machine.lost(lost, now, out);
     }
 

@@ -4,7 +4,7 @@ use super::Client;
 use super::builder::ProgressFn;
 use super::link::Link;
 use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Listed, Outcome, Page};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
@@ -29,6 +29,8 @@ pub struct Listing {
     /// Where the next page of the first server begins, and how many pages it has given.
     cursor: Option<String>,
     pages: usize,
+    /// The cursors that the first server has given.
+    cursors: HashSet<String>,
     /// How many servers there are, and what was wrong with those that failed.
     count: usize,
     failures: Vec<ClientError>,
@@ -40,7 +42,7 @@ impl Listing {
         let count = links.len();
         let servers = links.into_iter().map(|link| (link, None)).collect();
         let (items, failures) = (VecDeque::new(), Vec::new());
-        Self { client: client.clone(), kind, items, servers, cursor: None, pages: 0, count, failures }
+        Self { client: client.clone(), kind, items, servers, cursor: None, pages: 0, cursors: HashSet::new(), count, failures }
     }
 
     /// The next entry. A server that fails does not end the list of many: it is in [`Client::failures`]. If all fail, the
@@ -114,6 +116,10 @@ impl Listing {
                 let reason = format!("its list has more than {most} pages");
                 self.fail(link, Failure::BadAnswer { reason }.into());
             }
+            Some(cursor) if !self.cursors.insert(cursor.clone()) => {
+                let reason = "its list repeats a cursor, and so has no end".into();
+                self.fail(link, Failure::BadAnswer { reason }.into());
+            }
             Some(cursor) => self.cursor = Some(cursor),
         }
     }
@@ -123,6 +129,7 @@ impl Listing {
         self.failures.push(error);
         self.servers.pop_front();
         (self.cursor, self.pages) = (None, 0);
+        self.cursors.clear();
     }
 
     fn leave(&mut self) {
@@ -130,6 +137,7 @@ impl Listing {
             self.client.note_failure(&link.name, None);
         }
         (self.cursor, self.pages) = (None, 0);
+        self.cursors.clear();
     }
 
     fn last(&mut self) -> Option<Result<Listed, ClientError>> {

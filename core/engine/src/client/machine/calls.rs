@@ -336,10 +336,6 @@ impl Machine {
     /// The connection is lost: what may be made again waits for the next one, the rest ends. What waited for the first
     /// connection ends if there is none to be had.
     pub(super) fn settle_calls(&mut self, lost: &Lost, was_ready: bool, out: &mut Effects) {
-        let reason = match lost {
-            Lost::NotOpened(reason) | Lost::Broken(reason) => reason.clone(),
-            Lost::Session => "its session has ended".into(),
-        };
         let slots: Vec<Slot> = self.calls.pending.keys().copied().collect();
         for slot in slots {
             self.stop_waiting(slot);
@@ -357,7 +353,7 @@ impl Machine {
                 }
                 Caller::Host(call) => {
                     self.forget_call(slot);
-                    let failure = Failure::Unreachable { reason: reason.clone() };
+                    let failure = Failure::Unreachable { reason: lost.reason().to_owned() };
                     out.push(Effect::Finished { call, outcome: Err(failure.into()) });
                 }
             }

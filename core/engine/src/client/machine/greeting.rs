@@ -152,6 +152,7 @@ impl Machine {
         self.timers.retain(|(_, timer)| *timer != Timer::Discover);
         self.speaker.revision = Some(about.revision);
         self.shuns_discover &= !about.revision.is_modern();
+        self.was_there = true;
         self.phase = Phase::Ready { about: Arc::new(about), since: now.tick };
         self.send_waiting(now, out);
         self.watches.connected();

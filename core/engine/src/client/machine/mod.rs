@@ -87,6 +87,8 @@ pub struct Machine {
     cache: Cache,
     /// The server broke its connection at `server/discover`: the next one begins with the older handshake.
     shuns_discover: bool,
+    /// There was a connection once: what is lost comes back. Before that, what cannot be reached is an error.
+    was_there: bool,
 }
 
 /// See the diagram of the module.
@@ -159,6 +161,7 @@ impl Machine {
             cache: Cache::new(&limits),
             reader: Reader { server, access, limits },
             shuns_discover: false,
+            was_there: false,
         }
     }
 
@@ -217,16 +220,19 @@ impl Machine {
     /// The transport could not be opened, or is gone. What is watched is watched again; a call that only reads is made once
     /// more.
     pub fn lost(&mut self, lost: &Lost, now: Now, out: &mut Effects) {
-        let (was_ready, answered) = match &self.phase {
+        let mut greets_otherwise = false;
+        let (was_sound, answered) = match &self.phase {
             Phase::Closed | Phase::Offline => return,
             Phase::Ready { since, .. } => (now.tick.saturating_sub(*since) >= SOUND, true),
             Phase::Greeting(greeting) => {
-                self.shuns_discover |= greeting.has_only_discovered() && matches!(lost, Lost::Broken(_));
+                let at_discover = greeting.has_only_discovered() && matches!(lost, Lost::Broken(_));
+                greets_otherwise = at_discover && self.pinned.is_none() && !self.shuns_discover;
+                self.shuns_discover |= greets_otherwise;
                 (false, false)
             }
             Phase::Opening => (false, false),
         };
-        if was_ready {
+        if was_sound {
             self.backoff.reset();
         }
         self.phase = Phase::Offline;
@@ -234,7 +240,14 @@ impl Machine {
         self.cache.clear();
         self.forget_flights();
         self.withdraw_questions(out);
+        if greets_otherwise {
+            return self.connect(out);
+        }
         self.settle_calls(lost, answered, out);
+        if !self.was_there {
+            let reason = lost.reason().to_owned();
+            self.watches.fail_all(&Failure::Unreachable { reason }.into(), out);
+        }
         self.watches.disconnected();
         self.timers.remove_connection();
         if !self.wants_connection() {

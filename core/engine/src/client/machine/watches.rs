@@ -207,9 +207,10 @@ impl Machine {
         now: Now,
         out: &mut Effects,
     ) {
-        let refused = result.err().map(|error| refused(error, None));
-        if refused.is_some_and(|error| is_unsupported(&error)) {
-            self.watches.fail_all(&unsupported(), out);
+        match result.err().map(|error| refused(error, None)) {
+            Some(error) if is_unsupported(&error) => self.watches.fail_all(&unsupported(), out),
+            Some(error) if self.watches.listen_failures + 1 >= TRIES => self.watches.fail_new(&error, out),
+            _ => {}
         }
         self.listen_ended(id, now);
     }
@@ -541,7 +542,14 @@ impl Watches {
         self.remove(uri);
     }
 
-    fn fail_all(&mut self, error: &ClientError, out: &mut Effects) {
+    /// Ends the watches that have not been given anything.
+    fn fail_new(&mut self, error: &ClientError, out: &mut Effects) {
+        let new = self.watched.iter().filter(|(_, watched)| watched.given == Given::Nothing);
+        let uris: Vec<_> = new.map(|(uri, _)| uri.clone()).collect();
+        uris.iter().for_each(|uri| self.fail(uri, error, out));
+    }
+
+    pub(super) fn fail_all(&mut self, error: &ClientError, out: &mut Effects) {
         let uris: Vec<_> = self.watched.keys().cloned().collect();
         uris.iter().for_each(|uri| self.fail(uri, error, out));
     }

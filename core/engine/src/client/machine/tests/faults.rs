@@ -110,17 +110,54 @@ fn a_silent_server_is_asked_in_both_eras() {
     }
 }
 
-/// One that breaks at `server/discover` is greeted in the older way the next time.
+/// One that breaks at `server/discover` is greeted in the older way at once; if it breaks at that too, it is an error.
 #[test]
 fn a_server_that_breaks_at_discover_is_greeted_otherwise() {
+    for comes_back in [true, false] {
+        let mut alone = Alone::reading();
+        alone.machine.watch(2, "x://a", alone.now, &mut alone.effects);
+        assert_eq!(alone.sent().method, "server/discover");
+        alone.machine.lost(&Lost::Broken("exit status 3".into()), alone.now, &mut alone.effects);
+        assert!(matches!(alone.effects.remove(0), Effect::Connect));
+        alone.machine.opened(alone.now, &mut alone.effects);
+        if comes_back {
+            alone.shake_hands();
+            assert_eq!(alone.sent().method, "resources/read");
+        } else {
+            assert_eq!(alone.sent().method, "initialize");
+            alone.machine.lost(&Lost::Broken("exit status 3".into()), alone.now, &mut alone.effects);
+            let unreachable = "Failed to read resource: the server cannot be reached: exit status 3";
+            assert_eq!(alone.finished(), unreachable);
+            let watch = alone.effects.iter().find_map(|effect| match effect {
+                Effect::Changed { watch: 2, change: Err(error) } => Some(error.to_string()),
+                _ => None,
+            });
+            assert_eq!(watch.as_deref(), Some(unreachable));
+            assert_eq!(alone.machine.deadline(), None, "it is not tried again");
+        }
+    }
+}
+
+/// A server that refuses to be listened to, and says why.
+#[test]
+fn a_listen_that_is_refused_says_why() {
     let mut alone = Alone::new();
     alone.machine.watch(1, "x://a", alone.now, &mut alone.effects);
     alone.machine.opened(alone.now, &mut alone.effects);
-    assert_eq!(alone.sent().method, "server/discover");
-    alone.machine.lost(&Lost::Broken("ended".into()), alone.now, &mut alone.effects);
-    alone.pass(60_000);
-    alone.machine.opened(alone.now, &mut alone.effects);
-    assert_eq!(alone.sent().method, "initialize");
+    let discover = alone.sent();
+    let about =
+        r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{"resources":{"subscribe":true}}}"#;
+    alone.answer(&discover, about);
+    for _ in 0..3 {
+        alone.pass(1_000);
+        let listen = alone.sent();
+        assert_eq!(listen.method, "subscriptions/listen");
+        alone.answer(&listen, r#""error":{"code":-32603,"message":"Subscription limit reached"}"#);
+    }
+    let ended = alone.effects.iter().any(|effect| {
+        matches!(effect, Effect::Changed { watch: 1, change: Err(error) } if error.to_string().contains("limit"))
+    });
+    assert!(ended, "{:?}", alone.effects);
 }
 
 /// Over HTTP the status alone may say that a server is old; credentials that are wanted do not.
