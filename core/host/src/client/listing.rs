@@ -42,7 +42,17 @@ impl Listing {
         let count = links.len();
         let servers = links.into_iter().map(|link| (link, None)).collect();
         let (items, failures) = (VecDeque::new(), Vec::new());
-        Self { client: client.clone(), kind, items, servers, cursor: None, pages: 0, cursors: HashSet::new(), count, failures }
+        Self {
+            client: client.clone(),
+            kind,
+            items,
+            servers,
+            cursor: None,
+            pages: 0,
+            cursors: HashSet::new(),
+            count,
+            failures,
+        }
     }
 
     /// The next entry. A server that fails does not end the list of many: it is in [`Client::failures`]. If all fail, the
