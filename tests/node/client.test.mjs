@@ -304,6 +304,12 @@ test('odd entries and garbage stop nothing, and are noted', async () => {
   await client.close();
 });
 
+using('the progress of each page of a list is reported', fake('legacy'), {}, async (client) => {
+  const messages = [];
+  await all(client.list({ onProgress: ({ message }) => messages.push(message) }));
+  assert.deepEqual(messages, [undefined, 'two']);
+});
+
 using('a list without an end fails', fake('endless'), {}, async (client) => {
   const error = await failure(all(client.list()));
   assert.ok(error instanceof ReadFailedError, String(error));
@@ -498,6 +504,23 @@ test('a client that nobody holds is ended with its server', () => {
     '--expose-gc',
   );
   assert.equal(within, 'stopped\n');
+});
+
+test('an iteration that nobody holds ends its subscription (S-13)', () => {
+  const out = printed(
+    `
+    const client = new Client(${JSON.stringify(fake('modern'))});
+    await (() => client.watch('text://1').next())();
+    let told = [];
+    while (!told.includes('notifications/cancelled')) {
+      globalThis.gc();
+      told = JSON.parse(await client.read('told://all'));
+    }
+    console.log('cancelled');
+  `,
+    '--expose-gc',
+  );
+  assert.equal(out, 'cancelled\n');
 });
 
 test('the servers of a worker end with the worker, also while they are asked', () => {

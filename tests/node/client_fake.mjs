@@ -32,7 +32,13 @@ function read(id, uri) {
   else send({ id, error: { code: isModern ? -32602 : -32002, message: 'gone', data: { uri } } });
 }
 
-function list(id, cursor) {
+function list(id, { cursor, _meta = {} }) {
+  if (_meta.progressToken !== undefined) {
+    send({
+      method: 'notifications/progress',
+      params: { progressToken: _meta.progressToken, progress: 1, message: cursor },
+    });
+  }
   if (mode === 'endless') result(id, { resources: [{ uri: `text://${id}`, name: 'a' }], nextCursor: `${id}` });
   else
     result(id, {
@@ -51,7 +57,7 @@ function answer({ id, method, params = {} }) {
   if (method === 'server/discover' && isModern) result(id, { supportedVersions: ['2026-07-28'], ...HELLO });
   else if (method === 'initialize') result(id, { protocolVersion: '2025-11-25', ...HELLO });
   else if (method === 'resources/read') read(id, params.uri);
-  else if (method === 'resources/list') list(id, params.cursor);
+  else if (method === 'resources/list') list(id, params);
   else if (method === 'resources/subscribe' || method === 'resources/unsubscribe') result(id, {});
   else if (method === 'subscriptions/listen') {
     const _meta = { 'io.modelcontextprotocol/subscriptionId': id };

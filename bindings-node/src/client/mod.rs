@@ -1,9 +1,9 @@
-//! A client of servers, for `js/client.ts`. It works on a thread of its own; what it has for the event loop waits in an inbox.
+//! A client of servers, for `js/client.ts`. It works on a thread of its own; what it has for the event loop waits on a desk.
 //!
 //! Law: what is decided about servers is decided by the core. Here calls get numbers, and news of them cross.
 
 mod arrival;
-mod inbox;
+mod desk;
 mod options;
 mod streams;
 
@@ -11,7 +11,7 @@ use crate::error::raise;
 use crate::quick::function;
 use crate::woken::Woken;
 use arrival::{Arrival, News};
-use inbox::{Ending, Inbox};
+use desk::{Desk, Ending};
 use mcp_resources_engine::client::ClientError;
 use mcp_resources_host::client as core;
 use napi::Env;
@@ -31,7 +31,7 @@ use tokio::task::AbortHandle;
 /// See the module.
 #[napi]
 pub struct NativeClient {
-    desk: Rc<Desk>,
+    calls: Rc<Calls>,
     socket: RefCell<Option<OwnedFd>>,
 }
 
@@ -59,11 +59,11 @@ pub struct QuickClient<'env> {
 }
 
 /// The client, and the calls that are under way.
-pub(crate) struct Desk {
+pub(crate) struct Calls {
     client: core::Client,
     runtime: Handle,
-    inbox: Arc<Inbox>,
-    calls: RefCell<HashMap<u64, AbortHandle>>,
+    desk: Arc<Desk>,
+    tasks: RefCell<HashMap<u64, AbortHandle>>,
 }
 
 #[napi]
@@ -72,26 +72,26 @@ impl NativeClient {
     #[napi(catch_unwind, constructor)]
     pub fn new(env: &Env, fields: ClientFields, look: Function<'_, (), ()>) -> Result<Self> {
         let runtime = core::runtime().map_err(|error| Error::from_reason(error.to_string()))?;
-        let inbox = Inbox::new(Woken::new(&look)?);
+        let desk = Desk::new(Woken::new(&look)?);
         let wrong = |error: core::ConfigError| raise(env, "ConfigError", error.message, &[]);
-        let (builder, socket) = options::builder(fields, &inbox, wrong)?;
+        let (builder, socket) = options::builder(fields, &desk, wrong)?;
         let client = builder.runtime(runtime.clone()).connect().map_err(wrong)?;
-        let desk = Rc::new(Desk { client, runtime, inbox, calls: RefCell::default() });
-        Ok(Self { desk, socket: RefCell::new(socket) })
+        let calls = Rc::new(Calls { client, runtime, desk, tasks: RefCell::default() });
+        Ok(Self { calls, socket: RefCell::new(socket) })
     }
 
     /// The functions that are called most.
     #[napi]
     pub fn quick<'env>(&self, env: &'env Env) -> Result<QuickClient<'env>> {
         Ok(QuickClient {
-            read: function(env, &self.desk, "read", |desk, given| {
+            read: function(env, &self.calls, "read", |calls, given| {
                 let (call, uri): (f64, String) = (given.get(0)?, given.get(1)?);
                 let whole: bool = given.get(2)?;
                 let scope = if given.length() > 3 { given.get(3)? } else { None };
-                desk.read(call, uri, whole, scope);
+                calls.read(call, uri, whole, scope);
                 Ok(())
             })?,
-            take: function(env, &self.desk, "take", |desk, _| Ok(desk.take()))?,
+            take: function(env, &self.calls, "take", |calls, _| Ok(calls.take()))?,
         })
     }
 
@@ -104,7 +104,7 @@ impl NativeClient {
     /// The names of the servers.
     #[napi(catch_unwind, getter)]
     pub fn servers(&self) -> Vec<String> {
-        self.desk.client.servers().iter().map(|name| name.as_ref().into()).collect()
+        self.calls.client.servers().iter().map(|name| name.as_ref().into()).collect()
     }
 
     /// The servers that could not be asked for their last list, each with its error.
@@ -115,7 +115,7 @@ impl NativeClient {
             arrival.server = Some(name.as_ref().into());
             arrival
         };
-        self.desk.client.failures().into_iter().map(failed).collect()
+        self.calls.client.failures().into_iter().map(failed).collect()
     }
 
     /// Values for a variable of a template.
@@ -129,8 +129,8 @@ impl NativeClient {
         context: Vec<(String, String)>,
         scope: Option<ScopeFields>,
     ) {
-        let client = self.desk.scoped(call, scope);
-        self.desk.start(call, async move {
+        let client = self.calls.scoped(call, scope);
+        self.calls.start(call, async move {
             let chosen: Vec<_> = context.iter().map(|(name, value)| (&**name, &**value)).collect();
             client.complete(&template, &variable, &value, &chosen).await.map(News::Completion)
         });
@@ -139,43 +139,43 @@ impl NativeClient {
     /// Makes a request with any method; `params` is JSON text.
     #[napi(catch_unwind)]
     pub fn request(&self, call: f64, method: String, params: String, scope: Option<ScopeFields>) {
-        let client = self.desk.scoped(call, scope);
-        self.desk.start(call, async move { client.request(&method, &params).await.map(News::Json) });
+        let client = self.calls.scoped(call, scope);
+        self.calls.start(call, async move { client.request(&method, &params).await.map(News::Json) });
     }
 
     /// What a server says of itself.
     #[napi(catch_unwind)]
     pub fn about(&self, call: f64, scope: Option<ScopeFields>) {
-        let client = self.desk.scoped(call, scope);
-        self.desk.start(call, async move { client.about().await.map(News::About) });
+        let client = self.calls.scoped(call, scope);
+        self.calls.start(call, async move { client.about().await.map(News::About) });
     }
 
     /// A list: of templates, or of resources.
     #[napi(catch_unwind)]
     pub fn list(&self, call: f64, templates: bool, scope: Option<ScopeFields>) -> NativeStream {
-        let client = self.desk.scoped(call, scope);
+        let client = self.calls.scoped(call, scope);
         self.stream(Source::Listing(if templates { client.list_templates() } else { client.list() }))
     }
 
     /// A watched resource.
     #[napi(catch_unwind)]
     pub fn watch(&self, uri: String, scope: Option<ScopeFields>) -> NativeStream {
-        let client = self.desk.scoped(0.0, scope);
+        let client = self.calls.scoped(0.0, scope);
         // To find the server of several, the core starts a task.
-        let _inside = self.desk.runtime.enter();
+        let _inside = self.calls.runtime.enter();
         self.stream(Source::Watch(client.watch(&uri)))
     }
 
     /// The changes of lists.
     #[napi(catch_unwind)]
     pub fn list_changes(&self) -> NativeStream {
-        self.stream(Source::ListChanges(self.desk.client.list_changes()))
+        self.stream(Source::ListChanges(self.calls.client.list_changes()))
     }
 
     /// Takes a call back.
     #[napi(catch_unwind)]
     pub fn cancel(&self, call: f64) {
-        if let Some(task) = self.desk.calls.borrow_mut().remove(&call.to_bits()) {
+        if let Some(task) = self.calls.tasks.borrow_mut().remove(&call.to_bits()) {
             task.abort();
         }
     }
@@ -183,7 +183,7 @@ impl NativeClient {
     /// Answers a question with JSON text, or says why there is no answer.
     #[napi(catch_unwind)]
     pub fn answer(&self, question: u32, result: Option<String>, why: String) {
-        if let Some(reply) = self.desk.inbox.reply(question) {
+        if let Some(reply) = self.calls.desk.reply(question) {
             // The server may have taken the question back.
             let _ = reply.send(result.ok_or(why));
         }
@@ -192,22 +192,22 @@ impl NativeClient {
     /// Ends the client, and the servers that it has started.
     #[napi(catch_unwind)]
     pub fn close(&self, call: f64) {
-        let client = self.desk.client.clone();
-        self.desk.start(call, async move {
+        let client = self.calls.client.clone();
+        self.calls.start(call, async move {
             client.close().await;
             Ok(News::Done)
         });
     }
 
     fn stream(&self, source: Source) -> NativeStream {
-        NativeStream { desk: self.desk.clone(), source: Arc::new(tokio::sync::Mutex::new(Some(source))) }
+        NativeStream { calls: self.calls.clone(), source: Arc::new(tokio::sync::Mutex::new(Some(source))) }
     }
 }
 
 /// An iteration under way.
 #[napi]
 pub struct NativeStream {
-    desk: Rc<Desk>,
+    calls: Rc<Calls>,
     source: Arc<tokio::sync::Mutex<Option<Source>>>,
 }
 
@@ -217,7 +217,7 @@ impl NativeStream {
     #[napi(catch_unwind)]
     pub fn next(&self, call: f64) {
         let source = self.source.clone();
-        self.desk.start(call, async move {
+        self.calls.start(call, async move {
             match source.lock().await.as_mut() {
                 Some(source) => source.next().await,
                 None => Ok(News::Done),
@@ -229,18 +229,18 @@ impl NativeStream {
     #[napi(catch_unwind)]
     pub fn close(&self) {
         let source = self.source.clone();
-        self.desk.runtime.spawn(async move { source.lock().await.take() });
+        self.calls.runtime.spawn(async move { source.lock().await.take() });
     }
 }
 
 /// Nobody waits for what is under way: the loop has ended, perhaps of a worker alone.
-impl Drop for Desk {
+impl Drop for Calls {
     fn drop(&mut self) {
-        self.calls.borrow().values().for_each(AbortHandle::abort);
+        self.tasks.borrow().values().for_each(AbortHandle::abort);
     }
 }
 
-impl Desk {
+impl Calls {
     fn read(&self, call: f64, uri: String, whole: bool, scope: Option<ScopeFields>) {
         let client = self.scoped(call, scope);
         self.start(call, async move {
@@ -251,8 +251,8 @@ impl Desk {
 
     fn scoped(&self, call: f64, scope: Option<ScopeFields>) -> core::Client {
         let Some(ScopeFields { server, timeout, progress }) = scope else { return self.client.clone() };
-        let inbox = self.inbox.clone();
-        let report = move |progress| inbox.leave(call, News::Progress(progress));
+        let desk = self.desk.clone();
+        let report = move |progress| desk.leave(call, News::Progress(progress));
         let progress = (progress == Some(true)).then(|| Arc::new(report) as core::ProgressFn);
         self.client.with(core::Scope { server, timeout: timeout.map(crate::peer::whole), progress })
     }
@@ -263,19 +263,19 @@ impl Desk {
         call: f64,
         work: impl Future<Output = std::result::Result<News, ClientError>> + Send + 'static,
     ) {
-        let ending = Ending { inbox: self.inbox.clone(), call, news: None };
+        let ending = Ending { desk: self.desk.clone(), call, news: None };
         let task = self.runtime.spawn(async move {
             let mut ending = ending;
             ending.news = Some(work.await.unwrap_or_else(News::Failed));
         });
-        self.calls.borrow_mut().insert(call.to_bits(), task.abort_handle());
+        self.tasks.borrow_mut().insert(call.to_bits(), task.abort_handle());
     }
 
     fn take(&self) -> Vec<Arrival> {
-        let left = self.inbox.take();
-        let mut calls = self.calls.borrow_mut();
+        let left = self.desk.take();
+        let mut tasks = self.tasks.borrow_mut();
         for (call, _) in left.iter().filter(|(_, news)| news.is_end()) {
-            calls.remove(&call.to_bits());
+            tasks.remove(&call.to_bits());
         }
         left.into_iter().map(|(number, news)| news.arrive(number)).collect()
     }

@@ -1,7 +1,7 @@
 //! How a client is made: the options of `js/client-options.ts` as those of the core.
 
 use super::arrival::News;
-use super::inbox::{Asked, Inbox};
+use super::desk::{Asked, Desk};
 use crate::error::unusable;
 use crate::options::read;
 use crate::peer::whole;
@@ -50,7 +50,7 @@ pub struct ClientFields {
 /// A builder and, for a server in this process, its end of a pipe.
 pub(super) fn builder(
     mut fields: ClientFields,
-    inbox: &Arc<Inbox>,
+    desk: &Arc<Desk>,
     wrong: impl Fn(ConfigError) -> Error,
 ) -> Result<(ClientBuilder, Option<OwnedFd>)> {
     let (mut builder, socket) = match fields.config.take() {
@@ -67,12 +67,12 @@ pub(super) fn builder(
         builder = builder.revision(read(date)?);
     }
     if fields.notes {
-        let inbox = inbox.clone();
+        let desk = desk.clone();
         builder = builder
-            .on_note(move |server, note| inbox.leave(0.0, News::Note(server.to_owned(), note.to_owned())));
+            .on_note(move |server, note| desk.leave(0.0, News::Note(server.to_owned(), note.to_owned())));
     }
     for capability in fields.answers {
-        builder = answering(builder, &capability, inbox)?;
+        builder = answering(builder, &capability, desk)?;
     }
     Ok((builder, socket))
 }
@@ -101,15 +101,15 @@ fn target(fields: &mut ClientFields) -> Result<(Target, Option<OwnedFd>)> {
 }
 
 /// Has the author's function for this capability answer on the loop.
-fn answering(builder: ClientBuilder, capability: &str, inbox: &Arc<Inbox>) -> Result<ClientBuilder> {
+fn answering(builder: ClientBuilder, capability: &str, desk: &Arc<Desk>) -> Result<ClientBuilder> {
     let known = QUESTIONS.into_iter().find(|(_, name)| **name == *capability);
     let (method, capability) =
         known.ok_or_else(|| unusable(format!("{capability:?} is no question of a server's")))?;
-    let inbox = inbox.clone();
+    let desk = desk.clone();
     Ok(builder.answer_with(method, move |question| {
         let (reply, answer) = oneshot::channel();
-        let asked = Asked { question: inbox.ask(reply), inbox: inbox.clone() };
-        inbox.leave(f64::from(asked.question), News::Question(question, capability));
+        let asked = Asked { question: desk.ask(reply), desk: desk.clone() };
+        desk.leave(f64::from(asked.question), News::Question(question, capability));
         Box::pin(async move {
             let answer = answer.await;
             drop(asked);

@@ -13,13 +13,13 @@ use tokio::sync::oneshot;
 pub(super) type Reply = oneshot::Sender<Result<String, String>>;
 
 /// See the module.
-pub(super) struct Inbox {
+pub(super) struct Desk {
     left: Mutex<Vec<(f64, News)>>,
     questions: Mutex<(u32, HashMap<u32, Reply>)>,
     bell: Arc<Woken>,
 }
 
-impl Inbox {
+impl Desk {
     /// For the loop that this bell wakes.
     pub(super) fn new(bell: Arc<Woken>) -> Arc<Self> {
         Arc::new(Self { left: Mutex::default(), questions: Mutex::default(), bell })
@@ -55,7 +55,7 @@ impl Inbox {
 
 /// Leaves the end of a call, also of one whose task was ended.
 pub(super) struct Ending {
-    pub(super) inbox: Arc<Inbox>,
+    pub(super) desk: Arc<Desk>,
     pub(super) call: f64,
     pub(super) news: Option<News>,
 }
@@ -63,20 +63,20 @@ pub(super) struct Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         let news = self.news.take().unwrap_or_else(News::cancelled);
-        self.inbox.leave(self.call, news);
+        self.desk.leave(self.call, news);
     }
 }
 
 /// Has the loop forget a question that nobody waits for any more.
 pub(super) struct Asked {
-    pub(super) inbox: Arc<Inbox>,
+    pub(super) desk: Arc<Desk>,
     pub(super) question: u32,
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        if self.inbox.reply(self.question).is_some() {
-            self.inbox.leave(f64::from(self.question), News::Withdrawn);
+        if self.desk.reply(self.question).is_some() {
+            self.desk.leave(f64::from(self.question), News::Withdrawn);
         }
     }
 }
