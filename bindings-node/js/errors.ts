@@ -25,6 +25,7 @@ export type FailureKind =
   | 'unsupported'
   | 'input_required'
   | 'no_server'
+  | 'several_servers'
   | 'cancelled'
   | 'limit_reached';
 

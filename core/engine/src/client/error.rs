@@ -69,6 +69,11 @@ pub enum Failure {
         /// The methods of its questions.
         methods: Vec<String>,
     },
+    /// The client has several servers, and none was chosen.
+    SeveralServers {
+        /// Their names.
+        names: Vec<String>,
+    },
     /// There is no server of this name.
     NoServer {
         /// The name.
@@ -105,7 +110,7 @@ impl ClientError {
 
 impl Failure {
     /// A word for it: `server`, `timeout`, `unreachable`, `too_large`, `bad_answer`, `unsupported`, `input_required`,
-    /// `no_server`, `cancelled` or `limit_reached`.
+    /// `no_server`, `several_servers`, `cancelled` or `limit_reached`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Server { .. } => "server",
@@ -115,6 +120,7 @@ impl Failure {
             Self::BadAnswer { .. } => "bad_answer",
             Self::Unsupported { .. } => "unsupported",
             Self::InputRequired { .. } => "input_required",
+            Self::SeveralServers { .. } => "several_servers",
             Self::NoServer { .. } => "no_server",
             Self::Cancelled => "cancelled",
             Self::LimitReached { .. } => "limit_reached",
@@ -144,6 +150,9 @@ impl fmt::Display for Failure {
             Self::Unsupported { what } => write!(f, "the server has no {what}"),
             Self::InputRequired { methods } => {
                 write!(f, "the server asks for input that this client does not give: {}", methods.join(", "))
+            }
+            Self::SeveralServers { names } => {
+                write!(f, "there are several servers: choose one of {}", names.join(", "))
             }
             Self::NoServer { name } => write!(f, "there is no server {name:?}"),
             Self::Cancelled => f.write_str("the request was cancelled"),

@@ -167,8 +167,11 @@ impl Client {
         failures.iter().map(|(name, error)| (name.clone(), error.clone())).collect()
     }
 
-    /// The changes of lists, from now on.
+    /// The changes of lists, from now on. Connects to the servers, and listens to their lists for as long as the client lives.
     pub fn list_changes(&self) -> ListChanges {
+        for link in self.links() {
+            link.hear_lists();
+        }
         ListChanges(self.inner.hooks.lists.subscribe())
     }
 
@@ -232,7 +235,10 @@ impl Client {
         match &links[..] {
             [link] => Ok(link.clone()),
             [] => Err(self.no_server()),
-            _ => Err(Failure::Unsupported { what: "one server alone: name it".into() }.into()),
+            _ => {
+                let names = links.iter().map(|link| link.name.to_string()).collect();
+                Err(Failure::SeveralServers { names }.into())
+            }
         }
     }
 

@@ -45,6 +45,7 @@ enum Command {
     Cancel(u64),
     Watch { id: u64, uri: String, watching: Arc<Watching> },
     Unwatch(u64),
+    HearLists,
     About(Curious),
     Answer { question: u64, answer: Result<String, String> },
     Close(oneshot::Sender<()>),
@@ -119,6 +120,11 @@ impl Link {
 
     pub(super) fn unwatch(&self, id: u64) {
         self.send(Command::Unwatch(id));
+    }
+
+    /// Listens to changes of the server's lists from now on.
+    pub(super) fn hear_lists(&self) {
+        self.send(Command::HearLists);
     }
 
     /// What the server says of itself, once there is a connection.
@@ -270,6 +276,7 @@ impl Task {
                 self.watchings.remove(&id);
                 self.machine.unwatch(id, now, out);
             }
+            Command::HearLists => self.machine.hear_lists(now, out),
             Command::About(curious) => {
                 self.curious.push(curious);
                 self.machine.connect_now(out);

@@ -210,6 +210,15 @@ impl Machine {
         self.connect(out);
     }
 
+    /// Connects, and stays connected, to hear of changes of the server's lists: [`Effect::ListChanged`].
+    pub fn hear_lists(&mut self, now: Now, out: &mut Effects) {
+        if !std::mem::replace(&mut self.watches.hears_lists, true) {
+            self.watches.must_listen = true;
+            self.connect(out);
+            self.reconcile(now, out);
+        }
+    }
+
     /// The transport is open.
     pub fn opened(&mut self, now: Now, out: &mut Effects) {
         if matches!(self.phase, Phase::Opening) {
@@ -409,7 +418,7 @@ impl Machine {
     }
 
     fn wants_connection(&self) -> bool {
-        self.calls.wait() || !self.watches.is_empty()
+        self.calls.wait() || !self.watches.is_empty() || self.watches.hears_lists
     }
 
     /// Sends a request and notes what for.

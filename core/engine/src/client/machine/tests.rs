@@ -6,7 +6,7 @@ use crate::client::{Allowed, Call, CallOptions, Change, Outcome};
 use crate::connection::{Answer, Arrival, Body, Connection, Contents, Event, Peer, RequestToken};
 use crate::engine::{Engine, Options, ServerInfo};
 use crate::error::ReadError;
-use crate::hub::Delivered;
+use crate::hub::{Delivered, ListKinds};
 use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::resource::{Resource, Template};
@@ -208,6 +208,10 @@ impl World {
     pub(super) fn set(&mut self, uri: &str, value: Option<u64>) {
         self.values.insert(uri.into(), value);
         self.engine.updated(uri, self.now).unwrap();
+    }
+
+    pub(super) fn list_changes(&mut self) {
+        self.engine.list_changed(ListKinds::RESOURCES, self.now);
     }
 
     fn drop_connection(&mut self) {

@@ -42,6 +42,8 @@ pub(super) struct Watches {
     next: Option<Listen>,
     /// Whether the set of URIs has changed since the last listen was sent.
     pub(super) must_listen: bool,
+    /// Whether the host wants to hear of changes of the lists, also while nothing is watched.
+    pub(super) hears_lists: bool,
     listen_failures: u32,
     /// Reads and subscriptions in flight.
     requests: usize,
@@ -405,7 +407,7 @@ impl Machine {
         }
         self.watches.must_listen = false;
         let wanted = self.watches.wanted();
-        if wanted.is_empty() {
+        if wanted.is_empty() && !(self.watches.hears_lists && list_changes) {
             if let Some(listen) = self.watches.listen.take()
                 && self.take_flight(listen.id).is_some()
             {
@@ -605,7 +607,7 @@ impl Watches {
     /// A connection is there: all must be subscribed to.
     pub(super) fn connected(&mut self) {
         self.unsubscribed = self.watched.keys().cloned().collect();
-        self.must_listen = !self.watched.is_empty();
+        self.must_listen = true;
         self.listen_failures = 0;
     }
 }

@@ -370,3 +370,20 @@ fn an_ended_session_is_begun_anew() {
     world.pass(100);
     assert_eq!(world.logged(), ["#1 n://a = 3"]);
 }
+
+/// a host that wants to hear of the lists does, in either era, also after a loss.
+#[test]
+fn changes_of_lists_are_heard() {
+    for era in ERAS {
+        let mut world = World::open(era);
+        world.act(Machine::hear_lists);
+        world.pass(100);
+        world.list_changes();
+        world.pass(100);
+        world.kill();
+        world.pass(2_000);
+        world.list_changes();
+        world.pass(100);
+        assert_eq!(world.logged(), ["list changed", "list changed"], "{era}");
+    }
+}
