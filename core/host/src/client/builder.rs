@@ -183,6 +183,7 @@ impl ClientBuilder {
             })?;
             let mut options = MachineOptions::new(server.name.as_str(), access);
             options.revision = self.revision;
+            options.has_exchanges = matches!(server.target, Target::Url { .. });
             options.answers = hooks.answers.keys().cloned().collect();
             options.limits = self.limits.clone();
             options.limits.timeout = server.timeout.or(self.timeout).unwrap_or(options.limits.timeout);

@@ -2,26 +2,44 @@
 //!
 //! A modern server answers `server/discover`; another refuses it, says nothing, or breaks the connection. The older
 //! handshake follows a refusal at once and silence after a while, and opens the next connection after a break.
+//!
+//! Law: a server that has been asked in both ways decides with its last word. Where the connection has one era, some speak
+//! the older one from the moment at which they accept its handshake, though they have answered `server/discover` before.
 
 use super::super::decode::{refused, text};
 use super::{Effects, Machine, Phase, Purpose, Timer};
 use crate::client::{ClientError, Effect, Failure, Lost, NotCarried, ServerAbout};
 use crate::jsonrpc::{Json, Members, object};
 use crate::meta;
-use crate::now::Now;
+use crate::now::{Millis, Now};
 use crate::version::{self, Revision};
 use std::sync::Arc;
 
-/// What was sent, and has no answer yet.
+/// How long a server may at least take to start and to answer.
+const STARTING: Millis = 30_000;
+
+/// How far the two ways of asking are.
 #[derive(Debug, Default)]
 pub(super) struct Greeting {
-    discover: Option<u64>,
-    initialize: Option<u64>,
+    discover: Asked,
+    initialize: Asked,
+    /// What the answer to `server/discover` has said.
+    modern: Option<ServerAbout>,
+    /// Why the older handshake was refused.
+    refused: Option<Failure>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Asked {
+    #[default]
+    NotYet,
+    Unanswered,
+    Answered,
 }
 
 impl Greeting {
     pub(super) fn has_only_discovered(&self) -> bool {
-        self.initialize.is_none()
+        self.initialize == Asked::NotYet
     }
 }
 
@@ -59,46 +77,71 @@ impl Machine {
             None if self.shuns_discover => self.initialize(now, out),
             _ => {
                 let message = self.speaker.discover();
-                let timeout = self.reader.limits.timeout;
-                let id = self.send(message, Purpose::Discover, timeout, now, out);
+                self.send(message, Purpose::Discover, self.patience(), now, out);
                 if self.pinned.is_none() {
-                    let later = now.tick.saturating_add(self.reader.limits.discover);
-                    self.timers.insert((later, Timer::Discover));
+                    self.look_again(now);
                 }
-                self.phase = Phase::Greeting(Greeting { discover: Some(id), initialize: None });
+                self.phase = Phase::Greeting(Greeting { discover: Asked::Unanswered, ..Greeting::default() });
             }
         }
+    }
+
+    /// How long the handshake may take. A program may need longer to start than one request may take.
+    fn patience(&self) -> Millis {
+        self.reader.limits.timeout.max(STARTING)
+    }
+
+    fn look_again(&mut self, now: Now) {
+        let later = now.tick.saturating_add(self.reader.limits.discover);
+        self.timers.insert((later, Timer::Discover));
     }
 
     fn initialize(&mut self, now: Now, out: &mut Effects) {
         let revision = self.pinned.unwrap_or(Revision::NEWEST_LEGACY);
         let message = self.speaker.initialize(revision);
-        let timeout = self.reader.limits.timeout;
-        let id = self.send(message, Purpose::Initialize, timeout, now, out);
+        self.send(message, Purpose::Initialize, self.patience(), now, out);
         if let Phase::Greeting(greeting) = &mut self.phase {
-            greeting.initialize = Some(id);
+            greeting.initialize = Asked::Unanswered;
         }
     }
 
-    /// A server that says nothing to `server/discover` may be an old one, or a slow one.
+    /// A server that says nothing to `server/discover` may be an old one, or a slow one. One that answers it, and then says
+    /// nothing to the older handshake, is modern.
     pub(super) fn greet_in_both_eras(&mut self, now: Now, out: &mut Effects) {
-        if matches!(&self.phase, Phase::Greeting(greeting) if greeting.initialize.is_none()) {
+        let Phase::Greeting(greeting) = &mut self.phase else { return };
+        if let Some(about) = greeting.modern.take() {
+            self.ready(about, now, out);
+        } else if greeting.initialize == Asked::NotYet {
             self.initialize(now, out);
         }
     }
 
     pub(super) fn discovered(&mut self, result: Result<Json<'_>, Json<'_>>, now: Now, out: &mut Effects) {
         let Phase::Greeting(greeting) = &mut self.phase else { return };
-        greeting.discover = None;
-        let is_asked = greeting.initialize.is_some();
+        greeting.discover = Asked::Answered;
+        let waits = greeting.initialize == Asked::Unanswered;
         match result.ok().and_then(|result| about_modern(result)) {
+            Some(about) if waits && !self.has_exchanges => {
+                greeting.modern = Some(about);
+                self.look_again(now);
+            }
             Some(about) => self.ready(about, now, out),
             None if self.pinned.is_some() => {
                 let what = format!("revision {}", Revision::V2026_07_28);
                 self.refuses(&Failure::Unsupported { what }, now, out);
             }
-            None if is_asked => {}
-            None => self.initialize(now, out),
+            None if waits => {}
+            None => self.greet_after_silence(now, out),
+        }
+    }
+
+    /// Nothing more is to be expected of `server/discover`.
+    pub(super) fn greet_after_silence(&mut self, now: Now, out: &mut Effects) {
+        let Phase::Greeting(greeting) = &mut self.phase else { return };
+        greeting.discover = Asked::Answered;
+        match greeting.refused.take() {
+            Some(failure) => self.refuses(&failure, now, out),
+            None => self.greet_in_both_eras(now, out),
         }
     }
 
@@ -116,7 +159,18 @@ impl Machine {
                 out.push(Effect::Send(self.speaker.notification(version::INITIALIZED, |_| ())));
                 self.ready(about, now, out);
             }
-            Err(failure) => self.refuses(&failure, now, out),
+            Err(failure) => self.not_initialized(failure, now, out),
+        }
+    }
+
+    /// The older handshake has failed: what comes of `server/discover` counts, which some servers answer later.
+    fn not_initialized(&mut self, failure: Failure, now: Now, out: &mut Effects) {
+        let Phase::Greeting(greeting) = &mut self.phase else { return };
+        greeting.initialize = Asked::Answered;
+        match greeting.modern.take() {
+            Some(about) => self.ready(about, now, out),
+            None if greeting.discover == Asked::Unanswered => greeting.refused = Some(failure),
+            None => self.refuses(&failure, now, out),
         }
     }
 
@@ -131,10 +185,11 @@ impl Machine {
         const UNAUTHORIZED: [u16; 3] = [401, 403, 429];
         let speaks_http = why.status.is_some_and(|status| (400..500).contains(&status));
         let may_be_old = speaks_http && !why.status.is_some_and(|status| UNAUTHORIZED.contains(&status));
-        if *purpose == Purpose::Discover && self.pinned.is_none() && may_be_old {
-            return self.greet_in_both_eras(now, out);
+        match purpose {
+            Purpose::Discover if self.pinned.is_none() && may_be_old => self.greet_after_silence(now, out),
+            Purpose::Initialize => self.not_initialized(why.failure, now, out),
+            _ => self.refuses(&why.failure, now, out),
         }
-        self.refuses(&why.failure, now, out);
     }
 
     /// The server is there, and no session can begin.

@@ -49,6 +49,8 @@ pub struct MachineOptions {
     pub info: (String, String),
     /// The methods of the questions that the host answers.
     pub answers: Vec<String>,
+    /// Whether each request is an exchange of its own, as over HTTP, so that the era of one binds no other. Default `false`.
+    pub has_exchanges: bool,
     /// The limits.
     pub limits: ClientLimits,
     /// Any number, another one for each client: it sets the jitter of pauses.
@@ -64,6 +66,7 @@ impl MachineOptions {
             revision: None,
             info: (env!("CARGO_PKG_NAME").into(), env!("CARGO_PKG_VERSION").into()),
             answers: Vec::new(),
+            has_exchanges: false,
             limits: ClientLimits::default(),
             seed: 0,
         }
@@ -76,6 +79,7 @@ pub struct Machine {
     reader: Reader,
     speaker: Speaker,
     pinned: Option<Revision>,
+    has_exchanges: bool,
     answers: Vec<String>,
     phase: Phase,
     backoff: Backoff,
@@ -145,11 +149,12 @@ type Effects = Vec<Effect>;
 impl Machine {
     /// A machine that is not connected. It connects when something is asked of it.
     pub fn new(options: MachineOptions) -> Self {
-        let MachineOptions { server, access, revision, info, answers, limits, seed } = options;
+        let MachineOptions { server, access, revision, info, answers, has_exchanges, limits, seed } = options;
         let speaker = Speaker::new(greeting::info(&info), greeting::capabilities(&answers));
         Self {
             speaker,
             pinned: revision,
+            has_exchanges,
             answers,
             phase: Phase::Offline,
             backoff: Backoff::new(limits.backoff, seed),
@@ -456,7 +461,7 @@ impl Machine {
         let Some(flight) = self.flights.remove(&id) else { return };
         let failure = Failure::Timeout { after: flight.timeout };
         match flight.purpose {
-            Purpose::Discover if self.pinned.is_none() => {}
+            Purpose::Discover if self.pinned.is_none() => self.greet_after_silence(now, out),
             // The handshake cannot be cancelled.
             Purpose::Discover | Purpose::Initialize => {
                 let reason = format!("no answer to the handshake within {} ms", flight.timeout);

@@ -89,24 +89,90 @@ fn an_old_server_refuses_discover() {
     assert_eq!(alone.finished(), "here");
 }
 
-/// One that says nothing is asked in both ways; whichever answers first counts.
+const MODERN: &str = r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{}}"#;
+const MODERN_FOR_GOOD: &str = r#""error":{"code":-32022,"message":"modern for good"}"#;
+
+/// R-026, R-045: one that says nothing is asked in both ways. On a connection with one era its last word counts: some
+/// servers speak the older one from the handshake on, though they have answered `server/discover` before.
 #[test]
 fn a_silent_server_is_asked_in_both_eras() {
-    for modern_answers in [true, false] {
+    for (discover_first, is_accepted) in [(true, false), (true, true), (false, false), (false, true)] {
         let mut alone = Alone::reading();
         let discover = alone.sent();
         alone.pass(5_000);
-        if modern_answers {
-            let initialize = alone.sent();
-            alone.answer(&discover, r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{}}"#);
-            assert!(alone.sent().is_modern);
-            alone.answer(&initialize, r#""error":{"code":-32022,"message":"modern for good"}"#);
-        } else {
+        if discover_first {
+            alone.answer(&discover, MODERN);
+            assert!(alone.machine.about().is_none(), "the handshake may still change it");
+        }
+        if is_accepted {
             alone.shake_hands();
-            assert!(!alone.sent().is_modern);
+        } else {
+            let initialize = alone.sent();
+            alone.answer(&initialize, MODERN_FOR_GOOD);
+        }
+        if !discover_first {
+            alone.answer(&discover, if is_accepted { REFUSED } else { MODERN });
+        }
+        let read = alone.sent();
+        assert_eq!(read.is_modern, !is_accepted);
+        alone.answer(&read, FOUND);
+        assert_eq!(alone.finished(), "here");
+    }
+}
+
+/// One that never answers the older handshake is modern after a while, and over HTTP at once.
+#[test]
+fn a_handshake_without_an_answer_holds_up_nobody() {
+    for has_exchanges in [false, true] {
+        let mut alone = Alone::reading();
+        alone.machine.has_exchanges = has_exchanges;
+        let discover = alone.sent();
+        alone.pass(5_000);
+        assert_eq!(alone.sent().method, "initialize");
+        alone.answer(&discover, MODERN);
+        if !has_exchanges {
+            alone.pass(5_000);
+        }
+        assert!(alone.sent().is_modern);
+    }
+}
+
+/// A server that refuses both ways is an error with its words, in whatever order it refuses them, and if it answers one alone.
+#[test]
+fn a_server_may_refuse_both_eras() {
+    for last in ["initialize", "discover", "silence"] {
+        let mut alone = Alone::reading();
+        let discover = alone.sent();
+        alone.pass(5_000);
+        let initialize = alone.sent();
+        let no = r#""error":{"code":-32603,"message":"not today"}"#;
+        if last == "initialize" {
             alone.answer(&discover, REFUSED);
         }
-        assert!(alone.machine.about().is_some());
+        alone.answer(&initialize, no);
+        match last {
+            "discover" => alone.answer(&discover, REFUSED),
+            "silence" => alone.pass(25_000),
+            _ => {}
+        }
+        let finished = alone.finished();
+        assert!(finished.contains("not today") || last == "silence", "{last}: {finished}");
+    }
+}
+
+/// A request that may take little time leaves a program the time to start: the handshake goes on when the call has ended.
+#[test]
+fn a_short_time_out_does_not_end_the_handshake() {
+    for revision in [None, Some(Revision::V2026_07_28), Some(Revision::V2025_11_25)] {
+        let mut alone = Alone::new();
+        (alone.machine.pinned, alone.machine.reader.limits.timeout) = (revision, 100);
+        let call = Call::Read { uri: "x://a".into() };
+        alone.machine.call(1, call, CallOptions::default(), alone.now, &mut alone.effects);
+        alone.machine.opened(alone.now, &mut alone.effects);
+        alone.pass(2_000);
+        assert!(alone.finished().ends_with("no answer within 100 ms"));
+        let disconnected = alone.effects.iter().any(|effect| matches!(effect, Effect::Disconnect { .. }));
+        assert!(!disconnected, "{:?}", alone.effects);
     }
 }
 
