@@ -13,10 +13,12 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from mcp_resources import ResourceServer
+from peering import Served, ensure
 from vectors import directory
 from wire import Case
 
@@ -60,6 +62,22 @@ def programs() -> None:
     """Builds the Rust program of `tests/fixtures/serve-http`: the patience of a test is not meant for a compiler."""
     program = Path(__file__).parents[1] / "rust" / "program"
     subprocess.run([program, "serve-http"], stdout=subprocess.DEVNULL, timeout=900, check=True)
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    """The command `mcp-resources`, built."""
+    command = [Path(__file__).parents[1] / "rust" / "program", "mcp-resources"]
+    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=1800)
+    return Path(__file__).parents[2] / found.stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def reached() -> Iterator[dict[str, str]]:
+    """The URL of each peer; one HTTP server serves all tests of a peer."""
+    ensure()
+    with ExitStack() as stack:
+        yield Served(stack)
 
 
 @pytest.fixture

@@ -45,15 +45,6 @@ server.run(**OPTIONS)
 """
 
 
-@pytest.fixture(scope="module")
-def program() -> Path:
-    """The native program."""
-    found = subprocess.run(
-        [ROOT / "tests" / "rust" / "program", "mcp-resources"], capture_output=True, text=True, check=True, timeout=1800
-    )
-    return ROOT / found.stdout.strip()
-
-
 @pytest.fixture
 def run(program: Path, tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[bytes]"]:
     """Runs the program in a folder of its own, without a terminal."""
