@@ -281,6 +281,7 @@ impl Machine {
         }
         let was_offline = matches!(self.phase, Phase::Offline);
         self.phase = Phase::Closed;
+        self.take_all_back(out);
         self.forget_flights();
         self.withdraw_questions(out);
         self.cancel_calls(out);
@@ -489,6 +490,19 @@ impl Machine {
         let message = self.speaker.notification(version::CANCELLED, |params| params.u64("requestId", id));
         out.push(Effect::Send(message));
         out.push(Effect::Abort(id));
+    }
+
+    /// Before a connection is closed. Some servers end only when what they do for a request has ended, listens too. Over HTTP
+    /// the exchanges end with the client.
+    fn take_all_back(&mut self, out: &mut Effects) {
+        if self.has_exchanges {
+            return;
+        }
+        let is_lasting = |purpose: &Purpose| matches!(purpose, Purpose::Call(_) | Purpose::Listen);
+        let flights = self.flights.iter().filter(|(_, flight)| is_lasting(&flight.purpose));
+        for id in flights.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.take_back(id, out);
+        }
     }
 
     /// What the server is said to be able to do, while there is a connection.

@@ -176,6 +176,38 @@ fn a_short_time_out_does_not_end_the_handshake() {
     }
 }
 
+/// R-127: what is in flight when the client is closed is taken back, as some servers end only with their handlers.
+#[test]
+fn a_client_that_is_closed_takes_its_requests_back() {
+    for (has_exchanges, expected) in [(false, 2), (true, 0)] {
+        let mut alone = Alone::reading();
+        alone.machine.has_exchanges = has_exchanges;
+        alone.machine.watch(2, "x://b", alone.now, &mut alone.effects);
+        let discover = alone.sent();
+        let about = r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{"resources":{"subscribe":true}}}"#;
+        alone.answer(&discover, about);
+        let ids: Vec<_> = [alone.sent(), alone.sent()].iter().map(|message| message.id.unwrap()).collect();
+        alone.effects.clear();
+        alone.machine.close(&mut alone.effects);
+        let sent: Vec<_> = alone
+            .effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Send(message) => Some(String::from_utf8(message.body.clone()).unwrap()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(sent.len(), expected, "{sent:?}");
+        for (message, id) in sent.iter().zip(ids) {
+            assert!(
+                message.contains("notifications/cancelled")
+                    && message.contains(&format!(r#""requestId":{id}"#))
+            );
+        }
+        assert!(matches!(alone.effects.last(), Some(Effect::Disconnect { .. })));
+    }
+}
+
 /// One that breaks at `server/discover` is greeted in the older way at once; if it breaks at that too, it is an error.
 #[test]
 fn a_server_that_breaks_at_discover_is_greeted_otherwise() {
