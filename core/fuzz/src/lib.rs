@@ -6,12 +6,14 @@
 //! its corpus.
 
 mod bytes;
+mod clients;
 mod decode;
 mod guards;
 mod mutate;
 mod uris;
 
 pub use bytes::{lines, seal, text};
+pub use clients::client;
 pub use decode::decode;
 pub use guards::guard;
 pub use mutate::Mutator;
@@ -27,7 +29,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "decode", run: decode },
     Target { name: "lines", run: lines },
     Target { name: "text", run: text },
@@ -35,4 +37,5 @@ pub const TARGETS: [Target; 7] = [
     Target { name: "uri", run: uri },
     Target { name: "template", run: template },
     Target { name: "guard", run: guard },
+    Target { name: "client", run: client },
 ];

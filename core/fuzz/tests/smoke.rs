@@ -111,6 +111,12 @@ fn template() {
     drive("template");
 }
 
+/// S-12, S-13
+#[test]
+fn client() {
+    drive("client");
+}
+
 #[test]
 fn every_target_has_a_program() {
     for target in TARGETS {
