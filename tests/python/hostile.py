@@ -43,7 +43,8 @@ def answers(way: str, method: str, params: dict[str, object]) -> list[str | dict
         about = {"protocolVersion": "2025-11-25", "capabilities": {"resources": {}}, "serverInfo": {"name": "odd"}}
         return [{"result": about}]
     if method == "resources/list" and way == "endless":
-        return [{"result": {"resources": [{"uri": "a://1", "name": "1"}], "nextCursor": "again"}}]
+        after = str(int(params.get("cursor", "0")) + 1)
+        return [{"result": {"resources": [{"uri": f"a://{after}", "name": after}], "nextCursor": after}}]
     if method == "resources/list":
         return [*noise, {"result": {"resources": ODD}}]
     if method == "resources/read" and way == "odd":

@@ -5,7 +5,9 @@ import json
 import shlex
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import planted
 import pytest
@@ -13,6 +15,7 @@ from mcp_resources import Client
 from peering import BELOW, COUNTER, LEGACY, LISTED, MODERN, PEERS, Peer, Way, ensure
 
 SIX = ("python-sdk", "fastmcp", "ts-sdk", "ts-sdk-1", "rmcp", "ours-python")
+Verb: TypeAlias = Callable[[Path, tuple[str, str], Peer], Awaitable[None]]
 QUICK = "5"
 """How many resources `lint` reads: those before `peer://slow`."""
 every_peer = pytest.mark.parametrize("peer", [PEERS[name] for name in SIX], ids=lambda peer: peer.name)
@@ -27,47 +30,61 @@ async def run(program: Path, *words: str) -> tuple[int, list[str], str]:
     return process.returncode, out.decode().splitlines(), said.decode()
 
 
-@every_peer
-async def test_the_command_shows_what_a_peer_has(peer: Peer, program: Path) -> None:
-    """Section 5: `ls`, `read`, `complete` and `lint` over stdio show the same, whatever SDK serves."""
-    ensure(peer.name)
-    server = ("--server", shlex.join(peer.stdio()))
-    await shows(program, server, peer)
-
-
-@pytest.mark.parametrize("name", ["python-sdk-low", "ts-sdk-1", "ours-node"])
-async def test_the_command_shows_what_an_endpoint_has(name: str, program: Path, reached: dict[str, str]) -> None:
-    """Section 5: the same over Streamable HTTP, in the only era of one, and with pages of the others."""
-    await shows(program, ("--server", reached[name]), PEERS[name])
-
-
-async def shows(program: Path, server: tuple[str, str], peer: Peer) -> None:
-    # Side by side, as most of the time a server starts.
-    (listed, table, text, blob, none, found) = await asyncio.gather(
-        run(program, "ls", "--json", *server),
-        run(program, "ls", *server),
-        run(program, "read", "peer://item/7", *server),
-        run(program, "read", "peer://blob", "--json", *server),
-        run(program, "read", "peer://none", *server),
-        run(program, "complete", BELOW, "id", "b", *server),
-    )
+async def lists(program: Path, server: tuple[str, str], peer: Peer) -> None:
+    listed, table = await asyncio.gather(run(program, "ls", "--json", *server), run(program, "ls", *server))
     entries = [json.loads(line) for line in listed[1]]
     assert {entry["uri"] for entry in entries[:-1]} == LISTED
     assert (listed[0], entries[-1]["uriTemplate"]) == (0, BELOW)
     rows = [line.split() for line in table[1]]
     assert rows[0] == ["URI", "NAME", "TYPE", "SIZE"]
     assert ["peer://static", "static", "text/plain"] in [row[:3] for row in rows]
+
+
+async def reads(program: Path, server: tuple[str, str], peer: Peer) -> None:
+    text, blob, none = await asyncio.gather(
+        run(program, "read", "peer://item/7", *server),
+        run(program, "read", "peer://blob", "--json", *server),
+        run(program, "read", "peer://none", *server),
+    )
     assert text[:2] == (0, ["item 7"])
     (contents,) = json.loads(blob[1][0])
     assert (contents["uri"], contents["mimeType"]) == ("peer://blob", "application/octet-stream")
     assert none[:2] == (1, [])
     assert none[2].endswith("error: Resource not found: peer://none\n")
-    assert found[:2] == (0, ["beta"])
-    for era in peer.eras:
-        status, lines, _ = await run(program, "lint", "--json", "--limit", QUICK, "--revision", era, *server)
+
+
+async def completes(program: Path, server: tuple[str, str], peer: Peer) -> None:
+    assert (await run(program, "complete", BELOW, "id", "b", *server))[:2] == (0, ["beta"])
+
+
+async def lints(program: Path, server: tuple[str, str], peer: Peer) -> None:
+    options = ("--json", "--limit", QUICK, "--revision")
+    found = await asyncio.gather(*(run(program, "lint", *options, era, *server) for era in peer.eras))
+    for era, (status, lines, _) in zip(peer.eras, found, strict=True):
         findings = [json.loads(line)["rule"] for line in lines]
         expected = expected_findings(peer, era)
-        assert (status, findings) == (bool(expected), expected)
+        assert (status, findings) == (bool(expected), expected), era
+
+
+VERBS = [lists, reads, completes, lints]
+every_verb = pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
+
+
+@every_verb
+@every_peer
+async def test_the_command_shows_what_a_peer_has(peer: Peer, verb: Verb, program: Path) -> None:
+    """Section 5: `ls`, `read`, `complete` and `lint` over stdio show the same, whatever SDK serves."""
+    ensure(peer.name)
+    await verb(program, ("--server", shlex.join(peer.stdio())), peer)
+
+
+@every_verb
+@pytest.mark.parametrize("name", ["python-sdk-low", "ts-sdk-1", "ours-node"])
+async def test_the_command_shows_what_an_endpoint_has(
+    name: str, verb: Verb, program: Path, reached: dict[str, str]
+) -> None:
+    """Section 5: the same over Streamable HTTP, in the only era of one, and with pages of the others."""
+    await verb(program, ("--server", reached[name]), PEERS[name])
 
 
 def expected_findings(peer: Peer, era: str) -> list[str]:
