@@ -12,7 +12,7 @@ use mcp_resources_engine::client::{
     Access, Call, CallOptions, ClientError, Effect, Failure, Lost, Machine, MachineOptions, Outcome,
     Question, ServerAbout,
 };
-use mcp_resources_engine::now::Now;
+use mcp_resources_engine::now::{Millis, Now};
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -24,6 +24,7 @@ use tokio::sync::mpsc::{
 };
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::Sleep;
 
 /// Messages of a server that wait for the task; a transport with more waits too.
 const INBOUND: usize = 256;
@@ -85,6 +86,7 @@ impl Link {
             carrier: None,
             opening: None,
             inbound: None,
+            alarm: None,
             waiters: HashMap::new(),
             watchings: HashMap::new(),
             questions: HashMap::new(),
@@ -175,6 +177,8 @@ struct Task {
     carrier: Option<Carrier>,
     opening: Option<Opening>,
     inbound: Option<Receiver<Inbound>>,
+    /// When the machine is looked at, in ms of its clock; earlier than it wants, rather than set anew for each request.
+    alarm: Option<(Millis, Pin<Box<Sleep>>)>,
     waiters: HashMap<u64, Waiter>,
     watchings: HashMap<u64, Arc<Watching>>,
     questions: HashMap<u64, AbortHandle>,
@@ -219,14 +223,13 @@ impl Task {
     }
 
     async fn event(&mut self, commands: &mut UnboundedReceiver<Command>) -> Event {
-        let pause = self.machine.deadline().map(|at| at.saturating_sub(self.clock.now().tick));
-        let due = async {
-            match pause {
-                Some(pause) => tokio::time::sleep(Duration::from_millis(pause)).await,
-                None => std::future::pending().await,
-            }
-        };
-        let (opening, inbound) = (&mut self.opening, &mut self.inbound);
+        if let Some(at) = self.machine.deadline()
+            && self.alarm.as_ref().is_none_or(|(set, _)| at < *set)
+        {
+            let pause = Duration::from_millis(at.saturating_sub(self.clock.now().tick));
+            self.alarm = Some((at, Box::pin(tokio::time::sleep(pause))));
+        }
+        let (opening, inbound, alarm) = (&mut self.opening, &mut self.inbound, &mut self.alarm);
         tokio::select! {
             command = commands.recv() => Event::Command(command),
             message = next(inbound) => Event::Inbound(message),
@@ -234,7 +237,10 @@ impl Task {
                 self.opening = None;
                 Event::Opened(opened)
             }
-            () = due => Event::Due,
+            () = rung(alarm) => {
+                self.alarm = None;
+                Event::Due
+            }
         }
     }
 
@@ -421,6 +427,13 @@ impl Task {
 async fn next(inbound: &mut Option<Receiver<Inbound>>) -> Option<Inbound> {
     match inbound {
         Some(inbound) => inbound.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn rung(alarm: &mut Option<(Millis, Pin<Box<Sleep>>)>) {
+    match alarm {
+        Some((_, sleep)) => sleep.await,
         None => std::future::pending().await,
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -191,10 +192,14 @@ impl Pump {
                     // The answer to a request may have been in it, so that going on would leave that waiting.
                     return Some(format!("a line of the server's is longer than {} bytes", self.longest));
                 };
-                let message = Inbound::Message(message.to_vec());
-                tokio::select! {
-                    _ = self.phase.wait_for(|phase| *phase == Phase::Closing) => {}
-                    _ = self.inbound.send(message) => {}
+                // Whoever is closed has let go of the other end of this.
+                if let Err(TrySendError::Full(message)) =
+                    self.inbound.try_send(Inbound::Message(message.to_vec()))
+                {
+                    tokio::select! {
+                        _ = self.phase.wait_for(|phase| *phase == Phase::Closing) => {}
+                        _ = self.inbound.send(message) => {}
+                    }
                 }
             }
             if count == 0 {
@@ -204,16 +209,21 @@ impl Pump {
     }
 }
 
-/// Writes what comes until there is nothing more, and closes `output`.
+/// Writes what comes until there is nothing more, and closes `output`. Lines that wait together leave in one write.
 async fn write(
     mut output: impl AsyncWrite + Unpin,
     mut queued: UnboundedReceiver<Vec<u8>>,
     waiting: Arc<AtomicUsize>,
 ) -> std::io::Result<()> {
-    while let Some(line) = queued.recv().await {
-        output.write_all(&line).await?;
+    while let Some(mut lines) = queued.recv().await {
+        while lines.len() < CHUNK
+            && let Ok(line) = queued.try_recv()
+        {
+            lines.extend_from_slice(&line);
+        }
+        output.write_all(&lines).await?;
         output.flush().await?;
-        waiting.fetch_sub(line.len(), Ordering::Relaxed);
+        waiting.fetch_sub(lines.len(), Ordering::Relaxed);
     }
     output.shutdown().await
 }
