@@ -85,6 +85,7 @@ def goals(results: Results) -> Iterator[Goal]:
     yield from _updates(results)
     yield from _http(results)
     yield from _start(results)
+    yield from _client(results)
 
 
 def _stdio(results: Results) -> Iterator[Goal]:
@@ -179,6 +180,15 @@ def _start(results: Results) -> Iterator[Goal]:
         for server in ("ours-rust", "ours-python", "ours-node"):
             found = results.figure(era, server, "listener_kib")
             yield Goal(era, f"memory of an idle listener, {server}", 16, found, unit="KiB", why="listener")
+
+
+def _client(results: Results) -> Iterator[Goal]:
+    for workload in ("W16-1", "W16-1/modern", "W16-64", "W16-64/modern"):
+        for peer, ours, bound in (("python-sdk", "ours-python", 20), ("ts-sdk", "ours-node", 5)):
+            found = results.ratio(workload, peer, ours)
+            yield Goal(
+                workload, f"CPU of the client, {peer} over {ours}", bound, found, below=False, why=f"client {ours}"
+            )
 
 
 def _bytes(results: Results, name: str) -> Spread | None:

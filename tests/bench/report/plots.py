@@ -1,4 +1,4 @@
-"""The four plots of the README."""
+"""The plots of the README."""
 
 from collections.abc import Iterator
 
@@ -26,6 +26,10 @@ def drawn(results: Results) -> Iterator[tuple[str, str]]:
     if listeners:
         title = "Memory of an HTTP server for each idle listener, 1,000 of them, revision 2026-07-28"
         yield "listeners", bars(title, "KiB/listener; less is better", listeners)
+    clients = _bars(results, "W16-64/modern", "cpu_us")
+    if clients:
+        title = "CPU of a client for each read of our server over stdio, 64 in flight, revision 2026-07-28"
+        yield "clients", bars(title, "CPU µs/request; less is better", clients)
 
 
 def _bars(results: Results, name: str, figure: str) -> list[Bar]:

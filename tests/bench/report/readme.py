@@ -1,5 +1,6 @@
 """What the README quotes: a short table of ratios, and the plots."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from data import Results
@@ -21,6 +22,13 @@ QUOTED = (
     ("Rust, stdio, 64 in flight", "W2", "ours-rust", "rmcp", "cpu_us"),
     ("Rust, 64 HTTP connections", "W7-64/modern", "ours-rust", "rmcp", "cpu_us"),
 )
+# The same of clients, which all read from our server in Rust.
+CLIENTS = (
+    ("Python, one at a time", "W16-1/modern", "ours-python", "python-sdk", "cpu_us"),
+    ("Python, 64 in flight", "W16-64/modern", "ours-python", "python-sdk", "cpu_us"),
+    ("Node, one at a time", "W16-1/modern", "ours-node", "ts-sdk", "cpu_us"),
+    ("Node, 64 in flight", "W16-64/modern", "ours-node", "ts-sdk", "cpu_us"),
+)
 
 
 def section(results: Results) -> str:
@@ -30,21 +38,28 @@ def section(results: Results) -> str:
     lines = [
         "CPU of the server for each read, ours and the official SDK of the same language",
         f"([all tables](tests/bench/RESULTS.md); {machine}, {day}; median and spread of the rounds):",
-        "",
-        "| | ours, µs | official SDK, µs | ratio |",
-        "| --- | --- | --- | --- |",
+        *_quoted(results, QUOTED),
     ]
-    for what, name, ours, peer, figure in QUOTED:
-        mine, its = results.figure(name, ours, figure), results.figure(name, peer, figure)
-        if mine and its:
-            ratio = times(results.ratio(name, peer, ours, figure))
-            lines.append(f"| {what} | {mine.median:,.1f} | {its.median:,.1f} | {ratio} |")
+    if clients := _quoted(results, CLIENTS):
+        lines += ["", "CPU of the client for each read of our server over stdio:", *clients]
     worse = sum(1 for table in results.tables for _ in better(table))
     if worse:
         where = "tests/bench/RESULTS.md#where-a-peer-is-better"
         lines += ["", f"In {worse} figure{'s' * (worse > 1)} of all tables [a peer is better]({where})."]
     lines += ["", *images(results, "tests/bench/plots")]
     return "\n".join(lines)
+
+
+def _quoted(results: Results, which: Sequence[tuple[str, str, str, str, str]]) -> list[str]:
+    """A table of what there are figures for."""
+    rows = []
+    for what, name, ours, peer, figure in which:
+        mine, its = results.figure(name, ours, figure), results.figure(name, peer, figure)
+        if mine and its:
+            ratio = times(results.ratio(name, peer, ours, figure))
+            rows.append(f"| {what} | {mine.median:,.1f} | {its.median:,.1f} | {ratio} |")
+    head = ["", "| | ours, µs | official SDK, µs | ratio |", "| --- | --- | --- | --- |"]
+    return [*head, *rows] if rows else []
 
 
 def replace(path: Path, results: Results) -> None:

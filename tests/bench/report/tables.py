@@ -12,13 +12,15 @@ from words import KINDS, PEERS, Figure, Kind, spread, times
 HOW = (
     "Client and server share one core. A figure is the median of the rounds with the least and the most in brackets; "
     "rounds are interleaved, ratios are taken round by round. CPU is the user and system time of the server's "
-    "process by the kernel's account. [README.md](README.md) says what each server does and how it is measured."
+    "process by the kernel's account, in W16 of the client's. [README.md](README.md) says what each server does "
+    "and how it is measured."
 )
 PLOTS = (
     ("throughput", "Reads in a second over stdio"),
     ("cpu", "CPU for each read over HTTP"),
     ("templates", "CPU for each read against the number of templates"),
     ("listeners", "Memory of an idle listener"),
+    ("clients", "CPU of a client for each read over stdio"),
 )
 
 
@@ -73,7 +75,7 @@ def _table(table: Table, newest: int) -> str:
     versus = [one for one in ("python-sdk", "ts-sdk", "rmcp") if _has(table.row(one), kind)]
     ratios = [f"{one} ÷ it" for one in versus]
     floor = [f"× {kind.floor}"] if kind.floor else []
-    head = ["server", *(one.title for one in figures), *floor, *ratios]
+    head = [kind.who, *(one.title for one in figures), *floor, *ratios]
     era = "2026-07-28" if table.modern else "2025-06-18"
     lines = [f"## {table.workload}: {kind.title} ({era})", "", "| " + " | ".join(head) + " |"]
     lines.append("|" + " --- |" * len(head))

@@ -21,6 +21,7 @@ class Figure:
 P50 = Figure("p50_us", "p50 µs", 1)
 P99 = Figure("p99_us", "p99 µs", 0)
 CPU = Figure("cpu_us", "CPU µs/request", 2)
+CPU_CLIENT = Figure("cpu_us", "CPU µs/request of the client", 2)
 RATE = Figure("rate", "requests/s", 0, less=False)
 MIB_S = Figure("mib_s", "MiB/s", 0, less=False)
 LISTED = Figure("rate", "resources/s", 0, less=False)
@@ -45,6 +46,7 @@ class Kind:
     figures: tuple[Figure, ...]
     ratio: Figure
     floor: str | None = None
+    who: str = "server"
 
 
 KINDS = {
@@ -70,6 +72,18 @@ KINDS = {
     "W7-open-5000": Kind("5,000 reads in a second, come what may, over HTTP", (P50, P99, CPU), CPU, "floor-http"),
     "W8": Kind("start, import, memory", (START, IMPORT, REST, AFTER, PEAK), START),
     "W9": Kind("10,000 idle HTTP listeners, then one update", (MEMORY, FAN_OUT, TOLD), MEMORY),
+    "W16-1": Kind(
+        "a client reads `bench://item/{id}` of our server, one at a time, stdio",
+        (CPU_CLIENT, RATE),
+        CPU_CLIENT,
+        who="client",
+    ),
+    "W16-64": Kind(
+        "a client reads `bench://item/{id}` of our server, 64 in flight, stdio",
+        (CPU_CLIENT, RATE),
+        CPU_CLIENT,
+        who="client",
+    ),
 }
 
 

@@ -10,6 +10,7 @@ mod measure;
 mod options;
 mod process;
 mod progress;
+mod reader;
 mod records;
 mod servers;
 mod start;
@@ -107,6 +108,7 @@ fn one(
         Workload::Http(_) => http::measure_load(&launch, &setting),
         Workload::Open(rate) => http::measure_open(&launch, rate, &setting),
         Workload::Start => start::measure(&launch, contestant, &setting),
+        Workload::Client(_) => reader::measure(&launch, &setting),
         _ => measure::measure(&launch, &setting),
     }
 }

@@ -84,6 +84,9 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
         let ours = ours.map(|handler| Contestant { name: "ours-rust", handler });
         return [Contestant::usual("floor")].into_iter().chain(ours).collect();
     }
+    if matches!(workload, Workload::Client(_)) {
+        return OURS.iter().chain(&["python-sdk", "ts-sdk"]).map(|name| Contestant::usual(name)).collect();
+    }
     let floor: &[&'static str] = match workload {
         Workload::Start => &["floor", "bare-python", "bare-node"],
         Workload::Read(_) | Workload::Each => &["floor"],
@@ -138,7 +141,16 @@ pub(crate) fn lacks(contestant: &Contestant, workload: Workload, modern: bool) -
 pub(crate) struct Launcher {
     serve: String,
     log: Option<String>,
-    known: HashMap<(&'static str, bool), Vec<String>>,
+    known: HashMap<(&'static str, Way), Vec<String>>,
+}
+
+/// What a program is started for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Way {
+    Stdio,
+    Http,
+    /// To be a client.
+    Client,
 }
 
 impl Launcher {
@@ -152,10 +164,14 @@ impl Launcher {
         contestant: &Contestant,
         workload: Workload,
     ) -> Result<Launch, Box<dyn Error>> {
-        let key = (contestant.name, workload.is_http());
-        if !self.known.contains_key(&key) {
-            let command = ask(&self.serve, contestant.name, workload.is_http())?;
-            self.known.insert(key, command);
+        let way = match workload {
+            Workload::Client(_) => Way::Client,
+            _ if workload.is_http() => Way::Http,
+            _ => Way::Stdio,
+        };
+        let mut command = self.command(contestant.name, way)?;
+        if way == Way::Client {
+            command.extend(self.command(OURS[0], Way::Stdio)?);
         }
         let mut environment = workload.environment();
         if contestant.handler == Handler::Guarded {
@@ -164,13 +180,26 @@ impl Launcher {
         if contestant.is_floor() {
             environment.push(("ANSWER", workload.floor_answer().into()));
         }
-        Ok(Launch { command: self.known[&key].clone(), environment, log: self.log.clone() })
+        Ok(Launch { command, environment, log: self.log.clone() })
+    }
+
+    fn command(&mut self, name: &'static str, way: Way) -> Result<Vec<String>, Box<dyn Error>> {
+        if let Some(known) = self.known.get(&(name, way)) {
+            return Ok(known.clone());
+        }
+        let command = ask(&self.serve, name, way)?;
+        self.known.insert((name, way), command.clone());
+        Ok(command)
     }
 }
 
-/// The words of the command that starts a server, one on each line; `PORT` stands for the port.
-fn ask(serve: &str, name: &str, http: bool) -> Result<Vec<String>, Box<dyn Error>> {
-    let transport: &[&str] = if http { &["--http", "PORT"] } else { &["--stdio"] };
+/// The words of the command that starts a server or a client, one on each line; `PORT` stands for the port.
+fn ask(serve: &str, name: &str, way: Way) -> Result<Vec<String>, Box<dyn Error>> {
+    let transport: &[&str] = match way {
+        Way::Stdio => &["--stdio"],
+        Way::Http => &["--http", "PORT"],
+        Way::Client => &["--client"],
+    };
     let output = Command::new(serve).args([name, "--print"]).args(transport).output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into());

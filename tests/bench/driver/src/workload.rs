@@ -39,6 +39,8 @@ pub(crate) enum Workload {
     Start,
     /// W9: listeners that wait, then one update.
     Listeners,
+    /// W16: what a client spends on reading from our server, with so many reads in flight.
+    Client(u32),
 }
 
 /// What a request reads.
@@ -91,6 +93,8 @@ impl Workload {
             Self::Open(5_000),
             Self::Start,
             Self::Listeners,
+            Self::Client(1),
+            Self::Client(64),
         ];
         reads.into_iter().chain(rest).collect()
     }
@@ -120,6 +124,7 @@ impl Workload {
             Self::Open(rate) => format!("W7-open-{rate}"),
             Self::Start => "W8".into(),
             Self::Listeners => "W9".into(),
+            Self::Client(in_flight) => format!("W16-{in_flight}"),
         }
     }
 
@@ -135,6 +140,7 @@ impl Workload {
             // A server that tries one template after the other takes long for each.
             Self::Template(_) => 8,
             Self::Http(connections) => connections.into(),
+            Self::Client(in_flight) => in_flight.into(),
             _ => 1,
         }
     }
@@ -142,7 +148,9 @@ impl Workload {
     /// Requests of one measurement, or listeners.
     pub(crate) fn requests(self, quick: bool) -> u64 {
         let full = match self {
-            Self::Read(Read::Item) | Self::Each | Self::Provided | Self::Template(_) => 100_000,
+            Self::Read(Read::Item) | Self::Each | Self::Provided | Self::Template(_) | Self::Client(_) => {
+                100_000
+            }
             Self::Read(Read::Text | Read::Blob) => 500,
             Self::Read(_) => 30_000,
             Self::Http(_) | Self::Open(_) => 50_000,
