@@ -27,7 +27,8 @@ PLOTS = (
 def document(results: Results) -> str:
     """The whole of it."""
     machines = sorted({table.machine for table in results.tables})
-    rounds = max((len(row.rounds) for table in results.tables for row in table.rows), default=0)
+    counts = sorted({len(row.rounds) for table in results.tables for row in table.rows if row.rounds})
+    rounds = " to ".join(str(count) for count in dict.fromkeys([counts[0], counts[-1]])) if counts else "no"
     newest = max((table.time for table in results.tables), default=0)
     parts = [
         "# Side by side",
