@@ -326,14 +326,15 @@ impl Machine {
 
     fn watch_was_not_read(&mut self, uri: &Arc<str>, error: &ClientError, now: Now, out: &mut Effects) {
         let Some(watched) = self.watches.watched.get_mut(uri) else { return };
-        let may_pass = matches!(
-            error,
-            ClientError::Failed(
-                Failure::Server { .. } | Failure::Timeout { .. } | Failure::Unreachable { .. }
-            )
-        );
-        let is_first = watched.given == Given::Nothing;
-        if !watched.parents.is_empty() || (is_first && (!may_pass || watched.failures + 1 >= TRIES)) {
+        let is_fatal = match error {
+            // The server was there: it comes back.
+            ClientError::Failed(Failure::Unreachable { .. }) => false,
+            ClientError::Failed(Failure::Server { .. } | Failure::Timeout { .. }) => {
+                watched.failures + 1 >= TRIES
+            }
+            _ => true,
+        };
+        if !watched.parents.is_empty() || (watched.given == Given::Nothing && is_fatal) {
             return self.watches.fail(uri, error, out);
         }
         watched.is_dirty = true;

@@ -485,3 +485,40 @@ fn changes_of_lists_are_heard() {
         assert_eq!(world.logged(), ["list changed", "list changed"], "{era}");
     }
 }
+
+/// S-13: a server over HTTP that is away while a watch begins comes back, however long that takes; one that answers a first read
+/// with errors alone does not.
+#[test]
+fn a_first_read_waits_for_the_server_to_come_back() {
+    for is_away in [true, false] {
+        let mut alone = Alone::new();
+        alone.machine.watch(1, "x://a", alone.now, &mut alone.effects);
+        alone.machine.opened(alone.now, &mut alone.effects);
+        let discover = alone.sent();
+        let about = r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{"resources":{"subscribe":true}}}"#;
+        alone.answer(&discover, about);
+        let listen = alone.sent().id.unwrap();
+        alone.receive(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{listen}}},"notifications":{{"resourceSubscriptions":["x://a"]}}}}}}"#
+        ));
+        let ended = |effects: &[Effect]| {
+            effects.iter().any(|effect| matches!(effect, Effect::Changed { change: Err(_), .. }))
+        };
+        for _ in 0..200 {
+            alone.pass(1_000);
+            let sent: Vec<_> =
+                alone.effects.extract_if(.., |effect| matches!(effect, Effect::Send(_))).collect();
+            for message in sent {
+                let Effect::Send(read @ Outgoing { id: Some(id), .. }) = message else { continue };
+                if is_away {
+                    let failure = Failure::Unreachable { reason: "refused".into() };
+                    let why = NotCarried { status: None, failure };
+                    alone.machine.not_carried(id, why, alone.now, &mut alone.effects);
+                } else {
+                    alone.answer(&read, r#""error":{"code":-32603,"message":"no"}"#);
+                }
+            }
+        }
+        assert_eq!(ended(&alone.effects), !is_away, "{:?}", alone.effects);
+    }
+}
