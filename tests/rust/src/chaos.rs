@@ -97,7 +97,13 @@ fn watch_all(client: &Client) -> Contexts {
         let (mut watch, contexts) = (client.watch(&format!("values://{number}")), contexts.clone());
         tokio::spawn(async move {
             while let Some(change) = watch.next().await {
-                let change = change.unwrap();
+                let change = match change {
+                    Ok(change) => change,
+                    Err(error) => {
+                        contexts.lock().unwrap().insert(error.to_string(), None);
+                        return;
+                    }
+                };
                 let text = change.contents.map(|contents| match &contents[0].body {
                     mcp_resources_engine::connection::Body::Text(text) => text.to_string(),
                     other => panic!("{other:?}"),
@@ -123,6 +129,8 @@ async fn agree(contexts: &Contexts, values: &Values) {
         if differ == 0 {
             return;
         }
+        let unwanted = contexts.lock().unwrap().keys().find(|uri| !wanted.contains_key(*uri)).cloned();
+        assert_eq!(unwanted, None, "a watch has ended");
         assert!(Instant::now() < end, "{differ} of {URIS} contexts differ from the server");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -139,7 +147,13 @@ struct Server(Child);
 
 impl Server {
     fn start(values: &Values, port: u16) -> Self {
-        Self(Command::new(program()).arg(&values.file).arg(port.to_string()).spawn().unwrap())
+        let server = Self(Command::new(program()).arg(&values.file).arg(port.to_string()).spawn().unwrap());
+        let end = Instant::now() + PATIENCE;
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < end, "the server does not listen");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        server
     }
 }
 

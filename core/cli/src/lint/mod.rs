@@ -75,5 +75,7 @@ fn summary(findings: &[Finding], seen: &Seen) -> String {
         count => format!("{count} mistakes found"),
     };
     let (resources, templates) = (seen.resources.count, seen.templates.count);
-    format!("{found} in {resources} resources ({} read) and {templates} templates", seen.reads.len())
+    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let (resources, templates) = (counted(resources, "resource"), counted(templates, "template"));
+    format!("{found} in {resources} ({} read) and {templates}", seen.reads.len())
 }
