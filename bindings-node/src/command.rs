@@ -7,3 +7,12 @@ use napi_derive::napi;
 pub(crate) fn main(argv: Vec<String>) -> u8 {
     mcp_resources_cli::run(argv.into_iter().map(Into::into))
 }
+
+#[cfg(test)]
+mod tests {
+    /// A usage error is the status 2.
+    #[test]
+    fn an_unknown_word_is_a_usage_error() {
+        assert_eq!(super::main(vec!["mcp-resources".into(), "lss".into()]), 2);
+    }
+}

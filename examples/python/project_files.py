@@ -12,7 +12,7 @@ from mcp_resources import Resource, ResourceNotFound, ResourceServer
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--root", type=Path, required=True)
-root = parser.parse_args().root.resolve()
+root: Path = parser.parse_args().root.resolve()
 
 server = ResourceServer("filesystem", version="1.0.0")
 

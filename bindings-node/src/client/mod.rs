@@ -154,7 +154,11 @@ impl NativeClient {
     #[napi(catch_unwind)]
     pub fn list(&self, call: f64, templates: bool, scope: Option<ScopeFields>) -> NativeStream {
         let client = self.calls.scoped(call, scope);
-        self.stream(Source::Listing(if templates { client.list_templates() } else { client.list() }))
+        self.stream(Source::Listing(Box::new(if templates {
+            client.list_templates()
+        } else {
+            client.list()
+        })))
     }
 
     /// A watched resource.

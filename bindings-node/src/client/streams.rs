@@ -6,7 +6,7 @@ use mcp_resources_host::client::{ListChanges, Listing, Watch};
 
 /// See the module. Dropped, it ends, and what is watched for it is watched no longer.
 pub(super) enum Source {
-    Listing(Listing),
+    Listing(Box<Listing>),
     Watch(Watch),
     ListChanges(ListChanges),
 }

@@ -50,7 +50,7 @@ pub struct Stream {
 type Shared = Arc<tokio::sync::Mutex<Source>>;
 
 enum Source {
-    List(Listing),
+    List(Box<Listing>),
     Watch(Watch),
     Lists(ListChanges),
 }
@@ -153,7 +153,7 @@ impl Caller {
         }
         let client = client.with(scope);
         let list = if templates { client.list_templates() } else { client.list() };
-        Ok(Stream { progress, ..Stream::new(Source::List(list)) })
+        Ok(Stream { progress, ..Stream::new(Source::List(Box::new(list))) })
     }
 
     fn watch(&self, py: Python<'_>, uri: &str, asked: Asked) -> PyResult<Stream> {
