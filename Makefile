@@ -66,9 +66,10 @@ bindings-node/dist/.package: bindings-node/binding.d.ts $(SCRIPTS)
 	@ln -sfn ../../bindings-node/dist/command.js $(TOOLS)/mcp-resources # npm links only what others install
 	@touch $@
 
-target/debug/mcp-resources: $(CORE_SOURCES)
+# With the features of the package that was built before, so that nothing that it stands on is compiled again.
+target/debug/mcp-resources: $(CORE_SOURCES) | bindings-node/binding.d.ts
 	$(call step,Building the command)
-	@cargo build --quiet --package mcp-resources-cli
+	@cargo build --quiet --package mcp-resources-cli --package mcp-resources-node
 	@touch $@
 
 demo: setup ## serve this repository's documents to the official Python client, in both eras

@@ -163,8 +163,8 @@ export class Client {
 
   /**
    * Watches a resource: first its contents, then its contents after each change; `null` when it is gone, and the watch goes
-   * on. A slow reader gets the newest contents. Ending the iteration ends the subscription. After a loss of the connection
-   * the resource is watched and read again.
+   * on. A slow reader gets the newest contents, and contents that are as before are not reported again. Ending the iteration
+   * ends the subscription. After a loss of the connection the resource is watched and read again.
    *
    * @throws as `read`, from the iteration.
    */

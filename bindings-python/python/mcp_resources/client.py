@@ -357,7 +357,7 @@ class Client:
 
         Ending the iteration ends the subscription: `break`, `aclose()`, or letting go of the iterator. A slow reader
         gets the newest contents of each URI. A watch goes on when its server is lost and comes back, and when the
-        resource is gone: the contents are then `None`.
+        resource is gone: the contents are then `None`. Contents that are as before are not reported again.
 
         Args:
             uri: its URI.

@@ -123,7 +123,8 @@ impl Client {
         Err(first.unwrap_or_else(|| ClientError::NotFound { uri: own(template) }))
     }
 
-    /// Watches a resource: first the contents, then the contents after each change (S-13). Needs a tokio runtime if several
+    /// Watches a resource: first the contents, then the contents after each change (S-13). Contents that are as before are not
+    /// reported again. A server that cannot be reached at first is an error; one that was there is waited for. Needs a tokio runtime if several
     /// servers may have the resource.
     pub fn watch(&self, uri: &str) -> Watch {
         let watching = Arc::new(Watching::default());
