@@ -85,8 +85,10 @@ impl Reader {
     /// The result of a read. `uri` is what was asked for.
     pub(super) fn read(&self, result: Json<'_>, uri: &str) -> Result<Read, ClientError> {
         let members = result.object().ok_or_else(|| bad("the result is no object"))?;
-        if text(&members, "resultType").as_deref() == Some("input_required") {
-            return Ok(required(&members));
+        match text(&members, "resultType").as_deref() {
+            None | Some("complete") => {}
+            Some("input_required") => return Ok(required(&members)),
+            Some(other) => return Err(bad(&format!("its resultType is {:?}", shown(other))).into()),
         }
         let entries = members.get("contents").and_then(Json::array);
         let entries = entries.ok_or_else(|| bad("the result has no array \"contents\""))?;

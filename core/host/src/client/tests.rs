@@ -148,7 +148,7 @@ async fn watches_from_the_first_contents_on() {
     }
 }
 
-/// S-13: a resource that is not there yet is watched until it is.
+/// R-221, S-13: what an acknowledgement leaves out is watched until it is there.
 #[tokio::test]
 async fn watches_what_does_not_exist_yet() {
     for era in ERAS {

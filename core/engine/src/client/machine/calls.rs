@@ -292,6 +292,10 @@ impl Machine {
     fn keep(&mut self, slot: Slot, outcome: &Outcome, result: Json<'_>, now: Now) {
         let ttl = self.revision().map_or(0, |revision| decode::ttl(result, revision));
         let Some(pending) = self.calls.pending.get(&slot).filter(|_| ttl > 0) else { return };
+        // What an answer of the user's has made is not for the next who asks.
+        if pending.round.is_begun() {
+            return;
+        }
         if let Some(key) = self.key(&pending.call) {
             self.cache.put(key, outcome, ttl, now.tick);
         }

@@ -29,6 +29,11 @@ impl Round {
         open.map(|(method, _)| method.clone()).collect()
     }
 
+    /// Whether the server has asked for input.
+    pub(super) fn is_begun(&self) -> bool {
+        self.number > 0
+    }
+
     pub(super) fn has_state(&self) -> bool {
         self.state.is_some()
     }

@@ -344,7 +344,7 @@ fn a_burst_is_two_reads() {
     }
 }
 
-/// S-13: whatever is lost in between, every context ends equal to the server, and no URI is read twice at once.
+/// R-222, S-13: whatever is lost in between, every context ends equal to the server, and no URI is read twice at once.
 #[test]
 fn a_hundred_losses_among_a_thousand_uris() {
     for (era, seed) in [(ERAS[0], 1), (ERAS[1], 2), (ERAS[0], 3), (ERAS[1], 4)] {

@@ -75,7 +75,7 @@ impl Alone {
 const REFUSED: &str = r#""error":{"code":-32601,"message":"Method not found"}"#;
 const FOUND: &str = r#""result":{"contents":[{"uri":"x://a","text":"here"}]}"#;
 
-/// R-026, R-045: a server that refuses `server/discover` is spoken to in the older way.
+/// R-026, R-045, R-224: a server that refuses `server/discover` is spoken to in the older way.
 #[test]
 fn an_old_server_refuses_discover() {
     let mut alone = Alone::reading();
@@ -324,7 +324,7 @@ fn progress_prolongs_the_time() {
     assert!(String::from_utf8(cancelled.body).unwrap().contains(&format!(r#""requestId":{id}"#)));
 }
 
-/// R-133 … R-138: a read that needs input asks the host, and is made again with its answers and the state; without anybody to
+/// R-133 … R-138, R-219, R-223: a read that needs input asks the host, and is made again with its answers and the state; without anybody to
 /// ask it fails. R-004: a legacy server asks by a request of its own.
 #[test]
 fn questions_are_answered() {
@@ -355,6 +355,13 @@ fn questions_are_answered() {
         again.contains(r#""inputResponses":{"k":{"action":"accept","content":{}}},"requestState":"sealed""#),
         "{again}"
     );
+    let kept = r#""result":{"resultType":"complete","contents":[{"uri":"x://a","text":"mine"}],"ttlMs":60000,"cacheScope":"private"}"#;
+    let id = again.split("\"id\":").nth(1).and_then(|rest| rest.split(',').next()).unwrap().to_owned();
+    alone.receive(&format!(r#"{{"jsonrpc":"2.0","id":{id},{kept}}}"#));
+    assert_eq!(alone.finished(), "mine");
+    let call = Call::Read { uri: "x://a".into() };
+    alone.machine.call(2, call, CallOptions::default(), alone.now, &mut alone.effects);
+    assert_eq!(alone.sent().method, "resources/read", "what was answered with input is not kept");
 
     let mut alone = Alone::reading();
     let discover = alone.sent();

@@ -79,6 +79,30 @@ fn contents_are_checked() {
     assert!(read("7").contains("no entry of the contents makes sense"));
 }
 
+/// R-216: a result without a type is complete; one of a type that nobody knows is an error.
+#[test]
+fn unknown_types_of_results_are_errors() {
+    for (kind, expected) in [
+        ("", "2: here"),
+        (r#""resultType":"complete","#, "2: here"),
+        (
+            r#""resultType":"later","#,
+            r#"2: Failed to read resource: the server's answer cannot be used: its resultType is "later""#,
+        ),
+    ] {
+        let mut world = World::open(Revision::V2026_07_28);
+        world.read(1, "n://x");
+        world.is_deaf = true;
+        world.read(2, "n://x");
+        let id = world.sent.last().unwrap().id.unwrap();
+        let message = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{{kind}"contents":[{{"uri":"n://x","text":"here"}}]}}}}"#
+        );
+        world.act(|machine, now, out| machine.received(message.as_bytes(), now, out));
+        assert_eq!(world.logged().pop().unwrap(), expected);
+    }
+}
+
 /// An error of a server is shown without its control characters, and shortened.
 #[test]
 fn messages_are_shortened() {
@@ -95,7 +119,7 @@ fn messages_are_shortened() {
     assert!(line.len() < 700 && !line.contains('\u{1b}'), "{line}");
 }
 
-/// S-14: what the servers of other libraries say of a URI that they do not have.
+/// R-217, S-14: what the servers of other libraries say of a URI that they do not have.
 #[test]
 fn not_found_is_recognised() {
     let not_found = "2: Resource not found: n://x";

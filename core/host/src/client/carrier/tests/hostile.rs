@@ -154,7 +154,7 @@ async fn another_message_is_not_the_answer() {
     assert!(talk.not_carried(7).await.failure.to_string().contains("does not answer"));
 }
 
-/// what a request says in its head; the author's headers are there, a session is not.
+/// what a request says in its head; the author's headers are there, a session is not.
 #[tokio::test]
 async fn the_head_repeats_the_message() {
     let (url, requests) =
