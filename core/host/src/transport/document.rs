@@ -23,6 +23,7 @@ pub(crate) fn text(path: &Path) -> Result<String, String> {
 }
 
 /// Whether the name of a file says that it is YAML: `.yaml` or `.yml`.
+#[cfg(feature = "client")]
 pub(crate) fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("yaml") || ext.eq_ignore_ascii_case("yml"))
 }
