@@ -1,6 +1,6 @@
 /**
- * Calls of the compiled client by number, and what arrives for them. While a call is under way, the process stays alive; a
- * client that waits for nothing does not keep it alive, and is ended when nobody holds it.
+ * Numbers the calls of the compiled client and resolves them as answers arrive. An open call keeps the process alive; an idle
+ * client does not, and is closed when it is garbage-collected.
  */
 import {
   type Arrival,

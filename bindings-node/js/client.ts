@@ -112,7 +112,7 @@ export class Client {
     return this.#listed('list()', false, options, resourcesOf);
   }
 
-  /** The templates of all servers, from all pages: those of which the allow-lists have some expansion. See `list`. */
+  /** Lists the templates of all servers that can expand to an allowed URI. Walks all pages, as `list` does. */
   listTemplates(options: CallOptions = {}): AsyncIterableIterator<ListedTemplate> {
     return this.#listed('listTemplates()', true, options, templatesOf);
   }

@@ -67,7 +67,7 @@ impl Drop for Ending {
     }
 }
 
-/// Has the loop forget a question that nobody waits for any more.
+/// Withdraws a question from the loop when the server no longer needs the answer.
 pub(super) struct Asked {
     pub(super) desk: Arc<Desk>,
     pub(super) question: u32,

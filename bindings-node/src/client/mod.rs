@@ -237,7 +237,7 @@ impl NativeStream {
     }
 }
 
-/// Nobody waits for what is under way: the loop has ended, perhaps of a worker alone.
+/// The event loop has ended, perhaps only that of a worker: all open calls are cancelled.
 impl Drop for Calls {
     fn drop(&mut self) {
         self.tasks.borrow().values().for_each(AbortHandle::abort);

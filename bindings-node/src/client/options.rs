@@ -113,7 +113,7 @@ fn answering(builder: ClientBuilder, capability: &str, desk: &Arc<Desk>) -> Resu
         Box::pin(async move {
             let answer = answer.await;
             drop(asked);
-            answer.unwrap_or_else(|_| Err("nobody answers any more".into()))
+            answer.unwrap_or_else(|_| Err("the client was closed before it answered".into()))
         })
     }))
 }

@@ -263,7 +263,7 @@ class Client:
         timeout: int | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> ListedIterator[ListedTemplate]:
-        """The templates of all servers, from all pages: those of which the allow-lists have some expansion (S-12).
+        """Lists the templates of all servers that can expand to an allowed URI (S-12). Walks all pages.
 
         Args and errors are those of `list`.
         """

@@ -49,7 +49,7 @@ async def _serve(server: ResourceServer, pipe: socket.socket, started: "asyncio.
         except Exception as error:
             broken(error)
             started.set_exception(error)
-            started.exception()  # whoever waits hears of it; it is logged for others
+            started.exception()  # `broken` has logged it: asyncio must not log it again
             return
         try:
             loop = asyncio.get_running_loop()

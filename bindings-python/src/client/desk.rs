@@ -106,7 +106,7 @@ pub(crate) struct Calls {
     process: u32,
 }
 
-/// Who waits for a call.
+/// An open call: the future to resolve, and the task that makes the call.
 pub(crate) struct Waiting {
     pub(crate) future: Py<PyAny>,
     pub(crate) progress: Option<Py<PyAny>>,
@@ -134,7 +134,7 @@ impl Calls {
         self.process == std::process::id()
     }
 
-    /// Nobody waits for this call any longer.
+    /// Cancels a call.
     pub(crate) fn cancel(&self, number: u64) {
         if !self.is_here() {
             return;
@@ -232,7 +232,7 @@ impl Calls {
         })
     }
 
-    /// Lets go of what waits.
+    /// Cancels all calls and withdraws all questions.
     pub(crate) fn clear(self: &Arc<Self>) {
         if !self.is_here() {
             // What it holds would wake the thread of another process.

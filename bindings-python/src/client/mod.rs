@@ -284,7 +284,7 @@ impl Caller {
     }
 }
 
-/// Nobody waits any more: what is under way is taken back.
+/// The client was garbage-collected: its open calls are cancelled.
 impl Drop for Caller {
     fn drop(&mut self) {
         self.calls.clear();

@@ -10,7 +10,7 @@ use std::io;
 pub(crate) enum Failed {
     /// A sentence for stderr, and the exit status.
     Message { text: String, status: u8 },
-    /// Nobody reads stdout any more: not worth a message, and no failure.
+    /// The reader has closed stdout: not an error, and no message.
     StdoutClosed,
     /// A signal: its number.
     Signal(u8),

@@ -2,9 +2,8 @@
 
 use clap::ValueEnum;
 use mcp_resources_host::client::{Config, ConfigError};
+use mcp_resources_host::transport::document_text;
 use serde_json::{Map, Value, json};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// A client whose configuration is known.
@@ -62,7 +61,7 @@ pub(crate) fn known() -> Vec<PathBuf> {
 /// Comments are allowed, as VS Code does. Where names are equal, the first wins.
 pub(crate) fn entries(path: &Path) -> Result<Map<String, Value>, String> {
     let value: Value =
-        jsonc_parser::parse_to_serde_value(&text(path)?, &jsonc_parser::ParseOptions::default())
+        jsonc_parser::parse_to_serde_value(&document_text(path)?, &jsonc_parser::ParseOptions::default())
             .map_err(|error| format!("it is not JSON: {}", error.kind()))?;
     let here = std::env::current_dir().unwrap_or_default();
     let project = value.get("projects").and_then(|projects| projects.get(here.to_str()?));
@@ -85,18 +84,6 @@ pub(crate) fn alone(path: &Path, name: &str, entry: &Value) -> Result<Config, Co
     let whole = json!({ "mcpServers": { name: entry } }).to_string();
     Config::parse(&whole, folder)
         .map_err(|error| ConfigError { message: format!("{}: {}", path.display(), error.message) })
-}
-
-/// The text of a file of at most 16 MiB.
-pub(crate) fn text(path: &Path) -> Result<String, String> {
-    const MOST: u64 = 16 << 20;
-    let mut text = String::new();
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(MOST + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    match text.len() as u64 > MOST {
-        true => Err(format!("it is larger than {MOST} bytes")),
-        false => Ok(text),
-    }
 }
 
 fn home() -> Option<PathBuf> {

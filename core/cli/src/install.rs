@@ -11,6 +11,7 @@ use crate::select::{self, Selected};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use mcp_resources_host::client::Target;
+use mcp_resources_host::transport::document_text;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ fn write_if_wanted(client: Editor, path: &Path, name: &str, entry: CstInputValue
     // Through a link, so that it stays one.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let before = match path.exists() {
-        true => files::text(&path).map_err(|reason| by_hand(&path, &reason))?,
+        true => document_text(&path).map_err(|reason| by_hand(&path, &reason))?,
         false => String::new(),
     };
     let after = merged(&before, client.key(), name, entry).map_err(|failed| match failed {

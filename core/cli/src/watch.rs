@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 /// Most URIs with a line that waits; a server may report resources beneath those that are watched.
 const MOST: usize = 10_000;
 
-/// Follows the resources until a signal, or until nobody reads stdout.
+/// Follows the resources until a signal arrives or the reader closes stdout.
 pub(crate) async fn run(args: &Watch, client: &Client) -> Outcome {
     let lines = Lines::default();
     let closed = lines.clone().written_by_a_thread()?;
@@ -130,7 +130,7 @@ impl Lines {
                 let written = writeln!(out, "{line}").and_then(|()| out.flush());
                 drop(out);
                 if let Err(error) = written {
-                    // Received, or nobody waits any more.
+                    // Either it was received, or the task that waited has ended.
                     let _ = sender.send(error);
                     return;
                 }

@@ -64,7 +64,7 @@ pub enum Failure {
         /// What it does not have.
         what: String,
     },
-    /// The server asks for input that nobody gives.
+    /// The server asks for input, and the host has no function that answers such questions.
     InputRequired {
         /// The methods of its questions.
         methods: Vec<String>,

@@ -176,7 +176,7 @@ pub enum Effect {
     },
     /// Send a message.
     Send(Outgoing),
-    /// Nobody waits for the answer to this request any more: its exchange may be broken off.
+    /// The answer to this request is no longer needed: its HTTP exchange may be closed.
     Abort(u64),
     /// A call has ended.
     Finished {

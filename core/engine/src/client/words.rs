@@ -3,7 +3,7 @@
 //! Law: no I/O and no state but the next id. What a server sends is sorted, not judged.
 
 use crate::jsonrpc::{Json, Members};
-use crate::version::Revision;
+use crate::version::{CANCELLED, INITIALIZED, Method, Revision, Told};
 use serde_json::{Map, Value, json};
 
 /// A client of one revision.
@@ -117,7 +117,7 @@ impl Words {
 
     /// The end of a handshake: a line.
     pub fn initialized() -> Vec<u8> {
-        line(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+        line(&json!({ "jsonrpc": "2.0", "method": INITIALIZED }))
     }
 
     /// A notification with the members of `params`, the text of a JSON object: a line.
@@ -127,7 +127,7 @@ impl Words {
 
     /// Takes a request back: a line.
     pub fn cancel(id: u64) -> Vec<u8> {
-        line(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }))
+        line(&json!({ "jsonrpc": "2.0", "method": CANCELLED, "params": { "requestId": id } }))
     }
 }
 
@@ -151,19 +151,20 @@ impl Ask<'_> {
     }
 
     fn method(&self) -> &str {
-        match self {
-            Self::Initialize => "initialize",
-            Self::Discover => "server/discover",
-            Self::List => "resources/list",
-            Self::ListTemplates => "resources/templates/list",
-            Self::Read => "resources/read",
-            Self::Complete => "completion/complete",
-            Self::Subscribe => "resources/subscribe",
-            Self::Unsubscribe => "resources/unsubscribe",
-            Self::Listen => "subscriptions/listen",
-            Self::SetLevel => "logging/setLevel",
-            Self::Method(name) => name,
-        }
+        let method = match self {
+            Self::Initialize => Method::Initialize,
+            Self::Discover => Method::Discover,
+            Self::List => Method::List,
+            Self::ListTemplates => Method::ListTemplates,
+            Self::Read => Method::Read,
+            Self::Complete => Method::Complete,
+            Self::Subscribe => Method::Subscribe,
+            Self::Unsubscribe => Method::Unsubscribe,
+            Self::Listen => Method::Listen,
+            Self::SetLevel => Method::SetLevel,
+            Self::Method(name) => return name,
+        };
+        method.as_str()
     }
 }
 
@@ -188,14 +189,15 @@ impl Heard {
 
 impl Sort {
     fn of(method: &str) -> Self {
-        match method {
-            "notifications/resources/updated" => Self::Updated,
-            "notifications/subscriptions/acknowledged" => Self::Acknowledged,
-            "notifications/progress" => Self::Progress,
-            "notifications/message" => Self::Log,
-            "notifications/cancelled" => Self::Cancelled,
-            _ if method.ends_with("/list_changed") => Self::ListChanged,
-            _ => Self::Other,
+        match Told::parse(method) {
+            Some(Told::Updated) => Self::Updated,
+            Some(Told::Acknowledged) => Self::Acknowledged,
+            Some(Told::Progress) => Self::Progress,
+            Some(Told::Cancelled) => Self::Cancelled,
+            Some(Told::ListChanged) => Self::ListChanged,
+            None if method == "notifications/message" => Self::Log,
+            None if method.ends_with("/list_changed") => Self::ListChanged,
+            None => Self::Other,
         }
     }
 

@@ -40,7 +40,7 @@ impl Hooks {
     }
 
     pub(super) fn list_changed(&self, server: &Arc<str>) {
-        // Nobody may listen.
+        // An error means that there is no listener.
         let _ = self.lists.send(server.clone());
     }
 }
@@ -75,7 +75,7 @@ impl ClientBuilder {
         Ok(servers.into_iter().fold(Self::default(), Self::server_with))
     }
 
-    /// Adds a server of which everything may be seen.
+    /// Adds a server whose resources are all allowed.
     #[must_use]
     pub fn server(self, name: &str, target: Target) -> Self {
         self.server_with(ServerConfig::new(name, target, Allowed::Everything))

@@ -79,7 +79,7 @@ impl Client {
         Listing::new(self, Kind::Resources)
     }
 
-    /// The templates of all servers, from all pages: those of which the allow-lists have some expansion (S-12).
+    /// Lists the templates of all servers that can expand to an allowed URI (S-12). Walks all pages.
     pub fn list_templates(&self) -> Listing {
         Listing::new(self, Kind::Templates)
     }

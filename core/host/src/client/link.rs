@@ -52,10 +52,10 @@ enum Command {
     Close(oneshot::Sender<()>),
 }
 
-/// Who waits to know about the server.
+/// Where [`ServerAbout`] goes once there is a connection.
 type Curious = oneshot::Sender<Result<Arc<ServerAbout>, ClientError>>;
 
-/// Who waits for a call.
+/// Where the result and the progress of a call go.
 struct Waiter {
     outcome: oneshot::Sender<Result<Outcome, ClientError>>,
     progress: Option<ProgressFn>,
@@ -384,7 +384,7 @@ impl Task {
         let task = tokio::spawn(async move {
             let answer = match answer {
                 Some(answer) => answer.await,
-                None => Err("nobody answers this question".into()),
+                None => Err("this client does not answer such questions".into()),
             };
             if let Some(commands) = back.upgrade() {
                 let _ = commands.send(Command::Answer { question: id, answer });

@@ -11,7 +11,7 @@ const MOST: u64 = 16 << 20;
 ///
 /// # Errors
 /// Why it cannot be read, without its path.
-pub(crate) fn text(path: &Path) -> Result<String, String> {
+pub fn text(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     // What is read counts, not the size: a pipe has none.
     let file = File::open(path).map_err(|error| error.to_string())?;

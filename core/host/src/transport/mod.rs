@@ -30,6 +30,9 @@ pub use policy::{load_policy, read_policy};
 // Hidden, for bindings: whose own thread takes the records, and whose interpreter lets one thread in at a time.
 #[doc(hidden)]
 pub use jobs::{Job, Jobs, Need, Unwritten};
+// Hidden, for the command: it reads files of other programs.
+#[doc(hidden)]
+pub use document::text as document_text;
 #[doc(hidden)]
 pub use record_bell::RecordBell;
 #[cfg(all(feature = "pipe", unix))]

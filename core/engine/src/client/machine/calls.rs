@@ -34,6 +34,8 @@ pub(super) enum Caller {
 pub(super) struct Pending {
     pub(super) caller: Caller,
     pub(super) call: Call,
+    /// What its result is kept under.
+    key: Option<Key>,
     options: CallOptions,
     /// The id of its request, while one is in flight.
     wire: Option<u64>,
@@ -80,10 +82,12 @@ impl Calls {
 impl Machine {
     /// Makes a call. `id` is the host's, and not in use; [`Effect::Finished`] has it.
     pub fn call(&mut self, id: u64, call: Call, options: CallOptions, now: Now, out: &mut Effects) {
-        let outcome = match self.begin(&call, now) {
-            Ok(None) => return self.start(Caller::Host(id), call, options, now, out),
-            Ok(Some(kept)) => Ok(kept),
+        let outcome = match self.begin(&call) {
             Err(error) => Err(error),
+            Ok(key) => match key.as_ref().and_then(|key| self.cache.get(key, now.tick)) {
+                Some(kept) => Ok(kept),
+                None => return self.start(Caller::Host(id), call, key, options, now, out),
+            },
         };
         out.push(Effect::Finished { call: id, outcome });
     }
@@ -105,36 +109,28 @@ impl Machine {
         self.finish(slot, Err(Failure::Cancelled.into()), now, out);
     }
 
-    /// What is answered without the server: what is not allowed, and what is kept.
-    fn begin(&self, call: &Call, now: Now) -> Result<Option<Outcome>, ClientError> {
+    /// Refuses what is not allowed, before anything is sent; the key that the result of an allowed call is kept under.
+    fn begin(&self, call: &Call) -> Result<Option<Key>, ClientError> {
         let access = &self.reader.access;
-        match call {
-            Call::Read { uri } => drop(access.check(uri)?),
+        let key = match call {
+            Call::Read { uri } => Some(Key::Read(access.check(uri)?)),
+            Call::List { cursor } => Some(Key::List(cursor.clone())),
+            Call::ListTemplates { cursor } => Some(Key::Templates(cursor.clone())),
             Call::Complete { template, .. } if !access.reaches(template) => {
                 return Err(ClientError::AccessDenied { uri: template.clone() });
             }
             Call::Custom { method, .. } if !access.is_open() && version::is_about_resources(method) => {
                 return Err(ClientError::AccessDenied { uri: method.clone() });
             }
-            _ => {}
-        }
+            Call::Complete { .. } | Call::Custom { .. } => None,
+        };
         if matches!(self.phase, Phase::Closed) {
             return Err(Failure::Cancelled.into());
         }
         if self.calls.pending.len() >= self.reader.limits.calls {
             return Err(Failure::LimitReached { what: "calls" }.into());
         }
-        Ok(self.key(call).and_then(|key| self.cache.get(&key, now.tick)))
-    }
-
-    /// What the result of a call is kept under.
-    fn key(&self, call: &Call) -> Option<Key> {
-        match call {
-            Call::Read { uri } => self.reader.access.check(uri).ok().map(Key::Read),
-            Call::List { cursor } => Some(Key::List(cursor.clone())),
-            Call::ListTemplates { cursor } => Some(Key::Templates(cursor.clone())),
-            Call::Complete { .. } | Call::Custom { .. } => None,
-        }
+        Ok(key)
     }
 }
 
@@ -144,6 +140,7 @@ impl Machine {
         &mut self,
         caller: Caller,
         call: Call,
+        key: Option<Key>,
         options: CallOptions,
         now: Now,
         out: &mut Effects,
@@ -155,7 +152,7 @@ impl Machine {
         }
         let round = Round::default();
         let pending =
-            Pending { caller, call, options, wire: None, waits_until: None, repeated: false, round };
+            Pending { caller, call, key, options, wire: None, waits_until: None, repeated: false, round };
         self.calls.pending.insert(slot, pending);
         match self.phase {
             Phase::Ready { .. } => self.send_call(slot, now, out),
@@ -291,12 +288,12 @@ impl Machine {
 
     fn keep(&mut self, slot: Slot, outcome: &Outcome, result: Json<'_>, now: Now) {
         let ttl = self.revision().map_or(0, |revision| decode::ttl(result, revision));
-        let Some(pending) = self.calls.pending.get(&slot).filter(|_| ttl > 0) else { return };
-        // What an answer of the user's has made is not for the next who asks.
+        let Some(pending) = self.calls.pending.get_mut(&slot).filter(|_| ttl > 0) else { return };
+        // The contents depend on the user's answers: a later read must ask again.
         if pending.round.is_begun() {
             return;
         }
-        if let Some(key) = self.key(&pending.call) {
+        if let Some(key) = pending.key.take() {
             self.cache.put(key, outcome, ttl, now.tick);
         }
     }

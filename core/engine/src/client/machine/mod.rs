@@ -485,7 +485,7 @@ impl Machine {
         }
     }
 
-    /// Tells the server that nobody waits for the answer to a request.
+    /// Cancels a request.
     fn take_back(&mut self, id: u64, out: &mut Effects) {
         let message = self.speaker.notification(version::CANCELLED, |params| params.u64("requestId", id));
         out.push(Effect::Send(message));

@@ -122,7 +122,7 @@ impl Machine {
         out.push(Effect::Asked(Question { id, server, method: method.to_owned(), params }));
     }
 
-    /// A read needs input first. Ends it if nobody gives such input.
+    /// A read needs input first. Fails the read if the host does not answer such questions.
     pub(super) fn ask(
         &mut self,
         slot: Slot,

@@ -377,8 +377,9 @@ impl Machine {
             watched.is_dirty = false;
             watched.reading = Some(self.calls.next_slot());
             let call = Call::Read { uri: watched.spelling.clone() };
+            let key = Some(Key::Read(uri.to_string()));
             self.watches.requests += 1;
-            self.start(Caller::Watch(uri), call, CallOptions::default(), now, out);
+            self.start(Caller::Watch(uri), call, key, CallOptions::default(), now, out);
         }
     }
 

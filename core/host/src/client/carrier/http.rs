@@ -3,7 +3,7 @@
 use super::Inbound;
 use super::endpoint::Endpoint;
 use mcp_resources_engine::client::Outgoing;
-use mcp_resources_engine::version::Method;
+use mcp_resources_engine::version::{INITIALIZED, Method};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
@@ -12,8 +12,6 @@ use tokio::task::{AbortHandle, JoinSet};
 
 /// How many requests are under way at a time; more wait in order. Streams that stay open do not count.
 const EXCHANGES: usize = 256;
-/// Ends the handshake of a session.
-const INITIALIZED: &str = "notifications/initialized";
 
 /// An endpoint, and what is under way.
 #[derive(Debug)]

@@ -100,7 +100,7 @@ impl Carrier {
         }
     }
 
-    /// Breaks off the exchange of a request that nobody waits for any more. Nothing on pipes.
+    /// Closes the HTTP exchange of a request whose answer is no longer needed. Does nothing on pipes.
     pub(super) fn abort(&mut self, id: u64) {
         match &mut self.0 {
             Way::Pipe(_) => {}
