@@ -29,6 +29,13 @@ const TEXT: &str = "text/plain";
 const OF_NOW: Route = Route(0);
 const OF_ZONES: Route = Route(1);
 
+/// The word for it where providers are declared.
+pub const KIND: crate::options::Kind = crate::options::Kind {
+    name: "clock",
+    about: "The time, as clock:///now and clock:///ZONE.",
+    options: &[],
+};
+
 /// The clock. It tells of each second while somebody watches a time, or listens to the lists: they have the
 /// second as `lastModified`. It is in one server at a time.
 #[derive(Debug, Default)]

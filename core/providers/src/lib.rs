@@ -6,12 +6,18 @@
 //! ```
 //!
 //! A provider is a module and a cargo feature of the same name, so that a program compiles what it serves and no more. The
-//! features and what they need stand in the manifest. There are two so far, small enough to be read as examples of
+//! features and what they need stand in the manifest. Two are small enough to be read as examples of
 //! [`Provider`](mcp_resources_host::provider::Provider): [`clock`], which answers from memory and tells of the time as it
-//! passes, and [`memory`], whose entries come and go.
+//! passes, and [`memory`], whose entries come and go. [`files`] serves directories. A program that names its providers in a
+//! file or on a command line makes them with [`declared`]; their options as data are [`options`].
 
 #[cfg(feature = "clock")]
 pub mod clock;
+#[cfg(any(feature = "clock", feature = "files", feature = "memory"))]
+pub mod declared;
+#[cfg(feature = "files")]
+pub mod files;
 #[cfg(feature = "memory")]
 pub mod memory;
+pub mod options;
 mod path;

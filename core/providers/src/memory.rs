@@ -20,6 +20,10 @@ const SMALL: usize = 64 * 1024;
 /// How many paths a completion looks at.
 const COMPLETIONS: usize = 101;
 
+/// The word for it where providers are declared.
+pub const KIND: crate::options::Kind =
+    crate::options::Kind { name: "memory", about: "A folder in memory, as memory:///PATH.", options: &[] };
+
 /// A folder in memory. Its clones are the same folder, and every server that mounts it serves it.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {

@@ -1,0 +1,201 @@
+//! Providers that a program declares by words and values: in a file, on a command line, in another language.
+//!
+//! ```
+//! use mcp_resources_engine::option::OptionValue;
+//! use mcp_resources_providers::declared::Set;
+//! let mut set = Set::new();
+//! set.word("files:project=.")?;
+//! set.add("clock", OptionValue::None)?;
+//! assert_eq!(set.providers().len(), 2);
+//! # Ok::<(), mcp_resources_engine::option::OptionError>(())
+//! ```
+//!
+//! Law: several declarations of one kind are one provider, and what one of them says holds for that one alone.
+
+use crate::options::Kind;
+use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_host::provider::Provider;
+use std::sync::Arc;
+
+/// The kinds that this build has, by name.
+pub const KINDS: &[Kind] = &[
+    #[cfg(feature = "clock")]
+    crate::clock::KIND,
+    #[cfg(feature = "files")]
+    crate::files::KIND,
+    #[cfg(feature = "memory")]
+    crate::memory::KIND,
+];
+
+/// Their names.
+const NAMES: &[&str] = &[
+    #[cfg(feature = "clock")]
+    "clock",
+    #[cfg(feature = "files")]
+    "files",
+    #[cfg(feature = "memory")]
+    "memory",
+];
+
+/// What was declared so far.
+#[derive(Debug, Default)]
+pub struct Set {
+    declared: Vec<Declared>,
+}
+
+/// One kind that was declared.
+#[derive(Debug)]
+enum Declared {
+    #[cfg(feature = "clock")]
+    Clock,
+    #[cfg(feature = "files")]
+    Files(crate::files::Files),
+    #[cfg(feature = "memory")]
+    Memory,
+}
+
+impl Set {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Declares one of `kind`, as `files`, with its options as an object, or as the short form that the kind has.
+    ///
+    /// # Errors
+    /// There is no such kind in this build, or its options are wrong. What was declared before stays.
+    pub fn add(&mut self, kind: &str, options: OptionValue) -> Result<(), OptionError> {
+        match kind {
+            #[cfg(feature = "clock")]
+            "clock" => self.plain(kind, &options, || Declared::Clock),
+            #[cfg(feature = "files")]
+            "files" => {
+                use mcp_resources_engine::option::{FromOption, Step};
+                let options = crate::files::Options::from_option(options)
+                    .map_err(|error| error.under(Step::Name("files".into())))?;
+                self.add_files(options)
+            }
+            #[cfg(feature = "memory")]
+            "memory" => self.plain(kind, &options, || Declared::Memory),
+            _ => Err(OptionError::unknown("provider", kind, NAMES)),
+        }
+    }
+
+    /// Declares what a word of the command does: `clock`, `files:DIR` or `files:NAME=DIR`. What is before the first `=` is a
+    /// name if it has no `/`: a directory whose own name has a `=` is `files:./a=b`.
+    ///
+    /// # Errors
+    /// As [`Set::add`], and if the kind needs more than its name.
+    pub fn word(&mut self, word: &str) -> Result<(), OptionError> {
+        let (kind, rest) = match word.split_once(':') {
+            Some((kind, rest)) => (kind, Some(rest)),
+            None => (word, None),
+        };
+        match (kind, rest) {
+            #[cfg(feature = "files")]
+            ("files", rest) => {
+                let Some(rest) = rest.filter(|rest| !rest.is_empty()) else {
+                    return Err(OptionError::sentence(format!(
+                        "{word:?} names no directory; write files:DIR or files:NAME=DIR"
+                    )));
+                };
+                let options = crate::files::Options::new();
+                self.add_files(match rest.split_once('=') {
+                    Some((name, dir)) if !name.contains('/') => options.root(name, dir),
+                    _ => options.dir(rest),
+                })
+            }
+            (kind, Some(rest)) => self.add(kind, rest.into()),
+            (kind, None) => self.add(kind, OptionValue::None),
+        }
+    }
+
+    /// Whether nothing was declared.
+    pub fn is_empty(&self) -> bool {
+        self.declared.is_empty()
+    }
+
+    /// One provider for each kind that was declared, in the order of their first declarations.
+    pub fn providers(self) -> Vec<Arc<dyn Provider>> {
+        let provider = |declared: Declared| -> Arc<dyn Provider> {
+            match declared {
+                #[cfg(feature = "clock")]
+                Declared::Clock => Arc::new(crate::clock::Clock::new()),
+                #[cfg(feature = "files")]
+                Declared::Files(files) => Arc::new(files),
+                #[cfg(feature = "memory")]
+                Declared::Memory => Arc::new(crate::memory::Memory::new()),
+            }
+        };
+        self.declared.into_iter().map(provider).collect()
+    }
+
+    /// One that has no options.
+    #[cfg(any(feature = "clock", feature = "memory"))]
+    fn plain(
+        &mut self,
+        kind: &str,
+        options: &OptionValue,
+        make: impl FnOnce() -> Declared,
+    ) -> Result<(), OptionError> {
+        let has_none = match options {
+            OptionValue::None => true,
+            OptionValue::Members(members) => members.is_empty(),
+            _ => false,
+        };
+        if !has_none {
+            return Err(OptionError::sentence(format!("{kind} has no options; leave out {options}")));
+        }
+        let new = make();
+        let is_same = |one: &Declared| std::mem::discriminant(one) == std::mem::discriminant(&new);
+        if !self.declared.iter().any(is_same) {
+            self.declared.push(new);
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "files")]
+    fn add_files(&mut self, options: crate::files::Options) -> Result<(), OptionError> {
+        let new = crate::files::Files::new(options)?;
+        for declared in &mut self.declared {
+            #[cfg_attr(
+                not(any(feature = "clock", feature = "memory")),
+                expect(irrefutable_let_patterns, reason = "others are features")
+            )]
+            if let Declared::Files(files) = declared {
+                return files.take(new);
+            }
+        }
+        self.declared.push(Declared::Files(new));
+        Ok(())
+    }
+}
+
+#[cfg(all(test, feature = "clock", feature = "files", feature = "memory"))]
+mod tests {
+    use super::*;
+
+    /// S-01: words and values declare the same; what is wrong leaves the rest as it was.
+    #[test]
+    fn several_of_a_kind_are_one() {
+        let mut set = Set::new();
+        set.word("files:one=src").unwrap();
+        set.word("clock").unwrap();
+        set.add("clock", OptionValue::None).unwrap();
+        set.add("files", "src/files".into()).unwrap();
+        set.word("files:./src/../src/files/../../src").unwrap();
+        for (word, message) in [
+            ("file:src", "unexpected provider \"file\"; did you mean \"files\"?"),
+            ("files", "\"files\" names no directory; write files:DIR or files:NAME=DIR"),
+            ("files:", "\"files:\" names no directory"),
+            ("files:one=src/files", "files: two roots have the name \"one\": "),
+            ("files:two=no/such", "files: the root no/such does not exist"),
+            ("clock:x", "clock has no options; leave out \"x\""),
+        ] {
+            let said = set.word(word).unwrap_err().to_string();
+            assert!(said.contains(message), "{said}");
+        }
+        assert_eq!(set.providers().len(), 2);
+        assert_eq!(KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>(), NAMES);
+    }
+}

@@ -1,0 +1,389 @@
+//! What is served of which directories.
+
+use crate::options::option_table;
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, set_all};
+use std::path::{Component, Path, PathBuf};
+
+/// The options of [`Files`](super::Files), for all roots that they name.
+///
+/// ```
+/// use mcp_resources_providers::files::{Files, Options};
+/// let options = Options::new().root("project", ".").exclude(["drafts/**"]).hidden(false);
+/// let files = Files::new(options)?;
+/// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(super) roots: Vec<NamedDir>,
+    pub(super) settings: Settings,
+}
+
+/// A directory, and the name that it is to have.
+#[derive(Clone, Debug)]
+pub(super) struct NamedDir {
+    /// `None`: the directory's own.
+    pub(super) name: Option<String>,
+    pub(super) dir: PathBuf,
+}
+
+/// All that is not about the roots themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) include: Vec<String>,
+    pub(super) exclude: Vec<String>,
+    pub(super) gitignore: bool,
+    pub(super) hidden: bool,
+    pub(super) symlinks: Symlinks,
+    pub(super) list_max: usize,
+    pub(super) watch: bool,
+    pub(super) watch_dirs: usize,
+    pub(super) max_bytes: Option<u64>,
+}
+
+/// What becomes of symbolic links beneath a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symlinks {
+    /// They are not found.
+    Never,
+    /// Those are followed that lead to a place beneath the same root.
+    Inside,
+}
+
+impl Symlinks {
+    const EXPECTED: &'static str = "never or inside";
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Inside => "inside",
+        }
+    }
+}
+
+#[expect(
+    clippy::new_without_default,
+    reason = "what has a default is read from an object alone, and this from a text too"
+)]
+impl Options {
+    /// No root yet, and the defaults.
+    pub fn new() -> Self {
+        let settings = Settings {
+            include: Vec::new(),
+            exclude: Vec::new(),
+            gitignore: true,
+            hidden: false,
+            symlinks: Symlinks::Never,
+            list_max: 1_000,
+            watch: true,
+            watch_dirs: 8_192,
+            max_bytes: None,
+        };
+        Self { roots: Vec::new(), settings }
+    }
+}
+
+impl Options {
+    /// Serves `dir` as `file:///NAME/`.
+    #[must_use]
+    pub fn root(mut self, name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
+        self.roots.push(NamedDir { name: Some(name.into()), dir: dir.into() });
+        self
+    }
+
+    /// Serves `dir` under its own name.
+    #[must_use]
+    pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.roots.push(NamedDir { name: None, dir: dir.into() });
+        self
+    }
+
+    /// Serves the files only whose path within their root matches one of `globs`. Default: all.
+    #[must_use]
+    pub fn include(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.settings.include = globs.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Serves nothing whose path within its root matches one of `globs`, nor what is beneath it. Default: none.
+    #[must_use]
+    pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.settings.exclude = globs.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `true`.
+    #[must_use]
+    pub fn gitignore(mut self, gitignore: bool) -> Self {
+        self.settings.gitignore = gitignore;
+        self
+    }
+
+    /// Whether names that begin with a dot are served. Default `false`.
+    #[must_use]
+    pub fn hidden(mut self, hidden: bool) -> Self {
+        self.settings.hidden = hidden;
+        self
+    }
+
+    /// What becomes of symbolic links. Default [`Symlinks::Never`].
+    #[must_use]
+    pub fn symlinks(mut self, symlinks: Symlinks) -> Self {
+        self.settings.symlinks = symlinks;
+        self
+    }
+
+    /// How many files of these roots are listed at most. All can be read. Default 1,000.
+    #[must_use]
+    pub fn list_max(mut self, files: usize) -> Self {
+        self.settings.list_max = files;
+        self
+    }
+
+    /// Whether clients are told of changes. Default `true`.
+    #[must_use]
+    pub fn watch(mut self, watch: bool) -> Self {
+        self.settings.watch = watch;
+        self
+    }
+
+    /// How many directories the system watches at most; beyond it they are looked at from time to time. Default 8,192.
+    #[must_use]
+    pub fn watch_dirs(mut self, directories: usize) -> Self {
+        self.settings.watch_dirs = directories;
+        self
+    }
+
+    /// The largest file that is read, in bytes. Default: what an answer of the server may have.
+    #[must_use]
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.settings.max_bytes = Some(bytes);
+        self
+    }
+}
+
+option_table!(Options, "a directory, a list of them, or an object of options" {
+    "roots": "a directory, a list of them, or names with a directory each", None,
+        "What is served: each directory as file:///NAME/; one without a name has its own." => read_roots;
+    "include": "a list of globs", Some("[]"),
+        "Only files whose path within their root matches one of them are served; `*` is within a segment, `**` over segments." =>
+        |own, value| put(&mut own.settings.include, texts(value));
+    "exclude": "a list of globs", Some("[]"),
+        "Nothing whose path within its root matches one of them is served, nor what is beneath it." =>
+        |own, value| put(&mut own.settings.exclude, texts(value));
+    "gitignore": "true or false", Some("true"),
+        "Whether what .gitignore, .ignore and .git/info/exclude name is not served." =>
+        |own, value| put(&mut own.settings.gitignore, bool::from_option(value));
+    "hidden": "true or false", Some("false"),
+        "Whether names that begin with a dot are served." =>
+        |own, value| put(&mut own.settings.hidden, bool::from_option(value));
+    "symlinks": "never or inside", Some("never"),
+        "Whether symbolic links are followed that lead to a place beneath the same root." =>
+        |own, value| put(&mut own.settings.symlinks, Symlinks::from_option(value));
+    "list_max": "a whole number", Some("1000"),
+        "How many files are listed at most; all can be read." =>
+        |own, value| put(&mut own.settings.list_max, usize::from_option(value));
+    "watch": "true or false", Some("true"),
+        "Whether clients are told of changes." =>
+        |own, value| put(&mut own.settings.watch, bool::from_option(value));
+    "watch_dirs": "a whole number", Some("8192"),
+        "How many directories the system watches at most; beyond it they are looked at from time to time." =>
+        |own, value| put(&mut own.settings.watch_dirs, usize::from_option(value));
+    "max_bytes": "a whole number of bytes", Some("null"),
+        "The largest file that is read; without it, what an answer of the server may have." =>
+        |own, value| put(&mut own.settings.max_bytes, Option::from_option(value));
+});
+
+fn put<T>(place: &mut T, read: Result<T, OptionError>) -> Result<(), OptionError> {
+    *place = read?;
+    Ok(())
+}
+
+impl FromOption for Options {
+    const EXPECTED: &'static str = "a directory, a list of them, or an object of options";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        let mut options = Self::new();
+        match value {
+            OptionValue::Members(_) => set_all(&mut options, value)?,
+            OptionValue::Text(dir) => options = options.dir(dir),
+            OptionValue::List(items) => options.roots = dirs(items)?,
+            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
+        }
+        Ok(options)
+    }
+}
+
+impl FromOption for Symlinks {
+    const EXPECTED: &'static str = "a text";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        match &value {
+            OptionValue::Text(word) => [Self::Never, Self::Inside]
+                .into_iter()
+                .find(|symlinks| symlinks.as_str() == word)
+                .ok_or_else(|| OptionError::not_allowed(&value, Self::EXPECTED)),
+            _ => Err(OptionError::wrong_type(&value, Self::EXPECTED)),
+        }
+    }
+}
+
+/// A directory, several, or names with a directory each.
+fn read_roots(options: &mut Options, value: OptionValue) -> Result<(), OptionError> {
+    const EXPECTED: &str = "a directory, a list of them, or names with a directory each";
+    options.roots = match value {
+        OptionValue::Text(dir) => vec![NamedDir { name: None, dir: dir.into() }],
+        OptionValue::List(items) => dirs(items)?,
+        OptionValue::Members(members) => {
+            let named = |(name, value): (String, OptionValue)| {
+                let dir = String::from_option(value)
+                    .map_err(|error| error.under(Step::Name(name.clone().into())))?;
+                Ok(NamedDir { name: Some(name), dir: dir.into() })
+            };
+            members.into_iter().map(named).collect::<Result<_, OptionError>>()?
+        }
+        other => return Err(OptionError::wrong_type(&other, EXPECTED)),
+    };
+    Ok(())
+}
+
+fn dirs(items: Vec<OptionValue>) -> Result<Vec<NamedDir>, OptionError> {
+    let dirs: Vec<String> = Vec::from_option(OptionValue::List(items))?;
+    Ok(dirs.into_iter().map(|dir| NamedDir { name: None, dir: dir.into() }).collect())
+}
+
+/// A text, or several.
+fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
+    match value {
+        OptionValue::Text(text) => Ok(vec![text]),
+        other => Vec::from_option(other),
+    }
+}
+
+impl NamedDir {
+    /// Its name and its absolute path, if it is there and has a name that a URI can have.
+    pub(super) fn resolve(&self) -> Result<(String, PathBuf), OptionError> {
+        let dir = &self.dir;
+        let refused = |what: &str, fix: &str| {
+            OptionError::sentence(format!("files: the root {} {what}; {fix}", dir.display()))
+        };
+        let metadata = std::fs::metadata(dir).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => refused("does not exist", "create it, or name another directory"),
+            std::io::ErrorKind::PermissionDenied => {
+                refused("cannot be opened", "let this process read it, or name another directory")
+            }
+            _ => refused("cannot be opened", "name another directory"),
+        })?;
+        if !metadata.is_dir() {
+            return Err(refused(
+                "is not a directory",
+                "name the directory that it is in, and the file in `include`",
+            ));
+        }
+        let path =
+            std::path::absolute(dir).map_err(|_| refused("has no absolute path", "give an absolute one"))?;
+        let name = match &self.name {
+            Some(name) => name.clone(),
+            None => own_name(dir)
+                .ok_or_else(|| refused("has no name of its own that is a text", "give it one: NAME=DIR"))?,
+        };
+        if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
+            return Err(OptionError::sentence(format!(
+                "files: {name:?} is no name for the root {}; give it one that is not empty, not `.` or `..`, and has no `/`",
+                dir.display()
+            )));
+        }
+        Ok((name, path))
+    }
+}
+
+/// The name of a directory, whatever it is called here: of `.` too.
+fn own_name(dir: &Path) -> Option<String> {
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    match dir.components().next_back() {
+        // `file_name` is not asked: it would take `a/.` for `a`, which is right, and `..` for nothing.
+        Some(Component::Normal(_)) => name(dir),
+        _ => name(&std::fs::canonicalize(dir).ok()?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_resources_engine::option::{FromOption, Named};
+
+    fn members<const N: usize>(members: [(&str, OptionValue); N]) -> OptionValue {
+        OptionValue::Members(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    fn error(value: OptionValue) -> String {
+        Options::from_option(value)
+            .and_then(|options| super::super::Files::new(options).map(drop))
+            .unwrap_err()
+            .to_string()
+    }
+
+    /// S-01: a wrong name or value says what would be right.
+    #[test]
+    fn what_is_wrong_is_named_with_the_fix() {
+        for (value, message) in [
+            (members([("root", ".".into())]), "unexpected option \"root\"; did you mean \"roots\"?"),
+            (
+                members([("roots", ".".into()), ("hidden", "yes".into())]),
+                "hidden is \"yes\", expected true or false",
+            ),
+            (members([("symlinks", "always".into())]), "symlinks is \"always\", expected never or inside"),
+            (members([("roots", members([("a", 5_u64.into())]))]), "roots.a is 5, expected a text"),
+            (5_u64.into(), "5, expected a directory, a list of them, or an object of options"),
+            (OptionValue::List(Vec::new()), "files: there is no root; name a directory"),
+            (
+                "no/such".into(),
+                "files: the root no/such does not exist; create it, or name another directory",
+            ),
+            ("Cargo.toml".into(), "files: the root Cargo.toml is not a directory"),
+            ("/".into(), "files: the root / has no name of its own that is a text; give it one: NAME=DIR"),
+            (
+                members([("roots", members([("a/b", ".".into())]))]),
+                "files: \"a/b\" is no name for the root .; give it one",
+            ),
+            (members([("roots", members([("..", ".".into())]))]), "files: \"..\" is no name"),
+            (
+                OptionValue::List(vec!["src".into(), "../providers/src".into()]),
+                "files: two roots have the name \"src\": ",
+            ),
+        ] {
+            let said = error(value);
+            assert!(said.contains(message), "{said}");
+        }
+    }
+
+    /// S-01: each option has a row, and each is set by its name.
+    #[test]
+    fn the_table_has_each_option() {
+        let rows: Vec<&str> = Options::TABLE.iter().map(|row| row.name).collect();
+        assert_eq!(rows, <Options as Named>::NAMES);
+        for row in Options::TABLE {
+            let value = match row.name {
+                "roots" | "include" | "exclude" => OptionValue::List(vec!["a".into()]),
+                "symlinks" => "inside".into(),
+                "hidden" => true.into(),
+                "gitignore" | "watch" => false.into(),
+                _ => 7_u64.into(),
+            };
+            let mut options = Options::new();
+            let before = format!("{options:?}");
+            options.set(row.name, value).unwrap();
+            assert_ne!(format!("{options:?}"), before, "{}", row.name);
+        }
+    }
+
+    /// S-01: a root has the name of its directory, for `.` and `..` too.
+    #[test]
+    fn a_root_has_its_own_name() {
+        let name = |dir: &str| NamedDir { name: None, dir: dir.into() }.resolve().unwrap().0;
+        assert_eq!(
+            ["src", "src/.", "./src/", "src/files/..", "."].map(name),
+            ["src", "src", "src", "src", "providers"]
+        );
+    }
+}
