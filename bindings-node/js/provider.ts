@@ -1,7 +1,7 @@
 /** Sources of resources that are ready to serve, and what is asked of them here. */
-import { binding, type NativeProvider } from './binding.js';
+import { binding, type Given, type NativeProvider } from './binding.js';
 import { bytesOf } from './bytes.js';
-import { checkOptions, shown, TEXT } from './check.js';
+import { COUNT, checkOptions, either, FLAG, isObject, oneOf, type Shape, shown, TEXT, TEXTS } from './check.js';
 import { translated } from './errors.js';
 
 /** The compiled part of what `ResourceServer.mount` is given. */
@@ -82,12 +82,79 @@ export class Memory extends Provider {
   }
 }
 
+/** What is set for all roots of {@link files}. */
+export interface FilesOptions {
+  /** Globs: only files whose path within their root matches one of them are served; `*` is within a segment, `**` over segments. Default: all. */
+  readonly include?: string | readonly string[];
+  /** Globs: nothing whose path within its root matches one of them is served, nor what is beneath it. Default: none. */
+  readonly exclude?: string | readonly string[];
+  /** Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `true`. */
+  readonly gitignore?: boolean;
+  /** Whether names that begin with a dot are served. Default `false`. */
+  readonly hidden?: boolean;
+  /** Whether symbolic links are followed that lead to a place beneath the same root. Default `never`. */
+  readonly symlinks?: 'never' | 'inside';
+  /** How many files are listed at most; all can be read. Default 1,000. */
+  readonly listMax?: number;
+  /** Whether clients are told of changes. Default `true`. */
+  readonly watch?: boolean;
+  /** How many directories the system watches at most; beyond it they are looked at from time to time. Default 8,192. */
+  readonly watchDirs?: number;
+  /** The largest file that is read, in bytes. Default: what an answer of the server may have. */
+  readonly maxBytes?: number | null;
+}
+
+const GLOBS = either('a glob or an array of globs', TEXT, TEXTS);
+const FILES_SHAPE: Shape<FilesOptions> = {
+  include: GLOBS,
+  exclude: GLOBS,
+  gitignore: FLAG,
+  hidden: FLAG,
+  symlinks: oneOf('never', 'inside'),
+  listMax: COUNT,
+  watch: FLAG,
+  watchDirs: COUNT,
+  maxBytes: either('a whole number of bytes or null', COUNT, { is: (value) => value === null, expected: '' }),
+};
+
+/** One directory, several, or directories by the names that they are to have. */
+export type Roots = string | readonly string[] | Readonly<Record<string, string>>;
+
 /**
  * The time: `clock:///now`, and `clock:///{+zone}` for a zone of the IANA database, such as `clock:///Asia/Tokyo`. Clients
  * that subscribe to it are notified every second. A server can mount one clock.
  */
 export function clock(): Provider {
-  return make(binding.NativeProvider.clock());
+  return declared('clock', null);
+}
+
+/**
+ * The files of directories: `file:///NAME/`, `file:///{root}/{+path}`, and `?lines=10-40` for a part of a text (S-01).
+ * Clients that watch a file or a directory are told when it changes, and those that listen to the lists when files come and
+ * go. Nothing outside a directory is read, whatever its links say.
+ *
+ * @param roots - a directory without a name has its own.
+ * @throws {TypeError} a directory is not there, two have one name, or an option is wrong.
+ */
+export function files(roots: Roots, options: FilesOptions = {}): Provider {
+  const named = isObject(roots);
+  const all = named ? Object.values(roots) : typeof roots === 'string' ? [roots] : roots;
+  if (!TEXTS.is(all)) {
+    const how = "expected a directory, an array of them, or names with a directory each, such as { app: '.' }";
+    throw new TypeError(`files() takes what it is to serve: ${shown(roots)}, ${how}`);
+  }
+  checkOptions('files()', options, FILES_SHAPE);
+  // What an author names is no name of an option: it stands in pairs.
+  return declared('files', { ...given(options), roots: named ? Object.entries(roots) : roots });
+}
+
+/** The members that have a value. */
+function given(options: object): object {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+function declared(kind: string, options: unknown): Provider {
+  return make(translated(() => binding.NativeProvider.declared(kind, options as Given)));
 }
 
 /** A folder in memory, empty. */

@@ -5,8 +5,17 @@
  * import { ResourceServer, providers } from 'mcp-resources';
  *
  * const folder = providers.memory();
- * server.mount(providers.clock(), folder);
+ * server.mount(providers.files('.'), providers.clock(), folder);
  * folder.put('notes/today.md', '# Today');
  * ```
  */
-export { clock, Memory, memory, Provider, type PutOptions } from './provider.js';
+export {
+  clock,
+  type FilesOptions,
+  files,
+  Memory,
+  memory,
+  Provider,
+  type PutOptions,
+  type Roots,
+} from './provider.js';

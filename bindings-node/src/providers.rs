@@ -1,8 +1,10 @@
 //! Sources of resources that are ready to serve. What they do is the core's.
 
+use crate::error::unusable;
+use crate::options::{Given, refused};
 use crate::server::number;
 use mcp_resources_host::provider as core;
-use mcp_resources_providers::clock::Clock;
+use mcp_resources_providers::declared::Set;
 use mcp_resources_providers::memory::Memory;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -18,10 +20,13 @@ pub struct Provider {
 
 #[napi]
 impl Provider {
-    /// The time.
+    /// A provider of this kind, with its options.
     #[napi(catch_unwind, factory)]
-    pub fn clock() -> Self {
-        Self { provider: Arc::new(Clock::new()), memory: None }
+    pub fn declared(kind: String, options: Given) -> Result<Self> {
+        let mut set = Set::new();
+        set.add(&kind, options.into()).map_err(|error| refused(&error))?;
+        let provider = set.providers().pop().ok_or_else(|| unusable(format!("there is no {kind}")))?;
+        Ok(Self { provider, memory: None })
     }
 
     /// A folder in memory.

@@ -3,8 +3,10 @@
 use crate::bell::delivering;
 use crate::convert::Data;
 use crate::error::shown;
+use crate::options::{convert, refused};
 use mcp_resources_host::provider;
-use mcp_resources_providers::{clock as clocks, memory as folders};
+use mcp_resources_providers::declared::Set;
+use mcp_resources_providers::memory as folders;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -14,31 +16,34 @@ use std::sync::Arc;
 #[pyclass(frozen, subclass, module = "mcp_resources.providers")]
 pub struct Provider {
     pub(crate) provider: Arc<dyn provider::Provider>,
-    name: &'static str,
+    kind: String,
 }
 
 /// A folder in memory: `memory:///{+path}`.
 #[pyclass(frozen, extends = Provider, module = "mcp_resources.providers")]
 pub struct Memory(folders::Memory);
 
-/// The time: `clock:///now`, and `clock:///{+zone}` for a time zone.
+/// A provider of this kind, with its options by their names.
 #[pyfunction]
-pub(crate) fn clock() -> Provider {
-    Provider { provider: Arc::new(clocks::Clock::new()), name: "clock" }
+pub(crate) fn declared(kind: &str, options: &Bound<'_, PyAny>) -> PyResult<Provider> {
+    let mut set = Set::new();
+    set.add(kind, convert(options)?).map_err(|error| refused(kind, options, &error))?;
+    let provider = set.providers().pop().ok_or_else(|| PyTypeError::new_err(format!("no {kind}")))?;
+    Ok(Provider { provider, kind: kind.into() })
 }
 
 /// An empty folder in memory.
 #[pyfunction]
 pub(crate) fn memory(py: Python<'_>) -> PyResult<Py<Memory>> {
     let folder = folders::Memory::new();
-    let provider = Provider { provider: Arc::new(folder.clone()), name: "memory" };
+    let provider = Provider { provider: Arc::new(folder.clone()), kind: "memory".into() };
     Py::new(py, PyClassInitializer::from(provider).add_subclass(Memory(folder)))
 }
 
 #[pymethods]
 impl Provider {
     fn __repr__(&self) -> String {
-        format!("<provider {}>", self.name)
+        format!("<provider {}>", self.kind)
     }
 }
 

@@ -45,8 +45,8 @@ __all__ = [
     "Variable",
     "Verification",
     "Words",
-    "clock",
     "closest",
+    "declared",
     "main",
     "memory",
     "suggested_template",
@@ -440,10 +440,12 @@ class Memory(Provider):
     def __len__(self) -> int:
         """How many entries there are."""
 
-def clock() -> Provider:
-    """The time: `clock:///now`, and `clock:///{+zone}` for a zone of this machine's database, as `clock:///Asia/Tokyo`.
+def declared(kind: str, options: object) -> Provider:
+    """A provider of this kind, with its options by their names.
 
-    Clients that subscribe to it are notified every second. A clock is for one server: make another for each.
+    Raises:
+        ValueError: an option has a value that is not allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
     """
 
 def memory() -> Memory:

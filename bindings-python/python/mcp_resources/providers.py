@@ -4,13 +4,84 @@ from mcp_resources import ResourceServer, providers
 
 server = ResourceServer("notes")
 folder = providers.memory()
-server.mount(providers.clock(), folder)
+server.mount(providers.files("."), providers.clock(), folder)
 folder.put("today.md", "Buy milk", "text/markdown")
 
 They answer on threads of their own: no request for them waits for the event loop, or for the interpreter. The guard,
 limits, audit and `redact` of the server hold for them as for functions. `redact` is called on such a thread.
 """
 
-from ._core import Memory, Provider, clock, memory
+import os
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias, TypedDict, Unpack
 
-__all__ = ["Memory", "Provider", "clock", "memory"]
+from ._core import Memory, Provider, declared, memory
+
+__all__ = ["FilesOptions", "Memory", "Provider", "Root", "clock", "files", "memory"]
+
+Root: TypeAlias = str | os.PathLike[str]
+"""A directory."""
+
+
+class FilesOptions(TypedDict, total=False):
+    """The keyword arguments of `files`: for all of its roots."""
+
+    include: str | Sequence[str]
+    """Globs: only files whose path within their root matches one of them are served; `*` is within a segment, `**` over
+    segments. Default: all."""
+    exclude: str | Sequence[str]
+    """Globs: nothing whose path within its root matches one of them is served, nor what is beneath it.
+
+    Default: none."""
+    gitignore: bool
+    """Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `True`."""
+    hidden: bool
+    """Whether names that begin with a dot are served. Default `False`."""
+    symlinks: Literal["never", "inside"]
+    """Whether symbolic links are followed that lead to a place beneath the same root. Default `never`."""
+    list_max: int
+    """How many files are listed at most; all can be read. Default 1,000."""
+    watch: bool
+    """Whether clients are told of changes. Default `True`."""
+    watch_dirs: int
+    """How many directories the system watches at most; beyond it they are looked at from time to time.
+
+    Default 8,192."""
+    max_bytes: int | None
+    """The largest file that is read, in bytes. Default: what an answer of the server may have."""
+
+
+def clock() -> Provider:
+    """The time: `clock:///now`, and `clock:///{+zone}` for a zone of this machine's database, as `clock:///Asia/Tokyo`.
+
+    Clients that subscribe to it are notified every second. A clock is for one server: make another for each.
+    """
+    return declared("clock", None)
+
+
+def files(roots: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[FilesOptions]) -> Provider:
+    """The files of directories: `file:///{root}/{+path}`, with `?lines=10-40` for a part of a text (S-01).
+
+    Clients that watch a file or a directory are told when it changes, and those that listen to the lists when files
+    come and go. Nothing outside a directory is read, whatever its links say.
+
+    Args:
+        roots: a directory, which has its own name, a list of them, or directories by the names that they are to have.
+        options: see `FilesOptions`.
+
+    Raises:
+        ValueError: a directory is not there, two have one name, or an option has a value that is not allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    return declared("files", {"roots": _paths(roots), **options})
+
+
+def _paths(roots: object) -> object:
+    """Paths as texts. What is none is the core's to refuse."""
+    if isinstance(roots, os.PathLike):
+        return os.fspath(roots)
+    if isinstance(roots, Mapping):
+        return {name: _paths(root) for name, root in roots.items()}
+    if isinstance(roots, Sequence) and not isinstance(roots, str | bytes):
+        return [_paths(root) for root in roots]
+    return roots

@@ -12,10 +12,11 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default())
     .error(AnsiColor::Red.on_default().bold());
 
-/// List, read, watch and check the resources of any MCP server
+/// Serve resources; list, read, watch and check those of any MCP server
 #[derive(Debug, Parser)]
 #[command(name = "mcp-resources", version, styles = STYLES, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
+  mcp-resources serve .
   mcp-resources ls --server 'python server.py'
   mcp-resources read notes://monday --server https://example.com/mcp
   mcp-resources watch metrics://cpu --server NAME   (a name of .mcp.json)")]
@@ -26,6 +27,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Serve(Serve),
     Ls(Ls),
     Read(Read),
     Complete(Complete),
@@ -67,6 +69,26 @@ pub(crate) struct ServerArgs {
     /// The server's command
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandName)]
     pub(crate) command: Vec<String>,
+}
+
+/// Serve files and other sources, over stdio or HTTP
+#[derive(Args, Debug)]
+#[command(after_help = "Providers:
+  DIR, files:DIR, files:NAME=DIR   the files of a directory [default: files:.]
+  clock:                           the time
+
+Messages go to stderr. SIGHUP reads the file of --config again.
+
+Example: mcp-resources serve files:app=src files:docs")]
+pub(crate) struct Serve {
+    /// What to serve: KIND:ARGUMENT, or a directory
+    pub(crate) provider: Vec<String>,
+    /// Serve what a YAML or JSON file says
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "provider")]
+    pub(crate) config: Option<PathBuf>,
+    /// Serve at http://127.0.0.1:PORT/mcp; 0: a free port
+    #[arg(long, value_name = "PORT")]
+    pub(crate) http: Option<u16>,
 }
 
 /// List resources and templates

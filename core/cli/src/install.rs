@@ -80,17 +80,13 @@ fn entry(client: Editor, selected: &Selected) -> Result<CstInputValue, Failed> {
     let mut members: Vec<(String, CstInputValue)> = Vec::new();
     match &selected.target {
         Target::Command { program, args, env, .. } => {
-            // Claude Desktop starts servers in a directory of its own.
-            let place = |word: &String| match client == Editor::ClaudeDesktop && Path::new(word).exists() {
-                true => {
-                    std::path::absolute(word).map_or_else(|_| word.clone(), |path| path.display().to_string())
-                }
-                false => word.clone(),
-            };
+            // Claude Desktop starts servers in a directory of its own, and not from a shell.
+            let is_elsewhere = client == Editor::ClaudeDesktop;
+            let place = |word: &String| if is_elsewhere { absolute(word) } else { word.clone() };
+            let program = if is_elsewhere { found(program) } else { program.clone() };
             if matches!(client, Editor::ClaudeCode | Editor::Vscode) {
                 members.push(("type".into(), text("stdio")));
             }
-            let program = if program.contains('/') { place(program) } else { program.clone() };
             members.push(("command".into(), text(&program)));
             members.push((
                 "args".into(),
@@ -117,6 +113,31 @@ fn entry(client: Editor, selected: &Selected) -> Result<CstInputValue, Failed> {
         _ => return Err(Failed::usage("this server is neither a command nor a URL")),
     }
     Ok(CstInputValue::Object(members))
+}
+
+/// A word with the path in it made absolute: one that exists, alone or as of `files:NAME=DIR`.
+fn absolute(word: &str) -> String {
+    let starts = [0].into_iter().chain(word.match_indices([':', '=']).map(|(at, _)| at + 1));
+    for (kind, path) in starts.map(|at| word.split_at(at)) {
+        if !path.is_empty()
+            && Path::new(path).exists()
+            && let Ok(path) = fs::canonicalize(path)
+        {
+            return format!("{kind}{}", path.display());
+        }
+    }
+    word.into()
+}
+
+/// Where the shell would find a program: an application that was not started from one has another `PATH`.
+fn found(program: &str) -> String {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let in_path =
+        || std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file());
+    let path = if program.contains('/') { Some(PathBuf::from(program)) } else { in_path() };
+    // Not through links: the program of a virtual environment is one, and finds its packages by it.
+    let path = path.filter(|path| path.exists()).and_then(|path| std::path::absolute(path).ok());
+    path.map_or_else(|| program.into(), |path| path.display().to_string())
 }
 
 fn root(text: &str) -> Result<CstRootNode, Failed> {
@@ -197,6 +218,20 @@ mod tests {
         for wrong in ["[]", "{\"servers\": 1}", "{", "1"] {
             assert!(merged(wrong, "servers", "a", example()).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_another_directory_would_not_find_is_made_absolute() {
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        let here = here.display();
+        assert_eq!(absolute("."), here.to_string());
+        assert_eq!(absolute("files:."), format!("files:{here}"));
+        assert_eq!(absolute("files:me=src"), format!("files:me={here}/src"));
+        for word in ["serve", "files:none", "--limit=3", "-c", "env:HOME,USER", ""] {
+            assert_eq!(absolute(word), word);
+        }
+        assert!(found("sh").ends_with("/sh") && found("sh").starts_with('/'));
+        assert_eq!(found("no-such-program"), "no-such-program");
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! ```text
 //!  argv ──▶ args ──▶ select: a command, a URL, or a name of an mcpServers file ──▶ client (mcp-resources-host)
 //!                └─▶ ls, read, complete, watch, lint: a file each ──▶ output: data to stdout, messages to stderr
+//!                ├─▶ serve: providers (mcp-resources-providers) behind a server (mcp-resources-host)
 //!                └─▶ install, completions: no server
 //! ```
 //!
 //! Law: stdout has data alone. What a server says reaches a terminal only through `output::plain` or `output::lines`.
 //!
-//! Exit status: 0 done, 1 failed, 2 wrong usage; `lint` has its own. 130 and 143 after SIGINT and SIGTERM.
+//! Exit status: 0 done, 1 failed, 2 wrong usage; `lint` has its own. 130 and 143 after SIGINT and SIGTERM, which are the
+//! usual end of `serve`: 0.
 
 mod args;
 mod complete;
@@ -22,6 +24,7 @@ mod ls;
 mod output;
 mod read;
 mod select;
+mod serve;
 mod watch;
 
 use args::{Cli, Command};
@@ -46,6 +49,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     let outcome = match cli.command {
+        Command::Serve(serve) => serve::run(&serve),
         Command::Ls(ls) => connect::with(ls.server.clone(), async |client| ls::run(&ls, client).await),
         Command::Read(read) => {
             connect::with(read.server.clone(), async |client| read::run(&read, client).await)
@@ -68,6 +72,10 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
         Err(failed) => failed.report(),
     }
 }
+
+// Hidden, for the fuzz target.
+#[doc(hidden)]
+pub use serve::Document;
 
 /// What a command ends with: an exit status, or why it could not do its work.
 type Outcome = Result<u8, Failed>;

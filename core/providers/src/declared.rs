@@ -2,9 +2,10 @@
 //!
 //! ```
 //! use mcp_resources_engine::option::OptionValue;
-//! use mcp_resources_providers::declared::Set;
+//! use mcp_resources_providers::declared::{self, Set};
 //! let mut set = Set::new();
-//! set.word("files:project=.")?;
+//! let (kind, options) = declared::word("files:project=.")?;
+//! set.add(&kind, options)?;
 //! set.add("clock", OptionValue::None)?;
 //! assert_eq!(set.providers().len(), 2);
 //! # Ok::<(), mcp_resources_engine::option::OptionError>(())
@@ -14,7 +15,9 @@
 
 use crate::options::Kind;
 use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_engine::suggest::closest;
 use mcp_resources_host::provider::Provider;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The kinds that this build has, by name.
@@ -41,6 +44,7 @@ const NAMES: &[&str] = &[
 #[derive(Debug, Default)]
 pub struct Set {
     declared: Vec<Declared>,
+    folder: PathBuf,
 }
 
 /// One kind that was declared.
@@ -55,9 +59,14 @@ enum Declared {
 }
 
 impl Set {
-    /// Nothing yet.
+    /// Nothing yet. Relative paths begin at the directory of this process.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Nothing yet. Relative paths begin at `folder`.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { declared: Vec::new(), folder: folder.into() }
     }
 
     /// Declares one of `kind`, as `files`, with its options as an object, or as the short form that the kind has.
@@ -73,40 +82,11 @@ impl Set {
                 use mcp_resources_engine::option::{FromOption, Step};
                 let options = crate::files::Options::from_option(options)
                     .map_err(|error| error.under(Step::Name("files".into())))?;
-                self.add_files(options)
+                self.add_files(options.at(&self.folder))
             }
             #[cfg(feature = "memory")]
             "memory" => self.plain(kind, &options, || Declared::Memory),
             _ => Err(OptionError::unknown("provider", kind, NAMES)),
-        }
-    }
-
-    /// Declares what a word of the command does: `clock`, `files:DIR` or `files:NAME=DIR`. What is before the first `=` is a
-    /// name if it has no `/`: a directory whose own name has a `=` is `files:./a=b`.
-    ///
-    /// # Errors
-    /// As [`Set::add`], and if the kind needs more than its name.
-    pub fn word(&mut self, word: &str) -> Result<(), OptionError> {
-        let (kind, rest) = match word.split_once(':') {
-            Some((kind, rest)) => (kind, Some(rest)),
-            None => (word, None),
-        };
-        match (kind, rest) {
-            #[cfg(feature = "files")]
-            ("files", rest) => {
-                let Some(rest) = rest.filter(|rest| !rest.is_empty()) else {
-                    return Err(OptionError::sentence(format!(
-                        "{word:?} names no directory; write files:DIR or files:NAME=DIR"
-                    )));
-                };
-                let options = crate::files::Options::new();
-                self.add_files(match rest.split_once('=') {
-                    Some((name, dir)) if !name.contains('/') => options.root(name, dir),
-                    _ => options.dir(rest),
-                })
-            }
-            (kind, Some(rest)) => self.add(kind, rest.into()),
-            (kind, None) => self.add(kind, OptionValue::None),
         }
     }
 
@@ -171,6 +151,45 @@ impl Set {
     }
 }
 
+/// What a word of the command declares: `clock:`, `files:DIR`, `files:NAME=DIR`, or a directory alone, such as `.`: the kind, and
+/// its options. What is before the first `=` is a name if it has no `/`: a directory whose own name has a `=` is `files:./a=b`.
+///
+/// # Errors
+/// It is neither a kind of this build nor a directory, or its kind needs more.
+pub fn word(word: &str) -> Result<(String, OptionValue), OptionError> {
+    let (kind, rest) = match word.split_once(':') {
+        Some((kind, rest)) if NAMES.contains(&kind) => (kind, rest),
+        None if NAMES.contains(&word) => (word, ""),
+        _ if Path::new(word).is_dir() || word.contains('/') => ("files", word),
+        Some((kind, _)) => return Err(OptionError::unknown("provider", kind, NAMES)),
+        None => return Err(no_directory(word)),
+    };
+    let options = match (kind, rest) {
+        ("files", "") => {
+            return Err(OptionError::sentence(format!(
+                "{word:?} names no directory; write files:DIR or files:NAME=DIR"
+            )));
+        }
+        (_, "") => OptionValue::None,
+        ("files", rest) => match rest.split_once('=') {
+            Some((name, dir)) if !name.contains('/') && kind.len() < word.len() => {
+                let root = OptionValue::Members(vec![(name.into(), dir.into())]);
+                OptionValue::Members(vec![("roots".into(), root)])
+            }
+            _ => rest.into(),
+        },
+        (_, rest) => rest.into(),
+    };
+    Ok((kind.into(), options))
+}
+
+fn no_directory(word: &str) -> OptionError {
+    match closest(word, NAMES.iter().copied()) {
+        Some(kind) => OptionError::sentence(format!("there is no directory {word:?}; did you mean {kind}:?")),
+        None => OptionError::sentence(format!("there is no directory {word:?}")),
+    }
+}
+
 #[cfg(all(test, feature = "clock", feature = "files", feature = "memory"))]
 mod tests {
     use super::*;
@@ -179,23 +198,36 @@ mod tests {
     #[test]
     fn several_of_a_kind_are_one() {
         let mut set = Set::new();
-        set.word("files:one=src").unwrap();
-        set.word("clock").unwrap();
-        set.add("clock", OptionValue::None).unwrap();
-        set.add("files", "src/files".into()).unwrap();
-        set.word("files:./src/../src/files/../../src").unwrap();
-        for (word, message) in [
+        let mut add = |text: &str| {
+            let (kind, options) = word(text)?;
+            set.add(&kind, options)
+        };
+        for text in ["files:one=src", "clock", "clock:", "src/files", "files:./src/../src/files/../../src"] {
+            add(text).unwrap();
+        }
+        for (text, message) in [
             ("file:src", "unexpected provider \"file\"; did you mean \"files\"?"),
+            ("clok", "there is no directory \"clok\"; did you mean clock:?"),
+            ("none", "there is no directory \"none\""),
+            ("no/such", "files: the root no/such does not exist"),
             ("files", "\"files\" names no directory; write files:DIR or files:NAME=DIR"),
             ("files:", "\"files:\" names no directory"),
             ("files:one=src/files", "files: two roots have the name \"one\": "),
             ("files:two=no/such", "files: the root no/such does not exist"),
             ("clock:x", "clock has no options; leave out \"x\""),
         ] {
-            let said = set.word(word).unwrap_err().to_string();
+            let said = add(text).unwrap_err().to_string();
             assert!(said.contains(message), "{said}");
         }
         assert_eq!(set.providers().len(), 2);
         assert_eq!(KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>(), NAMES);
+    }
+
+    /// S-01: the relative paths of a file begin at its folder.
+    #[test]
+    fn relative_paths_begin_at_the_folder() {
+        let mut set = Set::at("src");
+        set.add("files", "files".into()).unwrap();
+        assert!(set.add("files", "src".into()).unwrap_err().to_string().contains("src/src"));
     }
 }

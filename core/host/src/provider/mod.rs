@@ -102,3 +102,30 @@ pub trait Provider: Send + Sync + 'static {
     /// before, so that no change falls between.
     fn interest(&self, _change: Interest<'_>) {}
 }
+
+/// A provider that others hold too: a program may keep one to tell it of what it should serve.
+impl<P: Provider + ?Sized> Provider for Arc<P> {
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        (*self).clone().mount(feed)
+    }
+
+    fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
+        (**self).read_now(request)
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        (**self).read(request, reply);
+    }
+
+    fn list(&self, request: List, reply: Responder<ListPage>) {
+        (**self).list(request, reply);
+    }
+
+    fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
+        (**self).complete(request, reply);
+    }
+
+    fn interest(&self, change: Interest<'_>) {
+        (**self).interest(change);
+    }
+}

@@ -24,8 +24,28 @@ pub fn text(path: &Path) -> Result<String, String> {
 
 /// Whether the name of a file says that it is YAML: `.yaml` or `.yml`.
 #[cfg(feature = "client")]
-pub(crate) fn is_yaml(path: &Path) -> bool {
+fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("yaml") || ext.eq_ignore_ascii_case("yml"))
+}
+
+/// What a file says, as a JSON value: YAML for `.yaml` and `.yml`, else JSON.
+///
+/// # Errors
+/// Why it cannot be read, without its path and without an excerpt: it may hold secrets.
+#[cfg(feature = "client")]
+pub fn value(path: &Path) -> Result<serde_json::Value, String> {
+    let text = text(path)?;
+    if is_yaml(path) { yaml(&text) } else { json(&text) }
+}
+
+/// The value that a JSON text is.
+///
+/// # Errors
+/// What is wrong and where.
+#[cfg(feature = "client")]
+pub(crate) fn json(text: &str) -> Result<serde_json::Value, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))
 }
 
 /// YAML as a JSON value, so that errors about it name the member and not only the line. Aliases cannot make it grow without

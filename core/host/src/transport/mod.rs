@@ -33,6 +33,9 @@ pub use jobs::{Job, Jobs, Need, Unwritten};
 // Hidden, for the command: it reads files of other programs.
 #[doc(hidden)]
 pub use document::text as document_text;
+#[cfg(feature = "client")]
+#[doc(hidden)]
+pub use document::value as document_value;
 #[doc(hidden)]
 pub use record_bell::RecordBell;
 #[cfg(all(feature = "pipe", unix))]

@@ -98,6 +98,13 @@ impl Options {
         self
     }
 
+    /// Takes relative paths of directories as beginning at `folder`.
+    #[must_use]
+    pub fn at(mut self, folder: &Path) -> Self {
+        self.roots.iter_mut().for_each(|root| root.dir = folder.join(&root.dir));
+        self
+    }
+
     /// Serves the files only whose path within their root matches one of `globs`. Default: all.
     #[must_use]
     pub fn include(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -247,9 +254,24 @@ fn read_roots(options: &mut Options, value: OptionValue) -> Result<(), OptionErr
     Ok(())
 }
 
+/// Directories, each alone or with its name before it.
 fn dirs(items: Vec<OptionValue>) -> Result<Vec<NamedDir>, OptionError> {
-    let dirs: Vec<String> = Vec::from_option(OptionValue::List(items))?;
-    Ok(dirs.into_iter().map(|dir| NamedDir { name: None, dir: dir.into() }).collect())
+    let dir = |(at, item): (usize, OptionValue)| match item {
+        OptionValue::List(pair) => match <[OptionValue; 2]>::try_from(pair) {
+            Ok([OptionValue::Text(name), OptionValue::Text(dir)]) => {
+                Ok(NamedDir { name: Some(name), dir: dir.into() })
+            }
+            Ok(pair) => {
+                Err(OptionError::wrong_type(&OptionValue::List(pair.into()), "a name and a directory"))
+            }
+            Err(items) => Err(OptionError::wrong_type(&OptionValue::List(items), "a name and a directory")),
+        }
+        .map_err(|error| error.under(Step::Item(at))),
+        other => String::from_option(other)
+            .map(|dir| NamedDir { name: None, dir: dir.into() })
+            .map_err(|error| error.under(Step::Item(at))),
+    };
+    items.into_iter().enumerate().map(dir).collect()
 }
 
 /// A text, or several.
@@ -334,6 +356,10 @@ mod tests {
             ),
             (members([("symlinks", "always".into())]), "symlinks is \"always\", expected never or inside"),
             (members([("roots", members([("a", 5_u64.into())]))]), "roots.a is 5, expected a text"),
+            (
+                members([("roots", OptionValue::List(vec![OptionValue::List(vec!["a".into()])]))]),
+                "expected a name and a directory",
+            ),
             (5_u64.into(), "5, expected a directory, a list of them, or an object of options"),
             (OptionValue::List(Vec::new()), "files: there is no root; name a directory"),
             (

@@ -132,15 +132,11 @@ impl Config {
         let path = path.as_ref();
         let source = format!("{}: ", path.display());
         let failed = |reason: String| ConfigError { message: format!("{source}{reason}") };
-        let text = document::text(path).map_err(failed)?;
-        let value = match document::is_yaml(path) {
-            true => document::yaml(&text),
-            false => json(&text),
-        };
+        let value = document::value(path).map_err(failed)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // A child may run in a directory of its own, so what is relative to the file is made absolute now.
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
-        let mut config = value.and_then(|value| Self::checked(value, folder)).map_err(failed)?;
+        let mut config = Self::checked(value, folder).map_err(failed)?;
         config.source = source;
         Ok(config)
     }
@@ -151,7 +147,7 @@ impl Config {
     /// [`ConfigError`] for a key that is unknown, a value of the wrong type, neither or both of `command` and `url`, a glob
     /// that is none, and a server of an agent that is defined nowhere.
     pub fn parse(text: &str, folder: impl Into<PathBuf>) -> Result<Self, ConfigError> {
-        let config = json(text).and_then(|value| Self::checked(value, folder.into()));
+        let config = document::json(text).and_then(|value| Self::checked(value, folder.into()));
         config.map_err(|message| ConfigError { message })
     }
 
@@ -327,11 +323,6 @@ fn undefined(agent: &str, server: &str, definitions: &BTreeMap<String, Entry>) -
 /// The members of an object by their names, so that the order of a file does not matter.
 fn map<'v>(key: &str, value: &'v Value) -> Result<BTreeMap<&'v String, &'v Value>, String> {
     object(key, value).map(|members| members.iter().collect())
-}
-
-fn json(text: &str) -> Result<Value, String> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))
 }
 
 fn process_variable(name: &str) -> Option<String> {

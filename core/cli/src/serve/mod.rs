@@ -1,0 +1,238 @@
+//! `serve`: a server without a line of code.
+//!
+//! ```text
+//!  words, or a file ──▶ document ──▶ providers ──▶ mounts of one ResourceServer ──▶ stdio, or HTTP on loopback
+//!                          ▲ SIGHUP: the file again; what has changed in it is mounted anew
+//! ```
+//!
+//! Law: stdout is the protocol's. A file that is wrong changes nothing of what is served.
+
+mod document;
+
+use crate::Outcome;
+use crate::args::Serve;
+use crate::error::Failed;
+use crate::output;
+use document::{Declared, Guard};
+use mcp_resources_engine::catalog::MountId;
+use mcp_resources_host::provider::Provider;
+use mcp_resources_host::server::{Builder, ResourceServer};
+use mcp_resources_host::transport::AuditFile;
+use mcp_resources_providers::declared::Set;
+use serde_json::Value;
+use std::future::{Future, pending};
+use std::io::{self, IsTerminal};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+pub use document::Document;
+
+/// Serves until stdin closes, or a signal ends it. Both are an orderly end: status 0.
+pub(crate) fn run(args: &Serve) -> Outcome {
+    let document = document(args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
+    let ended = runtime.block_on(serve(document, args));
+    // A worker that reads from a disk that does not answer must not keep the program.
+    runtime.shutdown_background();
+    ended
+}
+
+fn document(args: &Serve) -> Result<Document, Failed> {
+    let read = match &args.config {
+        Some(path) => Document::of_file(path),
+        None if args.provider.is_empty() => Document::of_words(&["files:.".into()]),
+        None => Document::of_words(&args.provider),
+    };
+    read.map_err(Failed::usage)
+}
+
+async fn serve(document: Document, args: &Serve) -> Outcome {
+    // Before anything is opened: a SIGHUP that comes early waits.
+    let mut hangups = match &args.config {
+        Some(_) => Some(signal(SignalKind::hangup()).map_err(system)?),
+        None => None,
+    };
+    let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
+    let rules = document.guard.rules.clone();
+    let mut serving = Serving::begin(document, folder)?;
+    let server = serving.server.clone();
+    let end: std::pin::Pin<Box<dyn Future<Output = io::Result<()>>>> = match args.http {
+        Some(port) => Box::pin(async move {
+            let path = rules.path.clone();
+            let listener = server.http().rules(rules).bind((Ipv4Addr::LOCALHOST, port)).await?;
+            output::say("note", &format!("serving at http://{}{path}", listener.address()));
+            let endpoint = listener.server().clone();
+            let (mut terminated, mut interrupted) =
+                (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+            let serves = listener.serve();
+            tokio::pin!(serves);
+            tokio::select! {
+                () = &mut serves => return Ok(()),
+                _ = terminated.recv() => {}
+                _ = interrupted.recv() => {}
+            }
+            endpoint.shutdown();
+            serves.await;
+            Ok(())
+        }),
+        None => {
+            if io::stdin().is_terminal() {
+                output::say("note", "serving over stdio: a client speaks MCP here; Ctrl-C ends it");
+            }
+            Box::pin(async move { server.run_stdio().await })
+        }
+    };
+    tokio::pin!(end);
+    loop {
+        tokio::select! {
+            ended = &mut end => return ended.map(|()| 0).map_err(system),
+            () = hung_up(&mut hangups) => if let Some(path) = &args.config {
+                serving.reload(path);
+            },
+        }
+    }
+}
+
+/// Waits for the next SIGHUP, or for ever if none is heard.
+async fn hung_up(hangups: &mut Option<Signal>) {
+    match hangups {
+        Some(hangups) => drop(hangups.recv().await),
+        None => pending().await,
+    }
+}
+
+/// A server, and what is mounted in it.
+struct Serving {
+    server: ResourceServer,
+    folder: PathBuf,
+    mounted: Vec<Mounted>,
+    /// The guard as it was written.
+    guard: Value,
+}
+
+/// The providers of one kind.
+struct Mounted {
+    declared: Declared,
+    providers: Vec<(Arc<dyn Provider>, MountId)>,
+}
+
+impl Serving {
+    fn begin(document: Document, folder: PathBuf) -> Result<Self, Failed> {
+        let made: Vec<_> = document
+            .providers
+            .into_iter()
+            .map(|declared| made(&declared, &folder).map(|providers| (declared, providers)))
+            .collect::<Result<_, _>>()
+            .map_err(Failed::usage)?;
+        let guard = document.guard.source.clone();
+        let version = document.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
+        let mut builder = ResourceServer::builder(&document.name, version);
+        if let Some(title) = document.title {
+            builder = builder.title(title);
+        }
+        if let Some(description) = document.description {
+            builder = builder.description(description);
+        }
+        if let Some(instructions) = document.instructions {
+            builder = builder.instructions(instructions);
+        }
+        let builder = guarded(builder, document.guard, &folder)?;
+        let server = builder.build().map_err(|error| Failed::usage(error.to_string()))?;
+        let mut serving = Self { server, folder, mounted: Vec::new(), guard };
+        for (declared, providers) in made {
+            serving.mount(declared, providers).map_err(Failed::usage)?;
+        }
+        Ok(serving)
+    }
+
+    /// Mounts all providers of a kind, or none.
+    fn mount(&mut self, declared: Declared, providers: Vec<Arc<dyn Provider>>) -> Result<(), String> {
+        let mut done: Vec<(Arc<dyn Provider>, MountId)> = Vec::new();
+        for provider in providers {
+            match self.server.mount(provider.clone()) {
+                Ok(id) => done.push((provider, id)),
+                Err(error) => {
+                    for (_, id) in done {
+                        self.server.unmount(id);
+                    }
+                    return Err(error.to_string());
+                }
+            }
+        }
+        self.mounted.push(Mounted { declared, providers: done });
+        Ok(())
+    }
+
+    /// Reads the file again. What has not changed stays as it is, with all who watch it.
+    fn reload(&mut self, path: &Path) {
+        match Document::of_file(path).and_then(|document| self.replace(document)) {
+            Ok(changed) => output::say("note", &format!("{}: read again, {changed}", path.display())),
+            Err(reason) => {
+                output::say("error", &format!("{reason}; what was served before is still served"));
+            }
+        }
+    }
+
+    fn replace(&mut self, document: Document) -> Result<&'static str, String> {
+        if document.guard.source != self.guard {
+            output::say("warning", "a change of guard takes effect when the server is started again");
+        }
+        let is_kept = |mounted: &Mounted| document.providers.contains(&mounted.declared);
+        let new: Vec<_> = document
+            .providers
+            .iter()
+            .filter(|declared| !self.mounted.iter().any(|mounted| mounted.declared == **declared))
+            .map(|declared| made(declared, &self.folder).map(|providers| (declared.clone(), providers)))
+            .collect::<Result<_, _>>()?;
+        let (kept, old): (Vec<_>, Vec<_>) = std::mem::take(&mut self.mounted).into_iter().partition(is_kept);
+        self.mounted = kept;
+        if old.is_empty() && new.is_empty() {
+            return Ok("nothing has changed");
+        }
+        for (_, id) in old.iter().flat_map(|mounted| &mounted.providers) {
+            self.server.unmount(*id);
+        }
+        let before = self.mounted.len();
+        let mounting = new.into_iter().try_for_each(|(declared, providers)| self.mount(declared, providers));
+        let Err(reason) = mounting else { return Ok("with its changes") };
+        for (_, id) in self.mounted.drain(before..).flat_map(|mounted| mounted.providers) {
+            self.server.unmount(id);
+        }
+        for mounted in old {
+            let providers = mounted.providers.into_iter().map(|(provider, _)| provider).collect();
+            self.mount(mounted.declared, providers)?;
+        }
+        Err(reason)
+    }
+}
+
+/// The providers of a kind. Relative paths begin at `folder`.
+fn made(declared: &Declared, folder: &Path) -> Result<Vec<Arc<dyn Provider>>, String> {
+    let mut set = Set::at(folder);
+    for options in &declared.entries {
+        set.add(&declared.kind, options.clone()).map_err(|error| error.to_string())?;
+    }
+    Ok(set.providers())
+}
+
+fn guarded(builder: Builder, guard: Guard, folder: &Path) -> Result<Builder, Failed> {
+    let builder = builder
+        .limits(guard.limits)
+        .guard(guard.policy)
+        .diagnostics(|diagnostic| output::say("warning", &diagnostic.to_string()));
+    let Some(path) = guard.audit else { return Ok(builder) };
+    let path = folder.join(path);
+    let file = AuditFile::open(&path)
+        .map_err(|error| Failed::usage(format!("guard.audit: {}: {error}", path.display())))?;
+    Ok(builder.audit(file))
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).into()
+}
+
+fn system(error: io::Error) -> Failed {
+    Failed::new(format!("the system refuses what is needed: {error}"))
+}
