@@ -76,6 +76,10 @@ pub use mcp_resources_host::testing;
 #[cfg(any(feature = "http", feature = "pipe"))]
 pub use mcp_resources_host::transport::{self, AuditFile, AuditLog, AuditSink, load_policy};
 
+// Providers that are ready-made.
+#[cfg(any(feature = "clock", feature = "files", feature = "memory"))]
+pub use mcp_resources_providers as providers;
+
 // A client of servers, with access control.
 #[cfg(all(feature = "client", unix))]
 pub use mcp_resources_host::client;

@@ -5,9 +5,9 @@
 //!
 //! `providers PORT` serves over HTTP instead of stdio. What lies in secret/ is hidden by the guard.
 
+use mcp_resources::providers::clock::Clock;
+use mcp_resources::providers::memory::Memory;
 use mcp_resources::{Policy, ResourceServer};
-use mcp_resources_providers::clock::Clock;
-use mcp_resources_providers::memory::Memory;
 use std::error::Error;
 use std::net::Ipv4Addr;
 use std::time::Duration;
