@@ -14,12 +14,11 @@ import type { Lifespan } from './lifespan.js';
 import { Completion, Contents } from './results.js';
 import { internals, type ResourceServer } from './server.js';
 
-const { Words } = binding;
+const { TestClient } = binding;
 
 /** The newest revision of the protocol: the one without a handshake. */
 const MODERN = '2026-07-28';
 const PATIENCE = 5_000;
-const NEWLINE = 0x0a;
 
 /** A JSON object of the server's, as it came. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes, and fails where it is mistaken
@@ -116,17 +115,16 @@ interface Waiting {
 export class Client {
   /** What the server says of itself: the result of the handshake, or of discovery. */
   serverInfo: Json = {};
-  readonly #words: InstanceType<typeof Words>;
+  readonly #client: InstanceType<typeof TestClient>;
   readonly #driver: PipeDriver;
   readonly #lifespan: Lifespan;
   #isClosed = false;
   readonly #answers = new Map<number, Answer>();
   readonly #waiting = new Set<Waiting>();
   #notifications: Notification[] = [];
-  #rest = Buffer.alloc(0);
 
   private constructor(server: ResourceServer, { revision = MODERN, capabilities = {} }: ClientOptions) {
-    this.#words = translated(() => new Words(revision, JSON.stringify(capabilities)));
+    this.#client = translated(() => new TestClient(revision, JSON.stringify(capabilities)));
     const { native, peers, lifespan } = internals(server);
     this.#lifespan = lifespan;
     this.#driver = new Memory(native, peers, () => this.#receive());
@@ -139,11 +137,11 @@ export class Client {
    */
   static async connect(server: ResourceServer, options: ClientOptions = {}): Promise<Client> {
     const client = new Client(server, options);
-    await client.#begin(options);
+    await client.#begin();
     return client;
   }
 
-  async #begin({ revision = MODERN }: ClientOptions): Promise<void> {
+  async #begin(): Promise<void> {
     try {
       await this.#lifespan.enter();
     } catch (error) {
@@ -151,12 +149,13 @@ export class Client {
       throw error;
     }
     try {
-      this.serverInfo = await this.request(revision === MODERN ? 'discover' : 'initialize');
+      const { handshake } = this.#client;
+      this.serverInfo = await (handshake == null ? this.request('discover') : this.#answer(handshake));
     } catch (error) {
       this.close();
       throw error;
     }
-    if (revision !== MODERN) this.#driver.channel.feed(Words.initialized());
+    this.#write();
   }
 
   /** Ends the connection: what is in flight is cancelled, and what waits for an answer fails. */
@@ -305,17 +304,15 @@ export class Client {
 
   /** Sends a request: its id, and a promise of its result. */
   send(method: string, params: Json = {}, { meta = {} }: { meta?: Json } = {}): { id: number; answer: Promise<Json> } {
-    const ask = () => this.#words.request(method, JSON.stringify(params), JSON.stringify(meta));
-    const [id, line] = translated(ask);
-    const answer = new Promise<Json>((resolve, reject) => this.#answers.set(id, { resolve, reject }));
-    this.#driver.channel.feed(line);
-    return { id, answer };
+    const id = translated(() => this.#client.send(method, JSON.stringify(params), JSON.stringify(meta)));
+    return { id, answer: this.#answer(id) };
   }
 
   /** Takes a request back: it is not answered. */
   cancel(id: number): void {
     this.#answers.delete(id);
-    this.#driver.channel.feed(Words.cancel(id));
+    this.#client.cancel(id);
+    this.#write();
   }
 
   async #pages(ask: string, member: string): Promise<Json[]> {
@@ -328,14 +325,20 @@ export class Client {
     }
   }
 
+  #answer(id: number): Promise<Json> {
+    const answer = new Promise<Json>((resolve, reject) => this.#answers.set(id, { resolve, reject }));
+    this.#write();
+    return answer;
+  }
+
+  #write(): void {
+    this.#driver.channel.feed(this.#client.output());
+  }
+
   #receive(): void {
-    let bytes = Buffer.concat([this.#rest, this.#driver.channel.take()]);
-    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE)) {
-      const heard = Words.sort(bytes.subarray(0, end));
-      bytes = bytes.subarray(end + 1);
-      if (heard !== null) this.#sort(heard.sort, heard.id ?? undefined, JSON.parse(heard.body));
+    for (const { sort, id, body } of this.#client.received(this.#driver.channel.take())) {
+      this.#sort(sort, id ?? undefined, JSON.parse(body));
     }
-    this.#rest = bytes;
   }
 
   #sort(sort: string, id: number | undefined, content: Json): void {

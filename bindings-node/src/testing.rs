@@ -1,18 +1,18 @@
-//! The words of a client, for `mcp-resources/testing`.
+//! The client of an author's tests, for `mcp-resources/testing`.
 
 use crate::error::unusable;
 use crate::options::read;
 use crate::server::number;
-use mcp_resources_engine::client::{self, Ask, Heard};
+use mcp_resources_engine::client::{self, Heard};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::RefCell;
 
 /// See the module.
 #[napi]
-pub struct Words(RefCell<client::Words>);
+pub struct TestClient(RefCell<client::TestClient>);
 
-/// A line of the server's.
+/// A message of the server's.
 #[napi(object, object_from_js = false)]
 pub struct HeardFields {
     /// What it is.
@@ -24,37 +24,50 @@ pub struct HeardFields {
 }
 
 #[napi]
-impl Words {
+impl TestClient {
     /// A client of one revision with its capabilities as JSON text.
     #[napi(catch_unwind, constructor)]
     pub fn new(date: String, capabilities: String) -> Result<Self> {
-        Ok(Self(RefCell::new(client::Words::new(read(date)?, &capabilities))))
+        Ok(Self(RefCell::new(client::TestClient::new(read(date)?, &capabilities))))
     }
 
-    /// A request: its id, and a line.
-    #[napi(catch_unwind)]
-    pub fn request(&self, ask: String, params: String, meta: String) -> Result<(f64, Buffer)> {
-        let ask = Ask::named(&ask).ok_or_else(|| unusable(format!("{ask:?} is no method")))?;
-        let (id, line) = self.0.borrow_mut().request(ask, &params, &meta);
-        Ok((number(id), line.into()))
+    /// The id of the handshake, if the revision has one.
+    #[napi(catch_unwind, getter)]
+    pub fn handshake(&self) -> Option<f64> {
+        self.0.borrow().handshake().map(number)
     }
 
-    /// The end of a handshake.
+    /// Sends a request: its id.
     #[napi(catch_unwind)]
-    pub fn initialized() -> Buffer {
-        client::Words::initialized().into()
+    pub fn send(&self, ask: String, params: String, meta: String) -> Result<f64> {
+        let method = client::TestClient::method(&ask);
+        let method = method.ok_or_else(|| unusable(format!("{ask:?} is no method")))?;
+        let sent = self.0.borrow_mut().send(method, &params, &meta);
+        sent.map(number).map_err(|error| unusable(error.to_string()))
     }
 
     /// Takes a request back.
     #[napi(catch_unwind)]
-    pub fn cancel(id: i64) -> Buffer {
-        client::Words::cancel(u64::try_from(id).unwrap_or_default()).into()
+    pub fn cancel(&self, id: i64) {
+        self.0.borrow_mut().cancel(u64::try_from(id).unwrap_or_default());
     }
 
-    /// What a line of the server's is, what it belongs to, and its content; `null` for what is no message.
+    /// The bytes to be given to the server.
     #[napi(catch_unwind)]
-    pub fn sort(line: &[u8]) -> Option<HeardFields> {
-        let heard = Heard::sort(line)?;
-        Some(HeardFields { sort: heard.sort.as_str(), id: heard.id.map(number), body: heard.body })
+    pub fn output(&self) -> Buffer {
+        self.0.borrow_mut().output().into()
+    }
+
+    /// Takes bytes of the server's, and hands out the messages in them.
+    #[napi(catch_unwind)]
+    pub fn received(&self, bytes: &[u8]) -> Vec<HeardFields> {
+        let mut client = self.0.borrow_mut();
+        client.received(bytes);
+        let fields = |heard: Heard| HeardFields {
+            sort: heard.sort.as_str(),
+            id: heard.id.map(number),
+            body: heard.body,
+        };
+        client.heard().into_iter().map(fields).collect()
     }
 }

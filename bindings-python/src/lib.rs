@@ -70,5 +70,5 @@ mod _core {
     #[pymodule_export]
     use super::template::{Match, NoMatch, Rejected, TemplateSet, UriTemplate, Variable};
     #[pymodule_export]
-    use super::testing::Words;
+    use super::testing::TestClient;
 }

@@ -1,42 +1,49 @@
-//! The words of a client, for `mcp_resources.testing`.
+//! The client of an author's tests, for `mcp_resources.testing`.
 
-use mcp_resources_engine::client::{self, Ask, Heard};
+use crate::client::desk::lock;
+use mcp_resources_engine::client::{self, ClientError};
 use mcp_resources_engine::version::Revision;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// See the module.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct Words(Mutex<client::Words>);
+pub struct TestClient(Mutex<client::TestClient>);
 
 #[pymethods]
-impl Words {
+impl TestClient {
     #[new]
     fn new(revision: &str, capabilities: &str) -> PyResult<Self> {
-        let found = Revision::parse(revision);
-        let revision = found
-            .ok_or_else(|| PyValueError::new_err(format!("{revision:?} is no revision of the protocol")))?;
-        Ok(Self(Mutex::new(client::Words::new(revision, capabilities))))
+        let unknown = || PyValueError::new_err(format!("{revision:?} is no revision of the protocol"));
+        let revision = Revision::parse(revision).ok_or_else(unknown)?;
+        Ok(Self(Mutex::new(client::TestClient::new(revision, capabilities))))
     }
 
-    fn request(&self, ask: &str, params: &str, meta: &str) -> PyResult<(u64, Vec<u8>)> {
-        let ask = Ask::named(ask).ok_or_else(|| PyValueError::new_err(format!("{ask:?} is no method")))?;
-        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).request(ask, params, meta))
+    #[getter]
+    fn handshake(&self) -> Option<u64> {
+        lock(&self.0).handshake()
     }
 
-    #[staticmethod]
-    fn initialized() -> Vec<u8> {
-        client::Words::initialized()
+    fn send(&self, ask: &str, params: &str, meta: &str) -> PyResult<u64> {
+        let unknown = || PyValueError::new_err(format!("{ask:?} is no method"));
+        let method = client::TestClient::method(ask).ok_or_else(unknown)?;
+        let sent = lock(&self.0).send(method, params, meta);
+        sent.map_err(|error: ClientError| PyValueError::new_err(error.to_string()))
     }
 
-    #[staticmethod]
-    fn cancel(id: u64) -> Vec<u8> {
-        client::Words::cancel(id)
+    fn cancel(&self, id: u64) {
+        lock(&self.0).cancel(id);
     }
 
-    #[staticmethod]
-    fn sort(line: &[u8]) -> Option<(&'static str, Option<u64>, String)> {
-        Heard::sort(line).map(|heard| (heard.sort.as_str(), heard.id, heard.body))
+    fn output(&self) -> Vec<u8> {
+        lock(&self.0).output()
+    }
+
+    /// Takes bytes of the server's: what each message is, what it belongs to, and its content.
+    fn received(&self, bytes: &[u8]) -> Vec<(&'static str, Option<u64>, String)> {
+        let mut client = lock(&self.0);
+        client.received(bytes);
+        client.heard().into_iter().map(|heard| (heard.sort.as_str(), heard.id, heard.body)).collect()
     }
 }

@@ -39,12 +39,12 @@ __all__ = [
     "Server",
     "Stream",
     "TemplateSet",
+    "TestClient",
     "TokenCheck",
     "TokenVerifier",
     "UriTemplate",
     "Variable",
     "Verification",
-    "Words",
     "closest",
     "declared",
     "main",
@@ -601,16 +601,15 @@ class TokenCheck:
         """Whether that is the end, the token if it is good, and whether that could not be found out."""
 
 @final
-class Words:
-    """What a client says and hears, for `mcp_resources.testing`."""
-    def __new__(cls, revision: str, capabilities: str) -> Words: ...
-    def request(self, ask: str, params: str, meta: str) -> tuple[int, bytes]: ...
-    @staticmethod
-    def initialized() -> bytes: ...
-    @staticmethod
-    def cancel(id: int) -> bytes: ...
-    @staticmethod
-    def sort(line: bytes) -> tuple[str, int | None, str] | None: ...
+class TestClient:
+    """A client's machine, for `mcp_resources.testing`: requests become bytes, and bytes messages."""
+    def __new__(cls, revision: str, capabilities: str) -> TestClient: ...
+    @property
+    def handshake(self) -> int | None: ...
+    def send(self, ask: str, params: str, meta: str) -> int: ...
+    def cancel(self, id: int) -> None: ...
+    def output(self) -> bytes: ...
+    def received(self, bytes: bytes) -> list[tuple[str, int | None, str]]: ...
 
 _Asked: TypeAlias = tuple[str | None, int | None, Callable[[Any], object] | None]
 """Which server, how many milliseconds at most, and what is called with progress."""

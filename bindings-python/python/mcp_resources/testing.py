@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from ._core import Channel, Words
+from ._core import Channel, TestClient
 from .driver import Driver
 from .results import Completion, Contents
 from .server import ResourceServer
@@ -95,12 +95,10 @@ class Client:
     ) -> None:
         self._server = server
         self._core = server._core
-        self._words = Words(revision, json.dumps(capabilities or {}))
-        self._is_modern = revision == MODERN
+        self._client = TestClient(revision, json.dumps(capabilities or {}))
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._notifications: list[Notification] = []
         self._arrived = asyncio.Condition()
-        self._rest = b""
         self._tasks: set[asyncio.Task[None]] = set()
         self.server_info: dict[str, Any] = {}
         """What the server says of itself: the result of the handshake, or of discovery."""
@@ -112,11 +110,12 @@ class Client:
         self._driver = _Memory(self._loop, self._receive)
         self._channel = self._driver.channel = Channel(self._core, weakref.proxy(self._driver), stdio=False)
         self._driver.attach(self._channel)
-        if self._is_modern:
+        handshake = self._client.handshake
+        if handshake is None:
             self.server_info = await self.request("discover")
         else:
-            self.server_info = await self.request("initialize")
-            self._channel.feed(Words.initialized())
+            self.server_info = await self._answer(handshake)
+            self._write()
         return self
 
     async def __aexit__(
@@ -252,17 +251,16 @@ class Client:
         self, method: str, params: Mapping[str, object] | None = None, *, meta: Mapping[str, object] | None = None
     ) -> tuple[int, "asyncio.Future[dict[str, Any]]"]:
         """Sends a request: its id, and what becomes its result."""
-        id, line = self._words.request(method, json.dumps(params or {}), json.dumps(meta or {}))
-        answer = self._answers[id] = self._loop.create_future()
-        self._channel.feed(line)
-        return id, answer
+        id = self._client.send(method, json.dumps(params or {}), json.dumps(meta or {}))
+        return id, self._answer(id)
 
     def cancel(self, id: int) -> None:
         """Takes a request back."""
         answer = self._answers.pop(id, None)
         if answer is not None:
             answer.cancel()
-        self._channel.feed(Words.cancel(id))
+        self._client.cancel(id)
+        self._write()
 
     async def _pages(self, ask: str, member: str) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
@@ -274,12 +272,17 @@ class Client:
                 return items
             params = {"cursor": page["nextCursor"]}
 
+    def _answer(self, id: int) -> "asyncio.Future[dict[str, Any]]":
+        answer = self._answers[id] = self._loop.create_future()
+        self._write()
+        return answer
+
+    def _write(self) -> None:
+        self._channel.feed(self._client.output())
+
     def _receive(self) -> None:
-        *lines, self._rest = (self._rest + self._channel.take()).split(b"\n")
-        for line in lines:
-            sorted_line = Words.sort(line)
-            if sorted_line is not None:
-                self._sort(*sorted_line)
+        for sort, id, body in self._client.received(self._channel.take()):
+            self._sort(sort, id, body)
 
     def _sort(self, sort: str, id: int | None, body: str) -> None:
         content = json.loads(body)

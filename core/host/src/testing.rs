@@ -23,30 +23,27 @@
 pub use mcp_resources_engine::client::Sort;
 
 use crate::server::ResourceServer;
-use mcp_resources_engine::client::{self, Ask, Heard, Words};
+use mcp_resources_engine::client::{Heard, TestClient};
 use mcp_resources_engine::version::Revision;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// Bytes of one read.
+const CHUNK: usize = 64 * 1024;
 
 /// A client of one server. What comes while something else is waited for is kept, in order, until it is asked for.
 #[derive(Debug)]
 pub struct Client {
     socket: UnixStream,
-    words: Words,
-    messages: UnboundedReceiver<Received>,
+    client: TestClient,
+    /// What the server has written.
+    chunks: UnboundedReceiver<Vec<u8>>,
     /// What came while something else was waited for.
-    waiting: VecDeque<Received>,
-}
-
-/// A message of the server's: sorted, and whole.
-#[derive(Debug)]
-struct Received {
-    heard: Heard,
-    whole: Value,
+    waiting: VecDeque<Heard>,
 }
 
 /// An error that the server answered.
@@ -118,8 +115,10 @@ impl Client {
     /// As [`Client::modern`], and if the server refuses the handshake.
     pub async fn legacy(server: &ResourceServer, revision: Revision) -> io::Result<Self> {
         let mut client = Self::of(server, revision)?;
-        client.ask(Ask::Initialize, json!({})).await.map_err(io::Error::other)?;
-        client.write(&Words::initialized()).map_err(io::Error::other)?;
+        client.write().map_err(io::Error::other)?;
+        if let Some(handshake) = client.client.handshake() {
+            client.answer(handshake).await.map_err(io::Error::other)?;
+        }
         Ok(client)
     }
 
@@ -127,25 +126,30 @@ impl Client {
         let (socket, theirs) = UnixStream::pair()?;
         let (server, input) = (server.clone(), theirs.try_clone()?);
         tokio::spawn(async move { server.run_on(input, theirs).await });
-        let (sender, messages) = unbounded_channel();
-        let reader = BufReader::new(socket.try_clone()?);
+        let (sender, chunks) = unbounded_channel();
+        let mut reader = socket.try_clone()?;
         std::thread::spawn(move || {
-            let lines = reader.lines().map_while(Result::ok);
-            let mut received = lines.map_while(|line| {
-                Some(Received {
-                    heard: Heard::sort(line.as_bytes())?,
-                    whole: serde_json::from_str(&line).ok()?,
-                })
-            });
-            received.try_for_each(|received| sender.send(received))
+            let mut chunk = vec![0; CHUNK];
+            loop {
+                match reader.read(&mut chunk) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Ok(count @ 1..) => {
+                        let read = chunk.get(..count).unwrap_or_default();
+                        if sender.send(read.to_vec()).is_err() {
+                            return;
+                        }
+                    }
+                    _ => return,
+                }
+            }
         });
-        Ok(Self { socket, words: Words::new(revision, "{}"), messages, waiting: VecDeque::new() })
+        Ok(Self { socket, client: TestClient::new(revision, "{}"), chunks, waiting: VecDeque::new() })
     }
 
     /// The same client with capabilities to declare on each request of 2026-07-28: a JSON object. Default: none.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Value) -> Self {
-        self.words = self.words.clone().declaring(&capabilities.to_string());
+        self.client.declare(&capabilities.to_string());
         self
     }
 }
@@ -157,7 +161,7 @@ impl Client {
     /// # Errors
     /// The server's error, or that it has gone.
     pub async fn list_resources(&mut self) -> Result<Vec<Value>, ServerError> {
-        self.pages(Ask::List).await
+        self.pages("list", "resources").await
     }
 
     /// All templates, from all pages.
@@ -165,7 +169,7 @@ impl Client {
     /// # Errors
     /// As [`Client::list_resources`].
     pub async fn list_templates(&mut self) -> Result<Vec<Value>, ServerError> {
-        self.pages(Ask::ListTemplates).await
+        self.pages("list_templates", "resourceTemplates").await
     }
 
     /// Reads a resource: the whole result.
@@ -173,7 +177,7 @@ impl Client {
     /// # Errors
     /// The server's error, or that it has gone.
     pub async fn read(&mut self, uri: &str) -> Result<Value, ServerError> {
-        self.ask(Ask::Read, json!({ "uri": uri })).await
+        self.request("read", json!({ "uri": uri })).await
     }
 
     /// Reads a resource that is one text.
@@ -200,11 +204,14 @@ impl Client {
         value: &str,
         arguments: &[(&str, &str)],
     ) -> Result<Completion, ServerError> {
-        let params = client::completion(template, variable, value, arguments);
-        let result = self.ask(Ask::Complete, params).await?;
-        client::completed(&result)
-            .map(|(values, total, has_more)| Completion { values, total, has_more })
-            .ok_or_else(|| unexpected("not a completion", result))
+        let reference = json!({ "type": "ref/resource", "uri": template });
+        let mut params = json!({ "ref": reference, "argument": { "name": variable, "value": value } });
+        if !arguments.is_empty() {
+            let chosen = arguments.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value)));
+            params["context"] = json!({ "arguments": chosen.collect::<Map<_, _>>() });
+        }
+        let result = self.request("complete", params).await?;
+        completion(&result).ok_or_else(|| unexpected("not a completion", result))
     }
 
     /// Asks to hear of changes of a resource (legacy revisions): see [`Client::notification`].
@@ -212,7 +219,7 @@ impl Client {
     /// # Errors
     /// The server's error, or that it has gone.
     pub async fn subscribe(&mut self, uri: &str) -> Result<(), ServerError> {
-        self.ask(Ask::Subscribe, json!({ "uri": uri })).await.map(drop)
+        self.request("subscribe", json!({ "uri": uri })).await.map(drop)
     }
 
     /// Asks to hear of them no longer (legacy revisions).
@@ -220,7 +227,7 @@ impl Client {
     /// # Errors
     /// As [`Client::subscribe`].
     pub async fn unsubscribe(&mut self, uri: &str) -> Result<(), ServerError> {
-        self.ask(Ask::Unsubscribe, json!({ "uri": uri })).await.map(drop)
+        self.request("unsubscribe", json!({ "uri": uri })).await.map(drop)
     }
 
     /// Listens to changes of these resources, and of the list (2026-07-28): see [`Client::next`].
@@ -228,17 +235,18 @@ impl Client {
     /// # Errors
     /// The server's error, or that it has gone.
     pub async fn listen(&mut self, uris: &[&str], list_changed: bool) -> Result<Listen, ServerError> {
-        let id = self.post(Ask::Listen, client::listening(uris, list_changed))?;
-        let first = self.received(|heard| heard.id == Some(id)).await.ok_or_else(gone)?;
-        match first.heard.sort {
-            Sort::Acknowledged => Ok(Listen { id, honoured: client::honoured(&body(&first.heard)) }),
-            _ => outcome(&first.heard).and_then(|result| Err(unexpected("not acknowledged", result))),
+        let wanted = json!({ "resourceSubscriptions": uris, "resourcesListChanged": list_changed });
+        let id = self.send("listen", json!({ "notifications": wanted }))?;
+        let first = self.heard(|heard| heard.id == Some(id)).await.ok_or_else(gone)?;
+        match first.sort {
+            Sort::Acknowledged => Ok(Listen { id, honoured: body(&first)["notifications"].take() }),
+            _ => outcome(&first).and_then(|result| Err(unexpected("not acknowledged", result))),
         }
     }
 
     /// The next notification of a listen; `None` if the listen has ended, or the server has gone.
     pub async fn next(&mut self, listen: &Listen) -> Option<Notification> {
-        let Received { heard, .. } = self.received(|heard| heard.id == Some(listen.id)).await?;
+        let heard = self.heard(|heard| heard.id == Some(listen.id)).await?;
         let is_over = matches!(heard.sort, Sort::Result | Sort::Error | Sort::Cancelled);
         (!is_over).then(|| Notification { sort: heard.sort, id: heard.id, params: body(&heard) })
     }
@@ -248,25 +256,23 @@ impl Client {
     /// # Errors
     /// The server has gone.
     pub fn cancel(&mut self, id: u64) -> Result<(), ServerError> {
-        self.write(&Words::cancel(id))
+        self.client.cancel(id);
+        self.write()
     }
 
-    async fn pages(&mut self, ask: Ask<'_>) -> Result<Vec<Value>, ServerError> {
+    async fn pages(&mut self, list: &str, member: &str) -> Result<Vec<Value>, ServerError> {
         let (mut items, mut params) = (Vec::new(), json!({}));
         loop {
-            let page = self.ask(ask, params).await?;
-            let (more, next) = client::page(page).ok_or_else(|| unexpected("not a list", Value::Null))?;
+            let mut page = self.request(list, params).await?;
+            let Some(Value::Array(more)) = page.get_mut(member).map(Value::take) else {
+                return Err(unexpected("not a list", page));
+            };
             items.extend(more);
-            match next {
+            match page.get("nextCursor") {
                 None => return Ok(items),
                 Some(cursor) => params = json!({ "cursor": cursor }),
             }
         }
-    }
-
-    async fn ask(&mut self, ask: Ask<'_>, params: Value) -> Result<Value, ServerError> {
-        let id = self.post(ask, params)?;
-        self.answer(id).await
     }
 }
 
@@ -287,7 +293,11 @@ impl Client {
     /// # Errors
     /// The server has gone.
     pub fn send(&mut self, method: &str, params: Value) -> Result<u64, ServerError> {
-        self.post(Ask::named(method).unwrap_or(Ask::Method(method)), params)
+        let method = TestClient::method(method).unwrap_or(method);
+        let sent = self.client.send(method, &params.to_string(), "{}");
+        let id = sent.map_err(|error| unexpected(&error.to_string(), params))?;
+        self.write()?;
+        Ok(id)
     }
 
     /// Waits for the answer to the request `id`, in whatever order the answers come.
@@ -295,9 +305,9 @@ impl Client {
     /// # Errors
     /// The server's error, or that it has gone.
     pub async fn answer(&mut self, id: u64) -> Result<Value, ServerError> {
-        let answers =
-            |heard: &Heard| matches!(heard.sort, Sort::Result | Sort::Error) && heard.id == Some(id);
-        outcome(&self.received(answers).await.ok_or_else(gone)?.heard)
+        let answers = |heard: &Heard| is_answer(heard) && heard.id == Some(id);
+        let answered = self.heard(answers).await.ok_or_else(gone)?;
+        outcome(&answered)
     }
 
     /// Sends a notification.
@@ -305,37 +315,33 @@ impl Client {
     /// # Errors
     /// The server has gone.
     pub fn notify(&mut self, method: &str, params: Value) -> Result<(), ServerError> {
-        self.write(&Words::notification(method, &params.to_string()))
+        let sent = self.client.notify(method, &params.to_string());
+        sent.map_err(|error| unexpected(&error.to_string(), params))?;
+        self.write()
     }
 
     /// The next notification, whole; `None` if the server has gone.
     pub async fn notification(&mut self) -> Option<Value> {
-        let is_notification = |heard: &Heard| !matches!(heard.sort, Sort::Result | Sort::Error);
-        self.received(is_notification).await.map(|received| received.whole)
+        let heard = self.heard(|heard| !is_answer(heard)).await?;
+        Some(json!({ "jsonrpc": "2.0", "method": heard.method, "params": body(&heard) }))
     }
 
     /// The first message that `wanted` accepts. Others wait.
-    async fn received(&mut self, wanted: impl Fn(&Heard) -> bool) -> Option<Received> {
-        if let Some(at) = self.waiting.iter().position(|received| wanted(&received.heard)) {
-            return self.waiting.remove(at);
-        }
+    async fn heard(&mut self, wanted: impl Fn(&Heard) -> bool) -> Option<Heard> {
         loop {
-            let received = self.messages.recv().await?;
-            if wanted(&received.heard) {
-                return Some(received);
+            if let Some(at) = self.waiting.iter().position(&wanted) {
+                return self.waiting.remove(at);
             }
-            self.waiting.push_back(received);
+            let chunk = self.chunks.recv().await?;
+            self.client.received(&chunk);
+            self.waiting.extend(self.client.heard());
+            // If it fails, the server has gone, and the next chunk says so.
+            let _ = self.write();
         }
     }
 
-    fn post(&mut self, ask: Ask<'_>, params: Value) -> Result<u64, ServerError> {
-        let (id, line) = self.words.request(ask, &params.to_string(), "{}");
-        self.write(&line)?;
-        Ok(id)
-    }
-
-    fn write(&mut self, line: &[u8]) -> Result<(), ServerError> {
-        self.socket.write_all(line).map_err(|_| gone())
+    fn write(&mut self) -> Result<(), ServerError> {
+        self.socket.write_all(&self.client.output()).map_err(|_| gone())
     }
 }
 
@@ -344,6 +350,18 @@ impl Drop for Client {
     fn drop(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
     }
+}
+
+fn is_answer(heard: &Heard) -> bool {
+    matches!(heard.sort, Sort::Result | Sort::Error)
+}
+
+fn completion(result: &Value) -> Option<Completion> {
+    let found = result.get("completion")?;
+    let values = found.get("values")?.as_array()?.iter();
+    let values = values.map(|value| value.as_str().map(str::to_owned)).collect::<Option<_>>()?;
+    let has_more = found.get("hasMore").and_then(Value::as_bool).unwrap_or_default();
+    Some(Completion { values, total: found.get("total").and_then(Value::as_u64), has_more })
 }
 
 fn body(heard: &Heard) -> Value {

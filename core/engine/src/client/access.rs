@@ -42,10 +42,19 @@ impl Access {
         for glob in globs.iter().flatten() {
             Glob::parse(glob).map_err(|error| (glob.clone(), error))?;
         }
+        Ok(Self::of(globs))
+    }
+
+    /// Everything is allowed.
+    pub fn everything() -> Self {
+        Self::of(None)
+    }
+
+    fn of(globs: Option<Vec<String>>) -> Self {
         let policy = Policy { allow: globs.map(Globs), ..Policy::default() };
-        // Each glob was parsed above, and a policy has nothing else that can be wrong; if it had, nothing would be allowed.
+        // Each glob was parsed before, and a policy has nothing else that can be wrong; if it had, nothing would be allowed.
         let guard = Guard::new(&policy, true).unwrap_or_else(|_| Guard::closed());
-        Ok(Self { guard: Arc::new(guard), principal: Principal::local() })
+        Self { guard: Arc::new(guard), principal: Principal::local() }
     }
 
     /// Whether everything is allowed.

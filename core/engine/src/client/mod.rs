@@ -18,15 +18,15 @@ mod error;
 mod limits;
 mod machine;
 mod speak;
+mod testing;
 mod types;
-mod words;
 
 pub use access::{Access, Allowed};
 pub use error::{ClientError, Failure};
 pub use limits::ClientLimits;
 pub use machine::{Machine, MachineOptions};
+pub use testing::{Heard, Sort, TestClient};
 pub use types::{
     Call, CallOptions, Change, Effect, Listed, Lost, NotCarried, Outcome, Outgoing, Page, Progress, Question,
     ServerAbout,
 };
-pub use words::*;

@@ -3,9 +3,13 @@
 //! Law: writes what it is given, keeps nothing but the next id.
 
 use super::Outgoing;
-use crate::jsonrpc::{Envelope, Id, Json, ObjectWriter, OwnedId, object};
+use super::decode::one_line;
+use crate::jsonrpc::{Envelope, Id, Json, Members, ObjectWriter, OwnedId, object};
 use crate::meta;
 use crate::version::{Method, Revision};
+
+/// What every modern request says of its client.
+const DECLARED: [&str; 3] = [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO];
 
 /// Who the client is and what it can do.
 #[derive(Clone, Debug)]
@@ -26,11 +30,13 @@ pub(super) struct Ask<'a> {
     pub(super) name: Option<&'a str>,
     /// Whether progress is to be reported.
     pub(super) progress: bool,
+    /// The caller's members of `_meta`. The client's own take their place.
+    pub(super) meta: Option<Members<'a>>,
 }
 
 impl<'a> Ask<'a> {
     pub(super) fn new(method: Method) -> Self {
-        Self { method: method.as_str(), name: None, progress: false }
+        Self { method: method.as_str(), name: None, progress: false, meta: None }
     }
 
     pub(super) fn named(self, name: &'a str) -> Self {
@@ -41,6 +47,11 @@ impl<'a> Ask<'a> {
 impl Speaker {
     pub(super) fn new(info: String, capabilities: String) -> Self {
         Self { revision: None, capabilities, info, next: 1 }
+    }
+
+    /// The id that the next request will have.
+    pub(super) fn next_id(&self) -> u64 {
+        self.next
     }
 
     /// The id of the next request. No id is used twice, also over several connections.
@@ -56,18 +67,23 @@ impl Speaker {
         let is_modern = self.revision.is_some_and(Revision::is_modern);
         let mut body = Vec::with_capacity(256);
         let owned = OwnedId::from(id);
-        envelope(&mut body, Some(owned.as_id()), ask.method, |writer| {
+        Envelope::request(&mut body, owned.as_id(), ask.method, |writer| {
             params(writer);
-            if is_modern || ask.progress {
-                writer.object("_meta", |own| {
-                    if is_modern {
-                        self.declare(own);
+            writer.object_unless_empty("_meta", |own| {
+                if is_modern {
+                    self.declare(own);
+                }
+                if ask.progress {
+                    own.u64(meta::PROGRESS_TOKEN, id);
+                }
+                for (name, value) in ask.meta.iter().flat_map(Members::iter) {
+                    let is_own = is_modern && DECLARED.contains(&&*name)
+                        || ask.progress && name == meta::PROGRESS_TOKEN;
+                    if !is_own {
+                        own.named(&name).extend_from_slice(one_line(value.raw()).as_bytes());
                     }
-                    if ask.progress {
-                        own.u64(meta::PROGRESS_TOKEN, id);
-                    }
-                });
-            }
+                }
+            });
         });
         Outgoing {
             id: Some(id),
@@ -99,11 +115,7 @@ impl Speaker {
     }
 
     /// A notification of the agreed revision.
-    pub(super) fn notification(
-        &self,
-        method: &'static str,
-        params: impl FnOnce(&mut ObjectWriter<'_>),
-    ) -> Outgoing {
+    pub(super) fn notification(&self, method: &str, params: impl FnOnce(&mut ObjectWriter<'_>)) -> Outgoing {
         let mut body = Vec::new();
         Envelope::notification(&mut body, method, params);
         self.outgoing(method, body)
@@ -145,22 +157,10 @@ impl Speaker {
         }
     }
 
-    /// What every modern request says of its client.
+    /// Writes the members of [`DECLARED`].
     fn declare(&self, own: &mut ObjectWriter<'_>) {
         own.str(meta::PROTOCOL_VERSION, Revision::V2026_07_28.as_str());
         own.value(meta::CLIENT_CAPABILITIES).extend_from_slice(self.capabilities.as_bytes());
         own.value(meta::CLIENT_INFO).extend_from_slice(self.info.as_bytes());
     }
-}
-
-/// A request whose method is not one of the protocol's words.
-fn envelope(out: &mut Vec<u8>, id: Option<Id<'_>>, method: &str, params: impl FnOnce(&mut ObjectWriter<'_>)) {
-    object(out, |message| {
-        message.str("jsonrpc", "2.0");
-        if let Some(id) = id {
-            message.raw("id", Json::from(id));
-        }
-        message.str("method", method);
-        message.object_unless_empty("params", params);
-    });
 }

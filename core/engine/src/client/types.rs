@@ -1,6 +1,6 @@
 //! What goes between a client's machine and its host.
 
-use super::{ClientError, Failure};
+use super::{ClientError, Failure, Heard};
 use crate::connection::{Completion, Contents};
 use crate::now::Millis;
 use crate::version::Revision;
@@ -205,6 +205,9 @@ pub enum Effect {
     Withdrawn(u64),
     /// The list of resources has changed.
     ListChanged,
+    /// What the server has said, as it said it. Only for [`TestClient`](super::TestClient), before what the machine does about it.
+    #[doc(hidden)]
+    Heard(Heard),
     /// Something that the author of the server would want to know: an entry left out, a message that makes no sense.
     Noted(String),
 }

@@ -140,7 +140,7 @@ impl Client {
     }
 
     /// Makes a request with any method to one server, and returns its result as JSON text. `params` is the text of a JSON
-    /// object.
+    /// object. Members of its `_meta` are sent beside the client's own.
     ///
     /// # Errors
     /// [`ClientError`]; also if there are several servers and none is chosen with [`Client::with`], and for a method about

@@ -373,6 +373,8 @@ impl Task {
                     }
                 }
                 Effect::ListChanged => self.hooks.list_changed(self.machine.server()),
+                // Only a machine of tests hands it out.
+                Effect::Heard(_) => {}
                 Effect::Noted(note) => self.hooks.note(self.machine.server(), &note),
             }
         }

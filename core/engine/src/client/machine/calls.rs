@@ -450,7 +450,8 @@ fn request(speaker: &mut Speaker, pending: &Pending) -> Result<Outgoing, Failure
             let members = parsed
                 .ok_or_else(|| Failure::Unsupported { what: "params that are no JSON object".into() })?;
             let name = ["name", "uri"].into_iter().find_map(|name| members.get(name)?.as_str());
-            let ask = Ask { method, name: name.as_deref(), progress };
+            let meta = members.get("_meta").and_then(Json::object);
+            let ask = Ask { method, name: name.as_deref(), progress, meta };
             speaker.request(&ask, |writer| {
                 for (name, value) in members.iter().filter(|(name, _)| name != "_meta") {
                     writer.named(&name).extend_from_slice(decode::one_line(value.raw()).as_bytes());

@@ -74,6 +74,7 @@ impl Machine {
         self.phase = Phase::Greeting(Greeting::default());
         match self.pinned {
             Some(revision) if !revision.is_modern() => self.initialize(now, out),
+            Some(revision) if self.is_testing => self.ready(ServerAbout::unknown(revision), now, out),
             None if self.shuns_discover => self.initialize(now, out),
             _ => {
                 let message = self.speaker.discover();
@@ -212,6 +213,22 @@ impl Machine {
         self.send_waiting(now, out);
         self.watches.connected();
         self.reconcile(now, out);
+    }
+}
+
+impl ServerAbout {
+    /// Of a server that was not asked.
+    fn unknown(revision: Revision) -> Self {
+        let nothing = || "{}".to_owned();
+        Self {
+            revision,
+            info: nothing(),
+            capabilities: nothing(),
+            instructions: None,
+            has_subscriptions: false,
+            has_list_changes: false,
+            has_completions: false,
+        }
     }
 }
 

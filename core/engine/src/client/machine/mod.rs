@@ -23,9 +23,10 @@ use super::cache::Cache;
 use super::decode::{Reader, one_line, shown};
 use super::speak::Speaker;
 use super::{
-    Access, ClientError, ClientLimits, Effect, Failure, Lost, NotCarried, Outgoing, Progress, ServerAbout,
+    Access, Call, CallOptions, ClientError, ClientLimits, Effect, Failure, Heard, Lost, NotCarried, Outgoing,
+    Progress, ServerAbout,
 };
-use crate::jsonrpc::{DecodeLimits, Decoded, Id, Json, Message, Params, decode};
+use crate::jsonrpc::{DecodeLimits, Decoded, Id, Json, Members, Message, Params, decode};
 use crate::meta;
 use crate::now::{Millis, Now};
 use crate::version::{self, Revision};
@@ -55,6 +56,10 @@ pub struct MachineOptions {
     pub limits: ClientLimits,
     /// Any number, another one for each client: it sets the jitter of pauses.
     pub seed: u64,
+    /// Whether every message is handed out as [`Effect::Heard`], and a modern revision is spoken without asking for it: for
+    /// [`TestClient`](super::TestClient). Default `false`.
+    #[doc(hidden)]
+    pub is_testing: bool,
 }
 
 impl MachineOptions {
@@ -69,6 +74,7 @@ impl MachineOptions {
             has_exchanges: false,
             limits: ClientLimits::default(),
             seed: 0,
+            is_testing: false,
         }
     }
 }
@@ -80,6 +86,8 @@ pub struct Machine {
     speaker: Speaker,
     pinned: Option<Revision>,
     has_exchanges: bool,
+    /// Every message is handed out, and nothing is asked before the first call.
+    is_testing: bool,
     answers: Vec<String>,
     phase: Phase,
     backoff: Backoff,
@@ -149,12 +157,23 @@ type Effects = Vec<Effect>;
 impl Machine {
     /// A machine that is not connected. It connects when something is asked of it.
     pub fn new(options: MachineOptions) -> Self {
-        let MachineOptions { server, access, revision, info, answers, has_exchanges, limits, seed } = options;
+        let MachineOptions {
+            server,
+            access,
+            revision,
+            info,
+            answers,
+            has_exchanges,
+            limits,
+            seed,
+            is_testing,
+        } = options;
         let speaker = Speaker::new(greeting::info(&info), greeting::capabilities(&answers));
         Self {
             speaker,
             pinned: revision,
             has_exchanges,
+            is_testing,
             answers,
             phase: Phase::Offline,
             backoff: Backoff::new(limits.backoff, seed),
@@ -222,6 +241,29 @@ impl Machine {
             self.connect(out);
             self.reconcile(now, out);
         }
+    }
+
+    /// Declares these capabilities from now on, a JSON object. For [`TestClient`](super::TestClient).
+    pub(super) fn declare(&mut self, capabilities: String) {
+        self.speaker.capabilities = capabilities;
+    }
+
+    /// Makes a call under the number that is the id of its request. For [`TestClient`](super::TestClient), once there is a
+    /// connection.
+    pub(super) fn call_by_id(&mut self, call: Call, now: Now, out: &mut Effects) -> u64 {
+        let id = self.speaker.next_id();
+        self.call(id, call, CallOptions::default(), now, out);
+        id
+    }
+
+    /// Sends a notification with these params, a JSON object. For [`TestClient`](super::TestClient).
+    pub(super) fn notify(&self, method: &str, params: Json<'_>, out: &mut Effects) {
+        let members = params.object();
+        out.push(Effect::Send(self.speaker.notification(method, |writer| {
+            for (name, value) in members.iter().flat_map(Members::iter) {
+                writer.named(&name).extend_from_slice(one_line(value.raw()).as_bytes());
+            }
+        })));
     }
 
     /// The transport is open.
@@ -355,6 +397,9 @@ impl Machine {
         out: &mut Effects,
     ) {
         let id = id.and_then(|id| id.raw().parse().ok());
+        if self.is_testing {
+            out.push(Effect::Heard(Heard::answer(id, result)));
+        }
         let Some((id, flight)) = id.and_then(|id| Some((id, self.take_flight(id)?))) else {
             // An error without an id is about a message that the server could not read.
             let said = result.err().map(|error| one_line(error.raw())).unwrap_or_default();
@@ -371,6 +416,9 @@ impl Machine {
     }
 
     fn notified(&mut self, method: &str, params: &Params<'_>, now: Now, out: &mut Effects) {
+        if self.is_testing {
+            out.push(Effect::Heard(Heard::notification(method, params)));
+        }
         match version::Told::parse(method) {
             Some(version::Told::Updated) => {
                 if let Some(uri) = params.get("uri").and_then(Json::as_str) {

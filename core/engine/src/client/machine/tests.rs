@@ -112,6 +112,7 @@ impl World {
                     self.log.push(format!("{call} at {}", progress.progress));
                 }
                 Effect::Noted(note) => self.log.push(format!("noted: {note}")),
+                Effect::Heard(heard) => self.log.push(format!("heard: {heard:?}")),
             }
             queue.extend(more);
         }

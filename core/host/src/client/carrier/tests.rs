@@ -6,7 +6,7 @@ mod hostile;
 mod http;
 
 use super::{Carrier, Inbound, Target};
-use mcp_resources_engine::client::{Ask, NotCarried, Outgoing, Words};
+use mcp_resources_engine::client::{NotCarried, Outgoing};
 use mcp_resources_engine::resource::Resource;
 use mcp_resources_engine::version::Revision;
 use serde_json::{Value, json};
@@ -26,12 +26,14 @@ struct Talk {
     inbound: Receiver<Inbound>,
     /// How often a stream of notifications was opened.
     opened: usize,
+    /// The id of the last request.
+    sent: u64,
 }
 
 impl Talk {
     async fn open(target: &Target) -> Result<Self, String> {
         let (sender, inbound) = channel(16);
-        Ok(Self { carrier: Carrier::open(target, sender, LONGEST).await?, inbound, opened: 0 })
+        Ok(Self { carrier: Carrier::open(target, sender, LONGEST).await?, inbound, opened: 0, sent: 0 })
     }
 
     async fn next(&mut self) -> Inbound {
@@ -65,15 +67,25 @@ impl Talk {
     }
 
     /// Sends a request of this revision: its id.
-    fn ask(&mut self, words: &mut Words, revision: Revision, ask: Ask<'_>, params: &Value) -> u64 {
-        let (id, mut body) = words.request(ask, &params.to_string(), "{}");
-        body.pop();
-        let message: Value = serde_json::from_slice(&body).unwrap();
-        let method = message["method"].as_str().unwrap().to_owned();
+    fn ask(&mut self, revision: Revision, method: &str, mut params: Value) -> u64 {
+        self.sent += 1;
+        let (id, is_modern, is_handshake) = (self.sent, revision.is_modern(), method == "initialize");
+        let client = json!({ "name": "carrier", "version": "1" });
+        if is_handshake {
+            params =
+                json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client });
+        } else if is_modern {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": revision.as_str(),
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": client,
+            });
+        }
         let name = (method == "resources/read").then(|| params["uri"].as_str().unwrap().to_owned());
-        let revision_sent = (method != "initialize").then(|| revision.as_str());
-        let is_modern = revision.is_modern();
-        self.carrier.send(Outgoing { id: Some(id), method, revision: revision_sent, is_modern, name, body });
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let sent = (!is_handshake).then(|| revision.as_str());
+        let (method, body) = (method.to_owned(), body.to_string().into_bytes());
+        self.carrier.send(Outgoing { id: Some(id), method, revision: sent, is_modern, name, body });
         id
     }
 }
@@ -102,8 +114,7 @@ fn server() -> crate::server::ResourceServer {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_in_memory_answers() {
     let mut talk = Talk::open(&Target::Memory(server())).await.unwrap();
-    let (revision, mut words) = (Revision::V2026_07_28, Words::new(Revision::V2026_07_28, "{}"));
-    let id = talk.ask(&mut words, revision, Ask::Read, &json!({ "uri": "note://a" }));
+    let id = talk.ask(Revision::V2026_07_28, "resources/read", json!({ "uri": "note://a" }));
     let answer = talk.message().await;
     assert_eq!((&answer["id"], &answer["result"]["contents"][0]["text"]), (&json!(id), &json!("A")));
     timeout(DEADLINE, talk.carrier.close()).await.unwrap();

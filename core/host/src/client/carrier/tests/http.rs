@@ -26,16 +26,16 @@ fn initialized() -> Outgoing {
 async fn modern_requests_are_answered() {
     for answers in [Answers::Json, Answers::Events] {
         let target = serve(&server(), answers).await;
-        let (mut talk, mut words) = (Talk::open(&target).await.unwrap(), Words::new(MODERN, "{}"));
+        let mut talk = Talk::open(&target).await.unwrap();
         for (ask, params, member) in [
-            (Ask::Discover, json!({}), "/result/supportedVersions"),
-            (Ask::List, json!({}), "/result/resources/0/uri"),
-            (Ask::Read, json!({ "uri": "note://a" }), "/result/contents/0/text"),
+            ("server/discover", json!({}), "/result/supportedVersions"),
+            ("resources/list", json!({}), "/result/resources/0/uri"),
+            ("resources/read", json!({ "uri": "note://a" }), "/result/contents/0/text"),
             // an error has a status of its own, and is an answer all the same.
-            (Ask::Read, json!({ "uri": "note://none" }), "/error/code"),
-            (Ask::Method("no/method"), json!({}), "/error/code"),
+            ("resources/read", json!({ "uri": "note://none" }), "/error/code"),
+            ("no/method", json!({}), "/error/code"),
         ] {
-            let id = talk.ask(&mut words, MODERN, ask, &params);
+            let id = talk.ask(MODERN, ask, params);
             let answer = talk.message().await;
             assert_eq!(answer["id"], json!(id));
             assert!(answer.pointer(member).is_some(), "{answer}");
@@ -49,16 +49,16 @@ async fn modern_requests_are_answered() {
 async fn a_listen_stays_open_until_it_is_broken_off() {
     let server = server();
     let target = serve(&server, Answers::Either).await;
-    let (mut talk, mut words) = (Talk::open(&target).await.unwrap(), Words::new(MODERN, "{}"));
+    let mut talk = Talk::open(&target).await.unwrap();
     let params = json!({ "notifications": { "resourceSubscriptions": ["note://a"] } });
-    let listen = talk.ask(&mut words, MODERN, Ask::Listen, &params);
+    let listen = talk.ask(MODERN, "subscriptions/listen", params);
     assert_eq!(talk.message().await["method"], "notifications/subscriptions/acknowledged");
     server.notify_updated("note://a").unwrap();
     assert_eq!(talk.message().await["params"]["uri"], "note://a");
     talk.carrier.abort(listen);
     server.notify_updated("note://a").unwrap();
     // What comes next is the answer to the next request, and nothing of the listen.
-    let id = talk.ask(&mut words, MODERN, Ask::Read, &json!({ "uri": "note://a" }));
+    let id = talk.ask(MODERN, "resources/read", json!({ "uri": "note://a" }));
     assert_eq!(talk.message().await["id"], json!(id));
 }
 
@@ -68,26 +68,26 @@ async fn a_session_is_entered_and_left() {
     for answers in [Answers::Json, Answers::Events] {
         let server = server();
         let target = serve(&server, answers).await;
-        let (mut talk, mut words) = (Talk::open(&target).await.unwrap(), Words::new(LEGACY, "{}"));
-        talk.ask(&mut words, LEGACY, Ask::Initialize, &json!({}));
+        let mut talk = Talk::open(&target).await.unwrap();
+        talk.ask(LEGACY, "initialize", json!({}));
         assert_eq!(talk.message().await["result"]["protocolVersion"], LEGACY.as_str());
         talk.carrier.send(initialized());
         // Sent at once: it waits for the handshake.
-        let id = talk.ask(&mut words, LEGACY, Ask::Subscribe, &json!({ "uri": "note://a" }));
+        let id = talk.ask(LEGACY, "resources/subscribe", json!({ "uri": "note://a" }));
         assert_eq!(talk.message().await["id"], json!(id));
         server.notify_updated("note://a").unwrap();
         assert_eq!(talk.message().await["method"], "notifications/resources/updated");
-        let id = talk.ask(&mut words, LEGACY, Ask::Read, &json!({ "uri": "note://a" }));
+        let id = talk.ask(LEGACY, "resources/read", json!({ "uri": "note://a" }));
         assert_eq!(talk.message().await["id"], json!(id));
 
         // once it has ended, that is told once, by whatever finds out first.
         let Way::Http(http) = &talk.carrier.0 else { panic!() };
         timeout(DEADLINE, http.endpoint.clone().delete()).await.unwrap();
         for _ in 0..3 {
-            talk.ask(&mut words, LEGACY, Ask::Read, &json!({ "uri": "note://a" }));
+            talk.ask(LEGACY, "resources/read", json!({ "uri": "note://a" }));
         }
         assert!(matches!(talk.next().await, Inbound::SessionEnded));
-        let again = talk.ask(&mut words, LEGACY, Ask::Initialize, &json!({}));
+        let again = talk.ask(LEGACY, "initialize", json!({}));
         assert_eq!(talk.message().await["id"], json!(again));
         timeout(DEADLINE, talk.carrier.close()).await.unwrap();
     }
@@ -97,9 +97,9 @@ async fn a_session_is_entered_and_left() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_requests_take_turns() {
     let target = serve(&server(), Answers::Either).await;
-    let (mut talk, mut words) = (Talk::open(&target).await.unwrap(), Words::new(MODERN, "{}"));
+    let mut talk = Talk::open(&target).await.unwrap();
     let mut ids: std::collections::BTreeSet<_> =
-        (0..300).map(|_| talk.ask(&mut words, MODERN, Ask::Read, &json!({ "uri": "note://a" }))).collect();
+        (0..300).map(|_| talk.ask(MODERN, "resources/read", json!({ "uri": "note://a" }))).collect();
     while !ids.is_empty() {
         let answer = talk.message().await;
         assert!(ids.remove(&answer["id"].as_u64().unwrap()), "{answer}");
@@ -118,7 +118,6 @@ async fn tls_trusts_whom_the_system_trusts() {
     let listener = server().http().tls(tls).bind("127.0.0.1:0").await.unwrap();
     let port = listener.address().port();
     tokio::spawn(listener.serve());
-    let mut words = Words::new(MODERN, "{}");
     let target = endpoint(&format!("https://localhost:{port}/mcp"));
     let trusts = std::env::var_os(TRUSTS).is_some();
     let mut talk = match Talk::open(&target).await {
@@ -126,7 +125,7 @@ async fn tls_trusts_whom_the_system_trusts() {
         // This machine trusts nobody.
         Err(error) => return assert!(!trusts && error.starts_with("TLS cannot be used"), "{error}"),
     };
-    let id = talk.ask(&mut words, MODERN, Ask::Read, &json!({ "uri": "note://a" }));
+    let id = talk.ask(MODERN, "resources/read", json!({ "uri": "note://a" }));
     if trusts {
         assert_eq!(talk.message().await["id"], json!(id));
         return;

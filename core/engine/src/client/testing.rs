@@ -1,0 +1,364 @@
+//! The client of an author's tests: the machine, driven message by message. Each language carries the bytes and gives what is
+//! heard the form of its own values.
+//!
+//! ```text
+//!   a request ──▶ TestClient ─ Machine ──▶ output: bytes ──▶ a connection in memory ──▶ the server
+//!   heard: results, errors, notifications ◀── received(bytes) ◀───────────────────────
+//! ```
+//!
+//! Law: what a server sends is sorted and handed out, not judged. Nothing is sent that was not asked for, except the handshake
+//! of a legacy revision, and answers to `ping`.
+
+use super::decode::one_line;
+use super::{Access, Call, ClientError, ClientLimits, Effect, Failure, Machine, MachineOptions, Outgoing};
+use crate::jsonrpc::{Json, Line, Lines, Members, Params, object};
+use crate::meta;
+use crate::now::Now;
+use crate::version::{Method, Revision, Told};
+
+/// How deep the params and capabilities of a test may be nested.
+const NESTING: usize = 128;
+/// No time passes: a test waits for as long as it likes.
+const NOW: Now = Now { tick: 0, unix: 0 };
+
+/// A client of one revision. See the module.
+#[derive(Debug)]
+pub struct TestClient {
+    machine: Machine,
+    lines: Lines,
+    effects: Vec<Effect>,
+    output: Vec<u8>,
+    heard: Vec<Heard>,
+    handshake: Option<u64>,
+}
+
+/// A message of the server's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// What it is.
+    pub sort: Sort,
+    /// The request that it answers, or belongs to.
+    pub id: Option<u64>,
+    /// The method of a notification; empty for an answer.
+    pub method: String,
+    /// Its result, error or params, as JSON text.
+    pub body: String,
+}
+
+/// The sorts of message that a server sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// A result.
+    Result,
+    /// An error.
+    Error,
+    /// A watched resource has changed.
+    Updated,
+    /// A list has changed.
+    ListChanged,
+    /// A listen is open.
+    Acknowledged,
+    /// A handler is so far.
+    Progress,
+    /// A log message.
+    Log,
+    /// A listen was torn down.
+    Cancelled,
+    /// Anything else.
+    Other,
+}
+
+impl TestClient {
+    /// A client that declares `capabilities`, the text of a JSON object. What is not one counts as empty. A legacy revision
+    /// begins with its handshake: [`TestClient::handshake`].
+    pub fn new(revision: Revision, capabilities: &str) -> Self {
+        let mut options = MachineOptions::new("server", Access::everything());
+        options.revision = Some(revision);
+        options.info = ("mcp-resources-testing".into(), env!("CARGO_PKG_VERSION").into());
+        options.is_testing = true;
+        let mut client = Self {
+            machine: Machine::new(options),
+            lines: Lines::new(ClientLimits::default().message),
+            effects: Vec::new(),
+            output: Vec::new(),
+            heard: Vec::new(),
+            handshake: None,
+        };
+        client.declare(capabilities);
+        client.machine.connect_now(&mut client.effects);
+        client.machine.opened(NOW, &mut client.effects);
+        client.handshake = client.effects.iter().find_map(|effect| match effect {
+            Effect::Send(message) => message.id,
+            _ => None,
+        });
+        client.perform();
+        client
+    }
+
+    /// Declares other capabilities on the requests that follow; a session keeps those of its handshake.
+    pub fn declare(&mut self, capabilities: &str) {
+        let capabilities = parsed(capabilities).map_or_else(|| "{}".into(), |json| one_line(json.raw()));
+        self.machine.declare(capabilities);
+    }
+
+    /// The id of the handshake; `None` for a revision that has none. Requests follow its answer.
+    pub fn handshake(&self) -> Option<u64> {
+        self.handshake
+    }
+
+    /// The method that a test calls `name`: one of ours by a short name such as `read`, or any name with a slash. `None` for
+    /// another name.
+    pub fn method(name: &str) -> Option<&str> {
+        let method = match name {
+            "initialize" => Method::Initialize,
+            "discover" => Method::Discover,
+            "list" => Method::List,
+            "list_templates" => Method::ListTemplates,
+            "read" => Method::Read,
+            "complete" => Method::Complete,
+            "subscribe" => Method::Subscribe,
+            "unsubscribe" => Method::Unsubscribe,
+            "listen" => Method::Listen,
+            "set_level" => Method::SetLevel,
+            _ => return name.contains('/').then_some(name),
+        };
+        Some(method.as_str())
+    }
+
+    /// Sends a request with the members of `params` and of `meta`, both the text of a JSON object: its id. Members of a `_meta`
+    /// in `params` are sent too; those that the revision wants are the client's own.
+    ///
+    /// # Errors
+    /// [`ClientError`] if one of them is no JSON object, the handshake has no answer, or too many requests wait for theirs.
+    pub fn send(&mut self, method: &str, params: &str, meta: &str) -> Result<u64, ClientError> {
+        if self.machine.about().is_none() {
+            return Err(Failure::Unreachable { reason: "no handshake was made".into() }.into());
+        }
+        let params = with_meta(params, meta).ok_or_else(no_object)?;
+        let call = Call::Custom { method: method.into(), params };
+        let id = self.machine.call_by_id(call, NOW, &mut self.effects);
+        match self.effects.pop_if(|effect| matches!(effect, Effect::Finished { .. })) {
+            Some(Effect::Finished { outcome: Err(error), .. }) => Err(error),
+            _ => {
+                self.perform();
+                Ok(id)
+            }
+        }
+    }
+
+    /// Sends a notification with the members of `params`, the text of a JSON object.
+    ///
+    /// # Errors
+    /// [`ClientError`] if `params` is no JSON object.
+    pub fn notify(&mut self, method: &str, params: &str) -> Result<(), ClientError> {
+        let params = parsed(params).ok_or_else(no_object)?;
+        self.machine.notify(method, params, &mut self.effects);
+        self.perform();
+        Ok(())
+    }
+
+    /// Cancels a request that has no answer yet (R-127).
+    pub fn cancel(&mut self, id: u64) {
+        self.machine.cancel(id, NOW, &mut self.effects);
+        self.perform();
+    }
+
+    /// Takes bytes of the server's, in any chunks.
+    pub fn received(&mut self, bytes: &[u8]) {
+        self.lines.push(bytes);
+        while let Some(line) = self.lines.next() {
+            if let Line::Message(line) = line {
+                self.machine.received(line, NOW, &mut self.effects);
+            }
+        }
+        self.perform();
+    }
+
+    /// What was heard since it was taken last, in order.
+    pub fn heard(&mut self) -> Vec<Heard> {
+        std::mem::take(&mut self.heard)
+    }
+
+    /// The lines to be written.
+    pub fn output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
+    }
+
+    /// Carries the effects out. How calls end is heard, so that the machine need not say it.
+    fn perform(&mut self) {
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Send(Outgoing { body, .. }) => {
+                    self.output.extend_from_slice(&body);
+                    self.output.push(b'\n');
+                }
+                Effect::Heard(heard) => self.heard.push(heard),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Heard {
+    pub(super) fn answer(id: Option<u64>, result: Result<Json<'_>, Json<'_>>) -> Self {
+        let (sort, body) = match result {
+            Ok(result) => (Sort::Result, result),
+            Err(error) => (Sort::Error, error),
+        };
+        Self { sort, id, method: String::new(), body: body.raw().to_owned() }
+    }
+
+    pub(super) fn notification(method: &str, params: &Params<'_>) -> Self {
+        let body = match params {
+            Params::Object { raw, .. } => raw.raw(),
+            Params::Absent | Params::Other(_) => "{}",
+        };
+        Self {
+            sort: Sort::of(method),
+            id: belongs_to(params),
+            method: method.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+}
+
+impl Sort {
+    fn of(method: &str) -> Self {
+        match Told::parse(method) {
+            Some(Told::Updated) => Self::Updated,
+            Some(Told::Acknowledged) => Self::Acknowledged,
+            Some(Told::Progress) => Self::Progress,
+            Some(Told::Cancelled) => Self::Cancelled,
+            Some(Told::ListChanged) => Self::ListChanged,
+            None if method == "notifications/message" => Self::Log,
+            None if method.ends_with("/list_changed") => Self::ListChanged,
+            None => Self::Other,
+        }
+    }
+
+    /// Its name in bindings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Result => "result",
+            Self::Error => "error",
+            Self::Updated => "updated",
+            Self::ListChanged => "list_changed",
+            Self::Acknowledged => "acknowledged",
+            Self::Progress => "progress",
+            Self::Log => "log",
+            Self::Cancelled => "cancelled",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// The listen or request that a notification belongs to.
+fn belongs_to(params: &Params<'_>) -> Option<u64> {
+    let listen = params.meta(meta::SUBSCRIPTION_ID);
+    let request = || params.get(meta::PROGRESS_TOKEN).or_else(|| params.get("requestId"));
+    listen.or_else(request)?.as_u64()
+}
+
+/// `params` with further members of `_meta`, which take the place of those of the same name.
+fn with_meta(params: &str, further: &str) -> Option<String> {
+    let (members, further) = (parsed(params)?.object()?, parsed(further)?.object()?);
+    if further.is_empty() {
+        return Some(params.to_owned());
+    }
+    let given = members.get("_meta").and_then(Json::object);
+    let mut out = Vec::with_capacity(params.len() + 64);
+    object(&mut out, |writer| {
+        for (name, value) in members.iter().filter(|(name, _)| name != "_meta") {
+            writer.named(&name).extend_from_slice(value.raw().as_bytes());
+        }
+        writer.object("_meta", |own| {
+            let given = given.iter().flat_map(Members::iter).filter(|(name, _)| further.get(name).is_none());
+            for (name, value) in given.chain(further.iter()) {
+                own.named(&name).extend_from_slice(value.raw().as_bytes());
+            }
+        });
+    });
+    String::from_utf8(out).ok()
+}
+
+fn parsed(text: &str) -> Option<Json<'_>> {
+    Json::parse(text.as_bytes(), NESTING).filter(|json| json.object().is_some())
+}
+
+fn no_object() -> ClientError {
+    Failure::Unsupported { what: "params or _meta that are no JSON object".into() }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn sent(client: &mut TestClient) -> Vec<Value> {
+        let output = client.output();
+        let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+    }
+
+    /// R-029: members of `_meta` are sent as they are given, except those that describe the client.
+    #[test]
+    fn a_modern_request_describes_itself_and_a_legacy_one_does_not() {
+        let mut client = TestClient::new(Revision::V2026_07_28, r#"{"elicitation":{}}"#);
+        assert_eq!((client.handshake(), client.output().len()), (None, 0));
+        let params = r#"{"uri":"a:b","_meta":{"a":1,"b":1,"io.modelcontextprotocol/protocolVersion":"x"}}"#;
+        let id = client.send("resources/read", params, r#"{"b":2,"progressToken":7}"#).unwrap();
+        let message = sent(&mut client).remove(0);
+        assert_eq!((&message["id"], &message["params"]["uri"]), (&json!(id), &json!("a:b")));
+        let meta = &message["params"]["_meta"];
+        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({ "elicitation": {} }));
+        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert_eq!((&meta["a"], &meta["b"], &meta["progressToken"]), (&json!(1), &json!(2), &json!(7)));
+        assert!(client.send("resources/read", "[]", "{}").is_err());
+        assert!(client.output().is_empty());
+    }
+
+    /// R-035, R-038: a legacy client shakes hands before anything else.
+    #[test]
+    fn a_legacy_client_begins_with_its_handshake() {
+        let mut client = TestClient::new(Revision::V2025_11_25, r#"{"roots":{}}"#);
+        let hello = sent(&mut client).remove(0);
+        assert_eq!((&hello["id"], &hello["method"]), (&json!(client.handshake()), &json!("initialize")));
+        assert_eq!(hello["params"]["capabilities"], json!({ "roots": {} }));
+        assert!(client.send("resources/list", "{}", "{}").is_err());
+        let answer = json!({ "jsonrpc": "2.0", "id": hello["id"], "result": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": { "name": "x", "version": "1" } } });
+        client.received(format!("{answer}\n").as_bytes());
+        assert_eq!(client.heard()[0].sort, Sort::Result);
+        assert_eq!(sent(&mut client)[0]["method"], "notifications/initialized");
+        client.send("resources/list", "{}", "{}").unwrap();
+        assert_eq!(sent(&mut client)[0].get("params"), None);
+    }
+
+    /// R-127: a request without an answer is taken back once; one with an answer is not.
+    #[test]
+    fn what_comes_back_is_sorted() {
+        let mut client = TestClient::new(Revision::V2026_07_28, "{}");
+        let ids = [(); 3].map(|()| client.send("resources/list", "{}", "{}").unwrap());
+        client.output();
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"a": 1}}}}
+{{"jsonrpc":"2.0","id":{},"error":{{"code":-1,"message":"m"}}}}
+[1]
+{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"a:b","_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}}}}}
+"#,
+            ids[1], ids[0], ids[2]
+        );
+        let (first, rest) = text.as_bytes().split_at(20);
+        client.received(first);
+        client.received(rest);
+        let heard: Vec<_> =
+            client.heard().into_iter().map(|heard| (heard.sort, heard.id, heard.body)).collect();
+        assert_eq!(heard[0], (Sort::Result, Some(ids[1]), r#"{"a": 1}"#.to_owned()));
+        assert_eq!((heard[1].0, heard[1].1), (Sort::Error, Some(ids[0])));
+        assert_eq!((heard[2].0, heard[2].1), (Sort::Updated, Some(ids[2])));
+        assert_eq!(heard.len(), 3);
+        ids.into_iter().chain(ids).for_each(|id| client.cancel(id));
+        let taken_back = sent(&mut client);
+        assert_eq!((taken_back.len(), &taken_back[0]["params"]["requestId"]), (1, &json!(ids[2])));
+    }
+}
