@@ -1,7 +1,7 @@
 //! Paths as the end of a URI. Not an expansion of `{+path}`, which would leave a `?` or `#` of the path as it is.
 
 /// Appends `path`, with all percent-encoded but what a path may hold as it is (RFC 3986, section 3.3).
-#[cfg(any(feature = "clock", feature = "memory"))]
+#[cfg(any(feature = "clock", feature = "files", feature = "memory"))]
 pub(crate) fn append(uri: &mut String, path: &str) {
     const PLAIN: &[u8] = b"-._~/!$&'()*+,;=:@";
     for byte in path.bytes() {

@@ -96,6 +96,13 @@ impl<T> Responder<T> {
         self.open.as_ref().is_none_or(|open| open.cancelled.get())
     }
 
+    /// Tells the server's author what is wrong behind the seam, under the name of the mount. No client sees it.
+    pub fn log(&self, what: &str) {
+        if let Some(open) = &self.open {
+            open.peer.misuse(&format!("{}: {what}", open.mount));
+        }
+    }
+
     /// Tells the client how far the work has come, if it asked to hear.
     pub fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let Some(open) = &mut self.open else { return };

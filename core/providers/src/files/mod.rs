@@ -8,22 +8,43 @@
 //! Law: what is judged is what was opened. A file that is absent, ignored, hidden, excluded, reached by a link that may not
 //! be followed, or no file at all is one and the same: not found.
 
+mod beneath;
+mod complete;
+mod contents;
+mod list;
 mod options;
+mod rules;
+mod select;
+#[doc(hidden)]
+pub mod spell;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use options::{Options, Symlinks};
 
-use mcp_resources_engine::connection::ReadResult;
+use beneath::{Missing, Way};
+use contents::{Asker, Lines};
+use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
-use mcp_resources_engine::resource::{RegistrationError, Template};
-use mcp_resources_host::provider::{Feed, Mount, Provider, Read, Responder, Route};
+use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_host::provider::{Complete, Feed, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_template::{TemplateOptions, VariableOptions};
+use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
-use tree::Tree;
+use tree::{INDEX, Tree};
 
+const ROOT: &str = "file:///{root}";
 const PATHS: &str = "file:///{root}/{+path}";
+const LINES: &str = "file:///{root}/{+path}{?lines}";
 
-const OF_PATHS: Route = Route(0);
+const OF_INDEX: Route = Route(0);
+const OF_ROOT: Route = Route(1);
+const OF_PATHS: Route = Route(2);
+const OF_LINES: Route = Route(3);
+/// Of the first root; each root has a number of its own.
+const OF_ROOTS: u32 = 16;
 
 /// The word for it where providers are declared.
 pub const KIND: crate::options::Kind = crate::options::Kind {
@@ -46,12 +67,16 @@ impl Files {
     /// # Errors
     /// There is no root, one is not a directory, or two have the same name.
     pub fn new(options: Options) -> Result<Self, OptionError> {
+        Self::with(options, Way::best())
+    }
+
+    fn with(options: Options, way: Way) -> Result<Self, OptionError> {
         if options.roots.is_empty() {
             let reason = "files: there is no root; name a directory: `roots: {NAME: DIR}`, or files:DIR";
             return Err(OptionError::sentence(reason));
         }
         let mut files = Self { trees: Vec::new(), feed: RwLock::default() };
-        files.add(Tree::all(&options)?)?;
+        files.add(Tree::all(&options, way)?)?;
         Ok(files)
     }
 
@@ -95,12 +120,151 @@ impl Provider for Files {
             return Err(RegistrationError::Mount { mount: "files".into(), reason });
         }
         *own = Some(feed);
-        Ok(Mount::new("files").template(OF_PATHS, Template::new(PATHS).title("A file or directory")))
+        let directory = |uri: &str| Resource::new(uri).mime_type(contents::DIRECTORY);
+        let index = directory(INDEX).name("files").title("The directories that are served").priority(1.0);
+        let mut mount = Mount::new("files").resource(OF_INDEX, index);
+        for (at, tree) in self.trees.iter().enumerate() {
+            let route = Route(OF_ROOTS.saturating_add(u32::try_from(at).unwrap_or(u32::MAX)));
+            let root = directory(&tree.uri(b"", true)).name(format!("{}/", tree.name())).priority(1.0);
+            mount = mount.resource(route, root);
+        }
+        let root = Template::new(ROOT).title("A directory that is served").completes("root");
+        let paths = Template::new(PATHS)
+            .title("A file, or the children of a directory")
+            .options(may_be_empty())
+            .completes("root")
+            .completes("path")
+            .list(ListSource { pages: true });
+        let lines = Template::new(LINES)
+            .title("Some lines of a file, as lines=10-40")
+            .options(may_be_empty())
+            .completes("root")
+            .completes("path");
+        Ok(mount.template(OF_PATHS, paths).template(OF_LINES, lines).template(OF_ROOT, root))
     }
 
-    fn read(&self, _request: Read, reply: Responder<ReadResult<'static>>) {
-        let served = self.trees.iter().any(|tree| tree.settings().hidden);
-        let _ = served;
-        reply.send(Err(ReadError::NotFound));
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        let answer = self.answer(&request, &reply);
+        reply.send(answer);
     }
+
+    fn list(&self, request: List, reply: Responder<ListPage>) {
+        let page = list::page(
+            &self.trees,
+            &list::Asked {
+                cursor: request.cursor(),
+                limit: request.limit().max(1),
+                permits: &|uri| request.permits(uri),
+                is_cancelled: &|| reply.is_cancelled(),
+            },
+        );
+        for root in page.missing.iter().filter(|_| !reply.is_cancelled()) {
+            self.log_root(root, |what| reply.log(what));
+        }
+        reply.send(Ok(page));
+    }
+
+    fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
+        let typed = request.value();
+        let values = match request.variable() {
+            "root" => complete::roots(&self.trees, typed),
+            "path" => {
+                let tree = match request.argument("root") {
+                    Some(root) => self.tree(root),
+                    None => self.trees.first().filter(|_| self.trees.len() == 1),
+                };
+                let permits = |uri: &str| request.permits(uri);
+                let found =
+                    tree.and_then(|tree| complete::paths(tree, typed, &permits, &|| reply.is_cancelled()));
+                found.unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
+        let values = values.into_iter().map(Cow::Owned).collect();
+        reply.send(Ok(Completion { values, total: None, has_more: None }));
+    }
+}
+
+impl Files {
+    fn answer(
+        &self,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let asker = Asker {
+            facts: &|size| reply.facts(size),
+            is_cancelled: &|| reply.is_cancelled(),
+            permits: &|uri| request.permits(uri),
+        };
+        if request.route() == OF_INDEX {
+            return self.index(&asker);
+        }
+        let lines = request.param("lines").map(Lines::parse).transpose()?;
+        let (tree, text) = match request.route().0.checked_sub(OF_ROOTS) {
+            Some(at) => (self.trees.get(at as usize), ""),
+            None => {
+                let root = request.param("root").unwrap_or_default();
+                (self.tree(root), request.param("path").unwrap_or_default())
+            }
+        };
+        let tree = tree.ok_or(ReadError::NotFound)?;
+        let (path, must_be_dir) = tree::path(text).ok_or(ReadError::NotFound)?;
+        let failed = |missing: Missing| match missing {
+            Missing::NotFound => ReadError::NotFound,
+            Missing::Failed(error) => {
+                reply
+                    .log(&format!("{} could not be read: {error}", tree.dir().join(native(&path)).display()));
+                ReadError::Failed
+            }
+        };
+        let root = match tree.open() {
+            Ok(root) => root,
+            Err(missing) => {
+                self.log_root(tree.name(), |what| reply.log(what));
+                return Err(failed(missing));
+            }
+        };
+        let opened = tree.find(&root, &path, asker.permits).map_err(failed)?;
+        if !opened.is_dir() {
+            if must_be_dir {
+                return Err(ReadError::NotFound);
+            }
+            return contents::file(opened, &path, lines, tree.settings().max_bytes, &asker);
+        }
+        if lines.is_some() {
+            return Err(contents::wrong("no lines: it is a directory"));
+        }
+        let dir = opened.into_dir().ok_or(ReadError::NotFound)?;
+        contents::directory(tree, &root, &path, &dir, &asker).map_err(failed)
+    }
+
+    /// The roots that the one who asks may see.
+    fn index(&self, asker: &Asker<'_>) -> Result<ReadResult<'static>, ReadError> {
+        let uris = self.trees.iter().map(|tree| tree.uri(b"", true)).filter(|uri| (asker.permits)(uri));
+        let child = |uri| Contents::text("").with_uri(uri).with_mime_type(contents::DIRECTORY);
+        Ok(ReadResult { contents: uris.map(child).collect(), cache: None })
+    }
+
+    fn tree(&self, name: &str) -> Option<&Arc<Tree>> {
+        self.trees.iter().find(|tree| tree.name() == name)
+    }
+
+    /// Says of a root that it is not there now.
+    fn log_root(&self, name: &str, log: impl Fn(&str)) {
+        if let Some(tree) = self.tree(name) {
+            log(&format!("the root {name:?} cannot be opened: {}", tree.dir().display()));
+        }
+    }
+}
+
+/// The path may be that of the root.
+fn may_be_empty() -> TemplateOptions {
+    let mut options = TemplateOptions::default();
+    options.variables.insert("path".into(), VariableOptions { empty: true, ..VariableOptions::default() });
+    options
+}
+
+fn native(path: &[u8]) -> &std::path::Path {
+    use std::os::unix::ffi::OsStrExt;
+    std::path::Path::new(std::ffi::OsStr::from_bytes(path))
 }

@@ -1,45 +1,60 @@
 //! One root at run time: what reads, lists, completes and watches all stand on.
 //!
 //! ```text
-//!   Tree::open(path) ──▶ Opened, a file or a Dir     beneath the root, by its descriptor; never by a path that was judged before
-//!   Dir::entries(most) ──▶ Entry { name, kind }      with Dir::stat(name): inode, time of modification, size
-//!   Tree::judge(path, kind) ──▶ whether it is served  hidden, ignored, excluded, not included
-//!   Tree::uri(path, kind) ──▶ its URI                 the one encoder; a directory's ends with `/`
+//!   Tree::open ──▶ Root ──open(path)──▶ Opened ──into_dir──▶ Dir     beneath the root, by its descriptor
+//!   Dir::entries ──▶ Entry { name, kind }      Dir::stat(name) ──▶ Facts: inode, time of modification, size
+//!   Tree::admits(root, path, is_dir) ──▶ whether it is served        hidden, ignored, excluded, not included: it is not
+//!   Tree::chain, Tree::below, Tree::admits_entry                     the same for many entries of a directory
+//!   Tree::uri(path, is_dir) ──▶ its URI                              the one encoder; a directory's ends with `/`
+//!   Tree::path_of(uri) ──▶ path                                      of a URI in canonical form, with or without that `/`
 //! ```
 //!
-//! A path is one of bytes, relative to the root, without `.`, `..`, a slash at either end or two in a row: `Path`.
+//! A path is one of bytes, relative to the root, without `.`, `..`, a slash at either end or two in a row; the root's is empty.
 
-use super::options::{Options, Settings};
+use super::beneath::{Missing, Opened, PATH, Root, Way};
+use super::options::{NamedDir, Options, Settings};
+use super::rules::{Chain, Rules};
+use super::spell;
 use mcp_resources_engine::option::OptionError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub(super) const INDEX: &str = "file:///";
 
 /// One root: its name, where it is, and what is served of it. Nothing is open in it between two requests: it may be
 /// replaced, disappear and come back, and a process may fork.
 #[derive(Debug)]
 pub(super) struct Tree {
+    /// As it stands in URIs, decoded.
     name: String,
+    /// `file:///NAME/`.
+    uri: String,
     dir: PathBuf,
     settings: Arc<Settings>,
+    rules: Rules,
+    way: Way,
 }
 
 impl Tree {
     /// One for each root of `options`.
-    pub(super) fn all(options: &Options) -> Result<Vec<Arc<Self>>, OptionError> {
+    pub(super) fn all(options: &Options, way: Way) -> Result<Vec<Arc<Self>>, OptionError> {
         let settings = Arc::new(options.settings.clone());
-        let tree = |root: &super::options::NamedDir| {
+        let tree = |root: &NamedDir| {
             let (name, dir) = root.resolve()?;
-            Ok(Arc::new(Self { name, dir, settings: settings.clone() }))
+            let rules = Rules::new(&settings, &dir)?;
+            let uri = format!("{INDEX}{}/", spell::encode(name.as_bytes()));
+            let name = spell::text(name.as_bytes());
+            Ok(Arc::new(Self { name, uri, dir, settings: settings.clone(), rules, way }))
         };
         options.roots.iter().map(tree).collect()
     }
 
-    /// Its name, as a person gave it.
+    /// Its name: the value of `root`.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it is.
+    /// Where it is: for people who look at a log, never for a client.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -47,4 +62,100 @@ impl Tree {
     pub(super) fn settings(&self) -> &Arc<Settings> {
         &self.settings
     }
+
+    /// Opens the root, for one request.
+    pub(super) fn open(&self) -> Result<Root, Missing> {
+        Root::at(&self.dir, self.settings.symlinks, self.way)
+    }
+
+    /// The URI of what is at `path`.
+    pub(super) fn uri(&self, path: &[u8], is_dir: bool) -> String {
+        let mut uri = self.uri.clone();
+        if !path.is_empty() {
+            uri.push_str(&spell::encode(path));
+            if is_dir {
+                uri.push('/');
+            }
+        }
+        uri
+    }
+
+    #[cfg_attr(not(test), expect(dead_code, reason = "what is watched comes as a URI"))]
+    /// The path that a canonical URI of this root names, and whether it must be a directory's.
+    pub(super) fn path_of(&self, uri: &str) -> Option<(Vec<u8>, bool)> {
+        let uri = uri.split(['?', '#']).next().unwrap_or_default();
+        if self.uri.strip_suffix('/') == Some(uri) {
+            return Some((Vec::new(), true));
+        }
+        let rest = uri.strip_prefix(&*self.uri)?;
+        let mut bytes = Vec::with_capacity(rest.len());
+        let (rest, mut at) = (rest.as_bytes(), 0);
+        while let Some(&byte) = rest.get(at) {
+            let triplet =
+                if byte == b'%' { mcp_resources_template::uri::hex_pair(&rest[at + 1..]) } else { None };
+            bytes.push(triplet.unwrap_or(byte));
+            at += if triplet.is_some() { 3 } else { 1 };
+        }
+        path(std::str::from_utf8(&bytes).ok()?)
+    }
+
+    /// Opens what a client has asked for, if it is served: what `permits` says is asked of where it really is too.
+    pub(super) fn find(
+        &self,
+        root: &Root,
+        path: &[u8],
+        permits: &dyn Fn(&str) -> bool,
+    ) -> Result<Opened, Missing> {
+        let opened = match root.open(path) {
+            Ok(opened) => opened,
+            // What may not be told is not told by an error either.
+            Err(Missing::Failed(_))
+                if [false, true].iter().any(|is_dir| !self.admits(root, path, *is_dir)) =>
+            {
+                return Err(Missing::NotFound);
+            }
+            Err(missing) => return Err(missing),
+        };
+        let is_dir = opened.is_dir();
+        let is_moved = opened.real != path;
+        let is_served = self.admits(root, path, is_dir)
+            && (!is_moved
+                || self.admits(root, &opened.real, is_dir) && permits(&self.uri(&opened.real, is_dir)));
+        is_served.then_some(opened).ok_or(Missing::NotFound)
+    }
+
+    /// Whether what is at `path` is served, as far as the rules say.
+    pub(super) fn admits(&self, root: &Root, path: &[u8], is_dir: bool) -> bool {
+        self.rules.admits(root, path, is_dir)
+    }
+
+    /// What decides about the entries of the directory at `path`; `None` if it is not served itself.
+    pub(super) fn chain(&self, root: &Root, path: &[u8]) -> Option<Chain> {
+        self.rules.chain(root, path)
+    }
+
+    /// The same for a directory in the one that `chain` is of.
+    pub(super) fn below(&self, root: &Root, chain: Chain, path: &[u8]) -> Option<Chain> {
+        self.rules.below(root, chain, path)
+    }
+
+    /// Whether the entry at `path`, in the directory that `chain` is of, is served.
+    pub(super) fn admits_entry(&self, chain: &Chain, path: &[u8], is_dir: bool) -> bool {
+        self.rules.admits_entry(chain, path, is_dir)
+    }
+}
+
+/// The path that the value of `path` names, and whether it must be a directory's.
+pub(super) fn path(text: &str) -> Option<(Vec<u8>, bool)> {
+    if text.is_empty() {
+        return Some((Vec::new(), true));
+    }
+    let (text, is_dir) = text.strip_suffix('/').map_or((text, false), |text| (text, true));
+    let path = spell::decode(text).filter(|path| path.len() <= PATH)?;
+    Some((path, is_dir))
+}
+
+/// The path of an entry.
+pub(super) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
 }

@@ -1,0 +1,341 @@
+//! Opening what is beneath a root, and nothing else, whatever others do to the tree meanwhile.
+//!
+//! ```text
+//!   Root::at(dir) ──open(path)──▶ Opened { file, facts, real }
+//!     openat2: the kernel resolves the whole path beneath the descriptor            Linux ≥ 5.6
+//!     steps:   a descriptor for each component, links read and followed here        elsewhere; where a sandbox refuses openat2
+//! ```
+//!
+//! Law: a path is resolved once, from a descriptor, and what is judged afterwards is what was opened. A link whose target is
+//! absolute, or climbs above the root, leads nowhere. Only files and directories are opened: a FIFO, a socket or a device is
+//! not found, and nothing waits for its other end.
+
+use super::options::Symlinks;
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+/// How many links one path may have.
+const LINKS: usize = 40;
+/// The longest path beneath a root, in bytes.
+pub(super) const PATH: usize = 4_096;
+
+const BASE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// Why nothing was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// It is not there, leads outside, or is neither a file nor a directory.
+    NotFound,
+    /// It is there, and the system does not let it be read now.
+    Failed(Errno),
+}
+
+/// How a path is resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By the kernel, where it can.
+    Kernel,
+    /// A component at a time.
+    Steps,
+}
+
+impl Way {
+    /// What this system has. A sandbox that refuses it is found out at each opening.
+    pub(super) fn best() -> Self {
+        if cfg!(target_os = "linux") { Self::Kernel } else { Self::Steps }
+    }
+}
+
+/// What a thing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Directory,
+    Link,
+    /// What is never served.
+    Other,
+}
+
+/// What the system says of an open file or of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) kind: Kind,
+    /// The device and the number on it: the same as long as it is the same file.
+    pub(super) inode: (u64, u64),
+    /// When its contents were last changed: seconds since 1970, and nanoseconds.
+    pub(super) modified: (i64, i32),
+    /// In bytes.
+    pub(super) size: u64,
+}
+
+/// A root that is open for one request.
+#[derive(Debug)]
+pub(super) struct Root {
+    fd: OwnedFd,
+    symlinks: Symlinks,
+    way: Way,
+}
+
+/// A file or directory that is open.
+#[derive(Debug)]
+pub(super) struct Opened {
+    fd: OwnedFd,
+    pub(super) facts: Facts,
+    /// Where it really is beneath the root, after links.
+    pub(super) real: Vec<u8>,
+}
+
+/// A directory that is open.
+#[derive(Debug)]
+pub(super) struct Dir(OwnedFd);
+
+/// An entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) name: Vec<u8>,
+    pub(super) kind: Kind,
+}
+
+impl Root {
+    /// The directory at `dir`, through whatever links lead to it: where a root is, is its owner's choice.
+    pub(super) fn at(dir: &Path, symlinks: Symlinks, way: Way) -> Result<Self, Missing> {
+        let flags = BASE.union(OFlags::DIRECTORY);
+        let fd = again(|| fs::open(dir, flags, Mode::empty())).map_err(missing)?;
+        Ok(Self { fd, symlinks, way })
+    }
+
+    /// Opens what is at `path`: relative, without `.` and `..`; the empty one is the root itself.
+    pub(super) fn open(&self, path: &[u8]) -> Result<Opened, Missing> {
+        if path.len() > PATH || path.contains(&0) || !is_relative(path) {
+            return Err(Missing::NotFound);
+        }
+        #[cfg(target_os = "linux")]
+        if self.way == Way::Kernel
+            && let Some(opened) = self.by_kernel(path)
+        {
+            return opened;
+        }
+        self.by_steps(path)
+    }
+
+    /// `None` if the kernel cannot, or a sandbox does not let it.
+    #[cfg(target_os = "linux")]
+    fn by_kernel(&self, path: &[u8]) -> Option<Result<Opened, Missing>> {
+        use rustix::fs::ResolveFlags;
+        /// How often the kernel is asked again that has found the tree changing under it.
+        const TRIES: usize = 8;
+        let mut resolve = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+        if self.symlinks == Symlinks::Never {
+            resolve |= ResolveFlags::NO_SYMLINKS;
+        }
+        let name = if path.is_empty() { b"." } else { path };
+        for _ in 0..TRIES {
+            let fd = match again(|| fs::openat2(&self.fd, name, BASE, Mode::empty(), resolve)) {
+                Ok(fd) => fd,
+                Err(Errno::AGAIN) => continue,
+                // Whether the file or the call is refused is not said: the other way finds out.
+                Err(Errno::NOSYS | Errno::PERM) => return None,
+                Err(error) => return Some(Err(missing(error))),
+            };
+            let facts = match admit(&fd) {
+                Ok(facts) => facts,
+                Err(missing) => return Some(Err(missing)),
+            };
+            let real = match self.symlinks {
+                Symlinks::Never => path.to_vec(),
+                // Where it is cannot be told: the other way knows how it came there.
+                Symlinks::Inside => self.real(&fd)?,
+            };
+            return Some(Ok(Opened { fd, facts, real }));
+        }
+        None
+    }
+
+    /// Where an open file is beneath the root, as the kernel names it. `None` if it is there no longer.
+    #[cfg(target_os = "linux")]
+    fn real(&self, fd: &OwnedFd) -> Option<Vec<u8>> {
+        use std::os::fd::AsRawFd;
+        let named = |fd: &OwnedFd| {
+            let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+            fs::readlink(link, Vec::new()).ok().map(std::ffi::CString::into_bytes)
+        };
+        if fs::fstat(fd).ok()?.st_nlink == 0 {
+            return None;
+        }
+        let (root, path) = (named(&self.fd)?, named(fd)?);
+        if root == path {
+            return Some(Vec::new());
+        }
+        let rest = path.strip_prefix(&*root)?;
+        let rest = if root.ends_with(b"/") { rest } else { rest.strip_prefix(b"/")? };
+        // It was renamed or removed since, or has a name that ends like that of one that was.
+        let at = again(|| fs::statat(&self.fd, rest, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
+        let own = fs::fstat(fd).ok()?;
+        ((at.st_dev, at.st_ino) == (own.st_dev, own.st_ino)).then(|| rest.to_vec())
+    }
+
+    /// A component at a time. Climbing is going back to the descriptor that one came from, never asking for `..`.
+    fn by_steps(&self, path: &[u8]) -> Result<Opened, Missing> {
+        let mut todo: VecDeque<Vec<u8>> = components(path).map(<[u8]>::to_vec).collect();
+        let mut above: Vec<(OwnedFd, Vec<u8>)> = Vec::new();
+        let mut links = 0;
+        while let Some(name) = todo.pop_front() {
+            if name == b".." {
+                above.pop().ok_or(Missing::NotFound)?;
+                continue;
+            }
+            let here = above.last().map_or(self.fd.as_fd(), |(fd, _)| fd.as_fd());
+            let is_last = todo.is_empty();
+            let flags = BASE.union(OFlags::NOFOLLOW);
+            let flags = if is_last { flags } else { flags.union(OFlags::DIRECTORY) };
+            match again(|| fs::openat(here, &*name, flags, Mode::empty())) {
+                Ok(fd) => above.push((fd, name)),
+                // Systems differ in what they say of a link that is not followed.
+                Err(error @ (Errno::LOOP | Errno::MLINK | Errno::NOTDIR)) => {
+                    links += 1;
+                    if self.symlinks == Symlinks::Never || links > LINKS {
+                        return Err(Missing::NotFound);
+                    }
+                    let target = follow(here, &name).ok_or(missing(error))?;
+                    for step in target.into_iter().rev() {
+                        todo.push_front(step);
+                    }
+                }
+                Err(error) => return Err(missing(error)),
+            }
+        }
+        let real: Vec<&[u8]> = above.iter().map(|(_, name)| &**name).collect();
+        let real = real.join(&b'/');
+        let fd = match above.pop() {
+            Some((fd, _)) => fd,
+            None => again(|| fs::openat(&self.fd, ".", BASE, Mode::empty())).map_err(missing)?,
+        };
+        Ok(Opened { facts: admit(&fd)?, fd, real })
+    }
+}
+
+/// The steps of a relative link; `None` if it is none, or absolute.
+fn follow(here: BorrowedFd<'_>, name: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let target = fs::readlinkat(here, name, Vec::new()).ok()?.into_bytes();
+    if target.starts_with(b"/") || target.is_empty() || target.len() > PATH {
+        return None;
+    }
+    let steps = target.split(|byte| *byte == b'/').filter(|step| !step.is_empty() && *step != b".");
+    Some(steps.map(<[u8]>::to_vec).collect())
+}
+
+/// Whether a path is one that a URI may name: no component is empty, `.` or `..`.
+fn is_relative(path: &[u8]) -> bool {
+    path.is_empty() || components(path).all(|name| !matches!(name, b"" | b"." | b".."))
+}
+
+/// The names of a path, in order. None of the empty path.
+pub(super) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/').filter(move |_| !path.is_empty())
+}
+
+/// Of a descriptor: what it is, if it may be served.
+fn admit(fd: &OwnedFd) -> Result<Facts, Missing> {
+    let facts = Facts::of(&again(|| fs::fstat(fd)).map_err(missing)?);
+    matches!(facts.kind, Kind::File | Kind::Directory).then_some(facts).ok_or(Missing::NotFound)
+}
+
+/// What an error of the system means to a reader.
+fn missing(error: Errno) -> Missing {
+    match error {
+        Errno::NOENT
+        | Errno::NOTDIR
+        | Errno::LOOP
+        | Errno::MLINK
+        | Errno::XDEV
+        | Errno::NAMETOOLONG
+        | Errno::NXIO
+        | Errno::NODEV
+        | Errno::OPNOTSUPP
+        | Errno::ISDIR
+        | Errno::INVAL
+        | Errno::ILSEQ => Missing::NotFound,
+        other => Missing::Failed(other),
+    }
+}
+
+/// A call that a signal interrupted is made again.
+fn again<T>(call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    rustix::io::retry_on_intr(call)
+}
+
+impl Facts {
+    #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            inode: (stat.st_dev as u64, stat.st_ino as u64),
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i32),
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+        }
+    }
+}
+
+impl Kind {
+    fn of(file_type: FileType) -> Self {
+        match file_type {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Link,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Opened {
+    pub(super) fn is_dir(&self) -> bool {
+        self.facts.kind == Kind::Directory
+    }
+
+    /// For reading from its beginning.
+    pub(super) fn into_file(self) -> impl Read {
+        File::from(self.fd)
+    }
+
+    /// As a directory; `None` if it is a file.
+    pub(super) fn into_dir(self) -> Option<Dir> {
+        self.is_dir().then_some(Dir(self.fd))
+    }
+}
+
+impl Dir {
+    /// Its entries, in no order and without `.` and `..`, read as they are asked for. An entry that cannot be read ends them.
+    pub(super) fn entries(&self) -> Result<impl Iterator<Item = Entry> + '_, Missing> {
+        let entries = again(|| fs::Dir::read_from(&self.0)).map_err(missing)?;
+        let entries = entries.map_while(Result::ok).filter_map(|entry| {
+            let name = entry.file_name().to_bytes();
+            if matches!(name, b"." | b"..") {
+                return None;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not say it here.
+                FileType::Unknown => self.stat(name)?.kind,
+                known => Kind::of(known),
+            };
+            Some(Entry { name: name.to_vec(), kind })
+        });
+        Ok(entries)
+    }
+
+    /// What the system says of an entry, of a link itself; `None` if it is there no longer.
+    pub(super) fn stat(&self, name: &[u8]) -> Option<Facts> {
+        let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
+        Some(Facts::of(&stat))
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,63 @@
+//! What a root or a path may go on with.
+//!
+//! Law: a value is one that can be put into the template as it is: of a path, all of it, percent-encoded, and a directory with
+//! its slash, to go on with. Nothing is suggested that is not served.
+
+use super::beneath::{Entry, Kind};
+use super::contents::resolve;
+use super::list::percent_decoded;
+use super::select::Smallest;
+use super::spell;
+use super::tree::{Tree, join};
+use std::sync::Arc;
+
+/// How many values are looked for: more than are sent, so that it is said that there are more.
+const MOST: usize = 101;
+
+/// The names of roots that begin with what was typed.
+pub(super) fn roots(trees: &[Arc<Tree>], typed: &str) -> Vec<String> {
+    let fits = trees.iter().filter(|tree| tree.name().starts_with(typed));
+    fits.map(|tree| tree.name().to_owned()).take(MOST).collect()
+}
+
+/// The paths of `root` that begin with what was typed, percent-encoded or not: those in one directory.
+pub(super) fn paths(
+    tree: &Tree,
+    typed: &str,
+    permits: &dyn Fn(&str) -> bool,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Option<Vec<String>> {
+    if typed.starts_with('/') {
+        return None;
+    }
+    let (above, start) = typed.rsplit_once('/').unwrap_or(("", typed));
+    let decoded = percent_decoded(above)?;
+    let directory = if decoded.is_empty() { Vec::new() } else { spell::decode(&decoded)? };
+    let plain = percent_decoded(start).unwrap_or_default();
+    let root = tree.open().ok()?;
+    let opened = tree.find(&root, &directory, permits).ok()?;
+    let chain = tree.chain(&root, &directory)?;
+    let dir = opened.into_dir()?;
+    let mut first = Smallest::new(MOST);
+    for Entry { name, kind } in dir.entries().ok()? {
+        if is_cancelled() {
+            return None;
+        }
+        let text = spell::text(&name);
+        if !(text.starts_with(&plain) || spell::encode(&name).starts_with(start)) || !first.wants(&name) {
+            continue;
+        }
+        let own = join(&directory, &name);
+        let Some(kind) = resolve(tree, &root, &own, kind, permits) else { continue };
+        let is_dir = kind == Kind::Directory;
+        if tree.admits_entry(&chain, &own, is_dir) && permits(&tree.uri(&own, is_dir)) {
+            first.push(name, is_dir);
+        }
+    }
+    let values = first
+        .into_sorted()
+        .0
+        .into_iter()
+        .map(|(name, is_dir)| spell::encode(&join(&directory, &name)) + if is_dir { "/" } else { "" });
+    Some(values.collect())
+}

@@ -1,0 +1,363 @@
+//! What a file or a directory is read as.
+//!
+//! Law: no more is held than an answer may have. A size is said before anything is read, and counted again while it is: a
+//! file may grow.
+
+use super::beneath::{Dir, Entry, Facts, Kind, Missing, Opened, Root};
+use super::select::Smallest;
+use super::tree::{Tree, join};
+use mcp_resources_engine::connection::{Contents, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use std::io::Read;
+
+/// The media type of a directory.
+pub(super) const DIRECTORY: &str = "inode/directory";
+const TEXT: &str = "text/plain";
+const BYTES: &str = "application/octet-stream";
+/// How many bytes are read at a time.
+const CHUNK: usize = 64 * 1024;
+/// How many children of a directory are told at most, the first ones by name.
+const CHILDREN: usize = 1_000;
+/// Of the last child that is told where there are more: how many there are in all, as far as they were counted.
+const MORE: &str = r#"{"io.github.mcp-resources/more":true}"#;
+
+/// What a reading asks of the one who waits for it.
+pub(super) struct Asker<'a> {
+    /// Whether an answer may have so many bytes.
+    pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
+    pub(super) is_cancelled: &'a dyn Fn() -> bool,
+    /// Whether the one who asks may see a URI.
+    pub(super) permits: &'a dyn Fn(&str) -> bool,
+}
+
+/// The lines of a file that are asked for, from 1, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lines {
+    first: u64,
+    last: u64,
+}
+
+impl Lines {
+    /// `10-40`, `10-` to the end, or `10` alone. Not `-40`: it means the first lines to some and the last to others.
+    pub(super) fn parse(text: &str) -> Result<Self, ReadError> {
+        let number = |text: &str| {
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| text.parse::<u64>().ok()).flatten()
+        };
+        let lines = match text.split_once('-') {
+            None => number(text).map(|only| Self { first: only, last: only }),
+            Some((first, "")) => number(first).map(|first| Self { first, last: u64::MAX }),
+            Some((first, last)) => number(first).zip(number(last)).map(|(first, last)| Self { first, last }),
+        };
+        lines
+            .filter(|lines| lines.first > 0 && lines.first <= lines.last)
+            .ok_or_else(|| wrong("lines from 1, as 10-40, 10- or 10"))
+    }
+}
+
+pub(super) fn wrong(expected: &str) -> ReadError {
+    ReadError::InvalidParameter { parameter: "lines".into(), expected: expected.into() }
+}
+
+/// The contents of an open file.
+pub(super) fn file(
+    opened: Opened,
+    path: &[u8],
+    lines: Option<Lines>,
+    most: Option<u64>,
+    asker: &Asker<'_>,
+) -> Result<ReadResult<'static>, ReadError> {
+    let allow = |size: u64| {
+        if let Some(limit) = most.filter(|most| size > *most) {
+            return Err(ReadError::SizeExceeded { limit, size: Some(size) });
+        }
+        (asker.facts)(size)
+    };
+    let size = opened.facts.size;
+    let bytes = match lines {
+        None => {
+            allow(size)?;
+            whole(opened, &allow, asker.is_cancelled)?
+        }
+        Some(lines) => some(opened, lines, &allow, asker.is_cancelled)?,
+    };
+    let mime_type = mime_type(path, Some(&bytes));
+    let contents = match String::from_utf8(bytes) {
+        Ok(text) => Contents::text(text),
+        Err(error) => Contents::blob(error.into_bytes()),
+    };
+    Ok(contents.with_mime_type(mime_type).into())
+}
+
+/// Whether an answer may have so many bytes.
+type Allow<'a> = dyn Fn(u64) -> Result<(), ReadError> + 'a;
+
+/// All of a file, as it is now.
+fn whole(opened: Opened, allow: &Allow<'_>, is_cancelled: &dyn Fn() -> bool) -> Result<Vec<u8>, ReadError> {
+    let size = opened.facts.size;
+    // One byte more, to see its end.
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
+    pieces(opened, is_cancelled, |piece| {
+        bytes.extend_from_slice(piece);
+        if bytes.len() as u64 > size {
+            allow(bytes.len() as u64)?;
+        }
+        Ok(true)
+    })?;
+    Ok(bytes)
+}
+
+/// Some lines of a file.
+fn some(
+    opened: Opened,
+    lines: Lines,
+    allow: &Allow<'_>,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, ReadError> {
+    let is_empty = opened.facts.size == 0;
+    let mut cut = Cut { lines, at: 1, begun: false, seen: false };
+    let mut bytes = Vec::new();
+    pieces(opened, is_cancelled, |piece| {
+        let more = cut.take(piece, &mut bytes);
+        allow(bytes.len() as u64)?;
+        Ok(more)
+    })?;
+    if cut.seen || is_empty && lines.first == 1 {
+        return Ok(bytes);
+    }
+    let there = if cut.begun { cut.at } else { cut.at - 1 };
+    Err(wrong(&format!("lines from 1 to {there}")))
+}
+
+/// Reads a file from its beginning for as long as `take` wants more.
+fn pieces(
+    opened: Opened,
+    is_cancelled: &dyn Fn() -> bool,
+    mut take: impl FnMut(&[u8]) -> Result<bool, ReadError>,
+) -> Result<(), ReadError> {
+    let size = usize::try_from(opened.facts.size).unwrap_or(CHUNK);
+    let mut piece = vec![0; CHUNK.min(size) + 1];
+    let mut file = opened.into_file();
+    while !is_cancelled() {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(read) if take(piece.get(..read).unwrap_or_default())? => {}
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return Err(ReadError::Failed),
+        }
+    }
+    Err(ReadError::Failed)
+}
+
+/// Takes some lines out of what is read.
+struct Cut {
+    lines: Lines,
+    /// The line that the next byte is on.
+    at: u64,
+    /// Whether that line has a byte.
+    begun: bool,
+    /// Whether one of the lines was there.
+    seen: bool,
+}
+
+impl Cut {
+    /// Whether there may be more.
+    fn take(&mut self, mut read: &[u8], bytes: &mut Vec<u8>) -> bool {
+        while !read.is_empty() {
+            if self.at > self.lines.last {
+                return false;
+            }
+            let end = read.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+            let (line, rest) = read.split_at(end.unwrap_or(read.len()));
+            if self.at >= self.lines.first {
+                self.seen = true;
+                bytes.extend_from_slice(line);
+            }
+            self.begun = end.is_none();
+            if end.is_some() {
+                self.at = self.at.saturating_add(1);
+            }
+            read = rest;
+        }
+        self.at <= self.lines.last
+    }
+}
+
+/// The children of an open directory: each with its URI, the first ones by name.
+pub(super) fn directory(
+    tree: &Tree,
+    root: &Root,
+    path: &[u8],
+    dir: &Dir,
+    asker: &Asker<'_>,
+) -> Result<ReadResult<'static>, Missing> {
+    let chain = tree.chain(root, path).ok_or(Missing::NotFound)?;
+    let mut first = Smallest::new(CHILDREN);
+    for Entry { name, kind } in dir.entries()? {
+        if (asker.is_cancelled)() {
+            return Err(Missing::NotFound);
+        }
+        if !first.wants(&name) {
+            continue;
+        }
+        let own = join(path, &name);
+        let Some(kind) = resolve(tree, root, &own, kind, asker.permits) else { continue };
+        let is_dir = kind == Kind::Directory;
+        if tree.admits_entry(&chain, &own, is_dir) && (asker.permits)(&tree.uri(&own, is_dir)) {
+            first.push(name, is_dir);
+        }
+    }
+    let (children, more) = first.into_sorted();
+    let mut contents: Vec<Contents<'static>> = Vec::with_capacity(children.len().max(1));
+    for (name, is_dir) in children {
+        let own = join(path, &name);
+        let mime_type = if is_dir { DIRECTORY } else { mime_type(&own, None) };
+        contents.push(Contents::text("").with_uri(tree.uri(&own, is_dir)).with_mime_type(mime_type));
+    }
+    if more && let Some(last) = contents.pop() {
+        contents.push(last.with_meta(MORE));
+    }
+    if contents.is_empty() {
+        // A read has something: an empty directory has itself.
+        contents.push(Contents::text("").with_mime_type(DIRECTORY));
+    }
+    Ok(ReadResult { contents, cache: None })
+}
+
+/// What an entry is, behind a link that may be followed; `None` if it is nothing that is served.
+pub(super) fn resolve(
+    tree: &Tree,
+    root: &Root,
+    path: &[u8],
+    kind: Kind,
+    permits: &dyn Fn(&str) -> bool,
+) -> Option<Kind> {
+    match kind {
+        Kind::File | Kind::Directory => Some(kind),
+        Kind::Link if tree.settings().symlinks == super::Symlinks::Inside => {
+            tree.find(root, path, permits).ok().map(|opened| opened.facts.kind)
+        }
+        Kind::Link | Kind::Other => None,
+    }
+}
+
+/// The media type: by the name, else by the first `bytes`, where they are known.
+pub(super) fn mime_type(path: &[u8], bytes: Option<&[u8]>) -> &'static str {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let name = String::from_utf8_lossy(name);
+    let known = match name.rsplit_once('.').map(|(_, extension)| extension) {
+        // Of these, the table of names knows another meaning, which few have in mind.
+        Some("ts" | "mts" | "cts" | "tsx") => Some("text/x-typescript"),
+        Some("lock") => Some(TEXT),
+        _ => mime_guess::from_path(&*name).first_raw(),
+    };
+    known.unwrap_or_else(|| match bytes {
+        Some(bytes) => match infer::get(bytes) {
+            Some(kind) => kind.mime_type(),
+            None if std::str::from_utf8(bytes).is_ok() => TEXT,
+            None => BYTES,
+        },
+        None if name.contains('.') => BYTES,
+        None => TEXT,
+    })
+}
+
+/// How important a file is: what introduces or describes what it stands in comes first.
+pub(super) fn priority(path: &[u8]) -> Option<f64> {
+    const MANIFESTS: [&str; 12] = [
+        "Cargo.toml",
+        "package.json",
+        "pyproject.toml",
+        "go.mod",
+        "pom.xml",
+        "build.gradle",
+        "composer.json",
+        "Gemfile",
+        "CMakeLists.txt",
+        "Makefile",
+        "Dockerfile",
+        "AGENTS.md",
+    ];
+    let depth = path.iter().filter(|byte| **byte == b'/').count();
+    let name = std::str::from_utf8(path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()).ok()?;
+    let is_introduction = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("readme"));
+    match (is_introduction, MANIFESTS.contains(&name)) {
+        (true, _) => Some(if depth == 0 { 0.9 } else { 0.7 }),
+        (_, true) => Some(if depth == 0 { 0.8 } else { 0.6 }),
+        _ => None,
+    }
+}
+
+/// When a file was last changed, as annotations have it.
+pub(super) fn modified(facts: &Facts) -> Option<String> {
+    let (seconds, nanoseconds) = facts.modified;
+    jiff::Timestamp::new(seconds, nanoseconds)
+        .ok()
+        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-01: both ends belong to a range, and what is no range is said to be none.
+    #[test]
+    fn ranges_of_lines() {
+        let lines = |first, last| Some(Lines { first, last });
+        for (text, expected) in [
+            ("10-40", lines(10, 40)),
+            ("7", lines(7, 7)),
+            ("7-", lines(7, u64::MAX)),
+            ("1-1", lines(1, 1)),
+            ("", None),
+            ("-", None),
+            ("-40", None),
+            ("0-4", None),
+            ("4-3", None),
+            ("a-b", None),
+            ("1-2-3", None),
+            ("+1-2", None),
+            (" 1-2", None),
+            ("1-99999999999999999999", None),
+        ] {
+            assert_eq!(Lines::parse(text).ok(), expected, "{text}");
+        }
+    }
+
+    /// S-01: whatever pieces the file comes in.
+    #[test]
+    fn lines_are_cut_in_any_pieces() {
+        let text = b"one\ntwo\r\n\nfour";
+        for (range, expected) in [
+            ("1", "one\n"),
+            ("2-3", "two\r\n\n"),
+            ("3-", "\nfour"),
+            ("4-9", "four"),
+            ("1-", "one\ntwo\r\n\nfour"),
+        ] {
+            for size in 1..text.len() {
+                let lines = Lines::parse(range).unwrap();
+                let mut cut = Cut { lines, at: 1, begun: false, seen: false };
+                let mut bytes = Vec::new();
+                text.chunks(size).any(|piece| !cut.take(piece, &mut bytes));
+                assert_eq!(std::str::from_utf8(&bytes).unwrap(), expected, "{range} {size}");
+            }
+        }
+    }
+
+    /// S-01: by name, by contents, and neither.
+    #[test]
+    fn media_types() {
+        for (path, bytes, expected) in [
+            (&b"a/main.rs"[..], &b"fn"[..], "text/x-rust"),
+            (b"x.md", b"", "text/markdown"),
+            (b"x.ts", b"", "text/x-typescript"),
+            (b"picture", b"\x89PNG\r\n\x1a\n", "image/png"),
+            (b"LICENSE", b"text", "text/plain"),
+            (b"data", b"\xff\x00", "application/octet-stream"),
+        ] {
+            assert_eq!(mime_type(path, Some(bytes)), expected);
+        }
+    }
+}

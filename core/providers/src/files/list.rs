@@ -1,0 +1,336 @@
+//! The list of the files of all roots: walked lazily, a page at a time.
+//!
+//! ```text
+//!   a directory ──▶ its files by name ──▶ its subdirectories by name, each in the same way
+//!   cursor = files so far . directories so far : root / path        `…/` begins with that directory, else behind that file
+//! ```
+//!
+//! Law: a page holds in memory what it gives, the first names of one directory, and as many names of subdirectories for each
+//! level. The cursor is a place in an order, not in a directory: what comes and goes moves nothing. At most `list_max` files are listed of the
+//! roots that were declared together, and a walk looks into a bounded number of directories.
+
+use super::beneath::{Entry, Kind, Missing, Root};
+use super::contents::{mime_type, modified, priority, resolve};
+use super::rules::Chain;
+use super::select::Smallest;
+use super::spell;
+use super::tree::{Tree, join};
+use mcp_resources_engine::connection::{Item, ListPage};
+use mcp_resources_engine::resource::Resource;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// How many directories one page looks into.
+const VISITS: usize = 2_000;
+/// How many directories a whole walk looks into.
+const ALL_VISITS: usize = 100_000;
+/// How many subdirectories of one directory are held.
+const BATCH: usize = 256;
+
+/// What a page is asked for.
+pub(super) struct Asked<'a> {
+    pub(super) cursor: Option<&'a str>,
+    pub(super) limit: usize,
+    pub(super) permits: &'a dyn Fn(&str) -> bool,
+    pub(super) is_cancelled: &'a dyn Fn() -> bool,
+}
+
+/// Where a walk is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Position {
+    /// How many files were listed of the roots that were declared together with this one.
+    files: usize,
+    directories: usize,
+    root: String,
+    at: At,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum At {
+    /// Before the first file of this directory.
+    Directory(Vec<u8>),
+    /// Behind this file.
+    File(Vec<u8>),
+}
+
+/// A page of the list. A root that cannot be opened now is named as missing.
+pub(super) fn page(trees: &[Arc<Tree>], asked: &Asked<'_>) -> ListPage {
+    let first = trees.first().map(|tree| Position::begin(tree, 0));
+    let mut position = match asked.cursor {
+        None => first,
+        Some(cursor) => Position::parse(cursor),
+    };
+    let mut page = ListPage::default();
+    let mut visits = 0;
+    while let Some(now) = position {
+        let Some(place) = trees.iter().position(|tree| *tree.name() == *now.root) else { break };
+        let tree = &trees[place];
+        let mut walk = Walk { tree, asked, page: &mut page, now, visits, stack: Vec::new() };
+        let end = tree.open().and_then(|root| walk.run(&root));
+        visits = walk.visits;
+        let now = walk.now;
+        position = match end {
+            Ok(End::Full) => {
+                page.next = Some(now.cursor());
+                return page;
+            }
+            Ok(End::Done) => after(trees, place, &now),
+            Err(_) => {
+                page.missing.push(tree.name().to_owned());
+                after(trees, place, &now)
+            }
+        };
+    }
+    page
+}
+
+/// The beginning of the root behind the one at `place`.
+fn after(trees: &[Arc<Tree>], place: usize, now: &Position) -> Option<Position> {
+    let next = trees.get(place + 1)?;
+    let is_together = Arc::ptr_eq(next.settings(), trees.get(place)?.settings());
+    let mut begin = Position::begin(next, now.directories);
+    if is_together {
+        begin.files = now.files;
+    }
+    Some(begin)
+}
+
+/// Why a walk has stopped.
+enum End {
+    /// The page is full, or has cost enough.
+    Full,
+    /// There is nothing more in this root, or nothing more may be listed of it.
+    Done,
+}
+
+/// The walk through one root, for one page.
+struct Walk<'w> {
+    tree: &'w Tree,
+    asked: &'w Asked<'w>,
+    page: &'w mut ListPage,
+    now: Position,
+    visits: usize,
+    stack: Vec<Frame>,
+}
+
+/// A directory whose files were listed.
+struct Frame {
+    path: Vec<u8>,
+    chain: Chain,
+    /// The next subdirectories.
+    batch: VecDeque<Vec<u8>>,
+    /// Behind which subdirectory to look for more; `None` if the batch has the last.
+    more: Option<Vec<u8>>,
+}
+
+impl Walk<'_> {
+    fn run(&mut self, root: &Root) -> Result<End, Missing> {
+        let at = self.now.at.clone();
+        if let Some(end) = self.resume(root, &at)? {
+            return Ok(end);
+        }
+        while let Some(frame) = self.stack.last_mut() {
+            let Some(name) = frame.batch.pop_front() else {
+                let Some(from) = frame.more.take() else {
+                    self.stack.pop();
+                    continue;
+                };
+                let (path, chain) = (frame.path.clone(), frame.chain.clone());
+                // One that is gone meanwhile has no more.
+                if let Ok((_, directories, _)) = self.scan(root, &path, &chain, None, &from)
+                    && let Some(frame) = self.stack.last_mut()
+                {
+                    frame.fill(directories);
+                }
+                continue;
+            };
+            let path = join(&frame.path, &name);
+            let Some(chain) = self.tree.below(root, frame.chain.clone(), &path) else { continue };
+            if let Some(end) = self.enter(root, path, chain, &[])? {
+                return Ok(end);
+            }
+        }
+        Ok(End::Done)
+    }
+
+    /// Puts the directories of the position on the stack, as far as they are still there, and lists the files of the last.
+    fn resume(&mut self, root: &Root, at: &At) -> Result<Option<End>, Missing> {
+        let (directory, file) = match at {
+            At::Directory(path) => (&**path, &b""[..]),
+            At::File(path) => match path.iter().rposition(|byte| *byte == b'/') {
+                Some(slash) => (&path[..slash], &path[slash + 1..]),
+                None => (&b""[..], &**path),
+            },
+        };
+        let Some(mut chain) = self.tree.chain(root, b"") else { return Ok(Some(End::Done)) };
+        let mut path = Vec::new();
+        for name in super::beneath::components(directory) {
+            let below = join(&path, name);
+            let frame =
+                Frame { path, chain: chain.clone(), batch: VecDeque::new(), more: Some(name.to_vec()) };
+            self.stack.push(frame);
+            let Some(next) = self.tree.below(root, chain, &below) else { return Ok(None) };
+            (chain, path) = (next, below);
+        }
+        self.enter(root, path, chain, file)
+    }
+
+    /// Lists the files of a directory behind `after`, and puts it on the stack.
+    fn enter(
+        &mut self,
+        root: &Root,
+        path: Vec<u8>,
+        chain: Chain,
+        after: &[u8],
+    ) -> Result<Option<End>, Missing> {
+        let list_max = self.tree.settings().list_max;
+        if self.now.files >= list_max || self.now.directories >= ALL_VISITS {
+            return Ok(Some(End::Done));
+        }
+        if self.visits >= VISITS || self.page.items.len() >= self.asked.limit {
+            if after.is_empty() {
+                self.now.at = At::Directory(path);
+            }
+            return Ok(Some(End::Full));
+        }
+        self.visits += 1;
+        self.now.directories += 1;
+        let room = (self.asked.limit - self.page.items.len()).min(list_max - self.now.files);
+        let (items, directories, has_more) = match self.scan(root, &path, &chain, Some((after, room)), &[]) {
+            Ok(found) => found,
+            // It is gone, or not to be read: the rest is listed.
+            Err(_) if !path.is_empty() => return Ok(None),
+            Err(missing) => return Err(missing),
+        };
+        self.now.files += items.len();
+        for (own, item) in items {
+            self.page.items.push(item);
+            self.now.at = At::File(own);
+        }
+        if has_more {
+            let is_over = self.now.files >= list_max;
+            return Ok(Some(if is_over { End::Done } else { End::Full }));
+        }
+        let mut frame = Frame { path, chain, batch: VecDeque::new(), more: None };
+        frame.fill(directories);
+        self.stack.push(frame);
+        Ok(None)
+    }
+
+    /// One pass over a directory: its files behind a name, as many as there is room for, and its next subdirectories.
+    #[expect(
+        clippy::type_complexity,
+        reason = "files with their paths, subdirectories, and whether there are more of either"
+    )]
+    fn scan(
+        &self,
+        root: &Root,
+        path: &[u8],
+        chain: &Chain,
+        files: Option<(&[u8], usize)>,
+        directories: &[u8],
+    ) -> Result<(Vec<(Vec<u8>, Item)>, (Vec<Vec<u8>>, bool), bool), Missing> {
+        let dir = root.open(path)?.into_dir().ok_or(Missing::NotFound)?;
+        let (after, room) = files.unwrap_or((&[], 0));
+        let (mut some, mut below) = (Smallest::new(room), Smallest::new(BATCH));
+        for Entry { name, kind } in dir.entries()? {
+            if (self.asked.is_cancelled)() {
+                return Err(Missing::NotFound);
+            }
+            let own = join(path, &name);
+            let is_file = matches!(kind, Kind::File | Kind::Link) && files.is_some();
+            if kind == Kind::Directory {
+                if *name > *directories && below.wants(&name) && self.tree.admits_entry(chain, &own, true) {
+                    below.push(name, true);
+                }
+            } else if is_file
+                && *name > *after
+                && some.wants(&name)
+                && self.is_listed(root, chain, &own, kind)
+            {
+                some.push(name, false);
+            }
+        }
+        let (some, has_more) = some.into_sorted();
+        let mut items = Vec::with_capacity(some.len());
+        for (name, _) in some {
+            let own = join(path, &name);
+            let facts = match dir.stat(&name) {
+                Some(facts) if facts.kind == Kind::Link => root.open(&own).ok().map(|opened| opened.facts),
+                other => other,
+            };
+            let mut item = Resource::new(self.tree.uri(&own, false))
+                .name(String::from_utf8_lossy(&own))
+                .mime_type(mime_type(&own, None));
+            if let Some(facts) = facts {
+                item = item.size(facts.size);
+                item.details.annotations.last_modified = modified(&facts);
+            }
+            item.details.annotations.priority = priority(&own);
+            items.push((own, item.into()));
+        }
+        let (below, more_below) = below.into_sorted();
+        let below = below.into_iter().map(|(name, _)| name).collect();
+        Ok((items, (below, more_below), has_more))
+    }
+
+    /// Whether a file is listed. Directories behind links are not walked: they are listed where they are.
+    fn is_listed(&self, root: &Root, chain: &Chain, path: &[u8], kind: Kind) -> bool {
+        self.tree.admits_entry(chain, path, false)
+            && resolve(self.tree, root, path, kind, self.asked.permits) == Some(Kind::File)
+            && (self.asked.permits)(&self.tree.uri(path, false))
+    }
+}
+
+impl Frame {
+    fn fill(&mut self, (names, more): (Vec<Vec<u8>>, bool)) {
+        self.more = names.last().filter(|_| more).cloned();
+        self.batch = names.into();
+    }
+}
+
+impl Position {
+    fn begin(tree: &Tree, directories: usize) -> Self {
+        Self { files: 0, directories, root: tree.name().to_owned(), at: At::Directory(Vec::new()) }
+    }
+
+    fn cursor(&self) -> String {
+        let Self { files, directories, root, at } = self;
+        let root = spell::encode(root.as_bytes());
+        let path = match at {
+            At::Directory(path) if path.is_empty() => String::new(),
+            At::Directory(path) => spell::encode(path) + "/",
+            At::File(path) => spell::encode(path),
+        };
+        format!("{files}.{directories}:{root}/{path}")
+    }
+
+    /// `None` if it is no cursor: then there is nothing more.
+    fn parse(cursor: &str) -> Option<Self> {
+        let (counts, place) = cursor.split_once(':')?;
+        let (files, directories) = counts.split_once('.')?;
+        let place = percent_decoded(place)?;
+        let (root, path) = place.split_once('/')?;
+        let root = String::from_utf8(spell::decode(root)?).ok()?;
+        let at = match path.strip_suffix('/') {
+            Some(path) => At::Directory(spell::decode(path)?),
+            None if path.is_empty() => At::Directory(Vec::new()),
+            None => At::File(spell::decode(path)?),
+        };
+        Some(Self { files: files.parse().ok()?, directories: directories.parse().ok()?, root, at })
+    }
+}
+
+/// The text that a percent-encoded one stands for.
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let triplet =
+            if byte == b'%' { mcp_resources_template::uri::hex_pair(&bytes[at + 1..]) } else { None };
+        out.push(triplet.unwrap_or(byte));
+        at += if triplet.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8(out).ok()
+}

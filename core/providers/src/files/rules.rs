@@ -1,0 +1,344 @@
+//! Which paths beneath a root are served: not those that are hidden, ignored or excluded, nor what is beneath them.
+//!
+//! ```text
+//!   chain of a directory = [the repository above the root] root, a, a/b      each level: its .ignore and .gitignore
+//!   admits a/b/c:  name not hidden · no exclude · nearest rule of .ignore, else of .gitignore, else of .git/info/exclude · include
+//! ```
+//!
+//! Law: a path is judged with all its parents, one after another: what is beneath something ignored cannot come back. Rules
+//! are read anew when their file has changed, watcher or not.
+
+use super::beneath::{Facts, Kind, Missing, Root, components};
+use super::options::Settings;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use mcp_resources_engine::option::{OptionError, Step};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
+const IGNORE: &[u8] = b".ignore";
+const GITIGNORE: &[u8] = b".gitignore";
+const EXCLUDE: &str = ".git/info/exclude";
+/// The largest file of rules that is read, in bytes; the rest of it counts for nothing.
+const LARGEST: u64 = 1024 * 1024;
+/// How many files of rules are kept.
+const KEPT: usize = 4_096;
+/// A file that was changed less than this before it was read may change again without a trace.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// The rules of one root.
+#[derive(Debug)]
+pub(super) struct Rules {
+    hidden: bool,
+    gitignore: bool,
+    exclude: GlobSet,
+    include: Option<Include>,
+    dir: PathBuf,
+    outer: OnceLock<Outer>,
+    kept: Mutex<HashMap<Vec<u8>, Kept>>,
+}
+
+/// A file of rules as it was when it was read.
+type Kept = (Facts, Option<Arc<Gitignore>>);
+
+/// What is included, and which directories lead to it.
+#[derive(Debug)]
+struct Include {
+    files: GlobSet,
+    directories: GlobSet,
+}
+
+/// The repository that the root is in, if it is not one itself: its directories from the outermost on, and the file of
+/// rules that is not in its tree.
+#[derive(Debug, Default)]
+struct Outer {
+    directories: Vec<PathBuf>,
+    /// The repository's own directory, which may be the root.
+    repository: Option<PathBuf>,
+}
+
+/// What decides about the entries of a directory.
+#[derive(Clone, Debug)]
+pub(super) struct Chain {
+    levels: Vec<Level>,
+    exclude: Option<Level>,
+}
+
+#[derive(Clone, Debug)]
+struct Level {
+    /// What is put before a path beneath the root, for a level above it.
+    before: Vec<u8>,
+    /// How many bytes of a path beneath the root lead to this level, with the slash.
+    skip: usize,
+    ignore: Option<Arc<Gitignore>>,
+    git: Option<Arc<Gitignore>>,
+}
+
+impl Rules {
+    /// # Errors
+    /// A glob cannot be read.
+    pub(super) fn new(settings: &Settings, dir: &Path) -> Result<Self, OptionError> {
+        let include = match &*settings.include {
+            [] => None,
+            globs => Some(Include {
+                files: set("include", globs.iter().flat_map(|glob| with_beneath(glob)))?,
+                directories: set("include", globs.iter().flat_map(|glob| leading(glob)))?,
+            }),
+        };
+        Ok(Self {
+            hidden: settings.hidden,
+            gitignore: settings.gitignore,
+            exclude: set(
+                "exclude",
+                settings.exclude.iter().map(|glob| glob.trim_end_matches('/').to_owned()),
+            )?,
+            include,
+            dir: dir.to_owned(),
+            outer: OnceLock::new(),
+            kept: Mutex::default(),
+        })
+    }
+
+    /// Whether what is at `path` is served, as far as the rules say. The root itself is.
+    pub(super) fn admits(&self, root: &Root, path: &[u8], is_dir: bool) -> bool {
+        if path.is_empty() {
+            return true;
+        }
+        let above = path.iter().rposition(|byte| *byte == b'/').map_or(&b""[..], |at| &path[..at]);
+        self.chain(root, above).is_some_and(|chain| self.admits_entry(&chain, path, is_dir))
+    }
+
+    /// What decides about the entries of the directory at `path`; `None` if it is not served itself.
+    pub(super) fn chain(&self, root: &Root, path: &[u8]) -> Option<Chain> {
+        let mut chain = self.top(root);
+        let mut at = 0;
+        for name in components(path) {
+            let end = at + name.len();
+            chain = self.below(root, chain, path.get(..end)?)?;
+            at = end + 1;
+        }
+        Some(chain)
+    }
+
+    /// The chain of the directory at `path`, from that of the one above it; `None` if it is not served.
+    pub(super) fn below(&self, root: &Root, mut chain: Chain, path: &[u8]) -> Option<Chain> {
+        if !self.admits_entry(&chain, path, true) {
+            return None;
+        }
+        self.descend(root, &mut chain, path);
+        Some(chain)
+    }
+
+    fn descend(&self, root: &Root, chain: &mut Chain, path: &[u8]) {
+        if !self.gitignore {
+            return;
+        }
+        let skip = if path.is_empty() { 0 } else { path.len() + 1 };
+        let (ignore, git) = (self.beneath(root, path, IGNORE), self.beneath(root, path, GITIGNORE));
+        if ignore.is_some() || git.is_some() {
+            chain.levels.push(Level { before: Vec::new(), skip, ignore, git });
+        }
+    }
+
+    /// Whether an entry of the directory that `chain` is of is served. `path` is the whole one.
+    pub(super) fn admits_entry(&self, chain: &Chain, path: &[u8], is_dir: bool) -> bool {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        if name.starts_with(b".") && !self.hidden {
+            return false;
+        }
+        let own = native(path);
+        if self.exclude.is_match(own) || chain.is_ignored(path, is_dir) {
+            return false;
+        }
+        match &self.include {
+            None => true,
+            Some(include) if is_dir => include.directories.is_match(own) || include.files.is_match(own),
+            Some(include) => include.files.is_match(own),
+        }
+    }
+
+    /// The chain of the root.
+    fn top(&self, root: &Root) -> Chain {
+        let mut chain = Chain { levels: Vec::new(), exclude: None };
+        if !self.gitignore {
+            return chain;
+        }
+        let outer = self.outer.get_or_init(|| Outer::of(&self.dir));
+        let real = outer.repository.as_ref().and_then(|_| std::fs::canonicalize(&self.dir).ok());
+        let before = |above: &Path| {
+            let rest = real.as_ref()?.strip_prefix(above).ok()?.as_os_str().as_bytes().to_vec();
+            Some(if rest.is_empty() { rest } else { [&rest[..], b"/"].concat() })
+        };
+        for directory in &outer.directories {
+            let Some(before) = before(directory) else { continue };
+            let rules = |name: &[u8]| self.outside(&directory.join(OsStr::from_bytes(name)));
+            chain.levels.push(Level { before, skip: 0, ignore: rules(IGNORE), git: rules(GITIGNORE) });
+        }
+        if let Some((repository, before)) = outer.repository.as_ref().and_then(|at| Some((at, before(at)?))) {
+            let git = self.outside(&repository.join(EXCLUDE));
+            chain.exclude = Some(Level { before, skip: 0, ignore: None, git });
+        }
+        self.descend(root, &mut chain, b"");
+        chain
+    }
+
+    /// The rules in a file beneath the root.
+    fn beneath(&self, root: &Root, directory: &[u8], name: &[u8]) -> Option<Arc<Gitignore>> {
+        let path = if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() };
+        match root.open(&path) {
+            Ok(opened) if opened.facts.kind == Kind::File => {
+                let facts = opened.facts;
+                self.keep(path, facts, || opened.into_file())
+            }
+            Ok(_) | Err(Missing::NotFound | Missing::Failed(_)) => None,
+        }
+    }
+
+    /// The rules in a file of the repository that the root is in.
+    fn outside(&self, path: &Path) -> Option<Arc<Gitignore>> {
+        use rustix::fs::{Mode, OFlags};
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        let facts = Facts::of(&rustix::fs::fstat(&file).ok()?);
+        if facts.kind != Kind::File {
+            return None;
+        }
+        self.keep(path.as_os_str().as_bytes().to_vec(), facts, || std::fs::File::from(file))
+    }
+
+    fn keep<R: Read>(&self, path: Vec<u8>, facts: Facts, open: impl FnOnce() -> R) -> Option<Arc<Gitignore>> {
+        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, rules)) = lock().get(&path).filter(|(known, _)| *known == facts) {
+            return rules.clone();
+        }
+        let mut text = Vec::new();
+        open().take(LARGEST).read_to_end(&mut text).ok()?;
+        let rules = parse(&text);
+        let seconds = u64::try_from(facts.modified.0).unwrap_or_default();
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        if SystemTime::now().duration_since(changed).is_ok_and(|age| age > SETTLED) {
+            let mut kept = lock();
+            if kept.len() >= KEPT {
+                kept.clear();
+            }
+            kept.insert(path, (facts, rules.clone()));
+        }
+        rules
+    }
+}
+
+impl Chain {
+    /// By the nearest rule that says something.
+    fn is_ignored(&self, path: &[u8], is_dir: bool) -> bool {
+        let nearest = |sort: fn(&Level) -> Option<&Gitignore>| {
+            let mut levels = self.levels.iter().rev();
+            levels.find_map(|level| level.asks(sort(level)?, path, is_dir))
+        };
+        if let Some(verdict) =
+            nearest(|level| level.ignore.as_deref()).or_else(|| nearest(|level| level.git.as_deref()))
+        {
+            return verdict;
+        }
+        let exclude = self.exclude.as_ref();
+        exclude.and_then(|level| level.asks(level.git.as_ref()?, path, is_dir)).unwrap_or(false)
+    }
+}
+
+impl Level {
+    /// Whether a rule has the path ignored; `None` if none is about it.
+    fn asks(&self, rules: &Gitignore, path: &[u8], is_dir: bool) -> Option<bool> {
+        let rest = path.get(self.skip..)?;
+        let whole;
+        let own = if self.before.is_empty() {
+            rest
+        } else {
+            whole = [&*self.before, rest].concat();
+            &whole
+        };
+        match rules.matched(native(own), is_dir) {
+            Match::None => None,
+            Match::Ignore(_) => Some(true),
+            Match::Whitelist(_) => Some(false),
+        }
+    }
+}
+
+impl Outer {
+    /// Looked for once: a repository that is made around a root later counts after a restart.
+    fn of(dir: &Path) -> Self {
+        let Ok(real) = std::fs::canonicalize(dir) else { return Self::default() };
+        let Some(repository) = real.ancestors().find(|at| at.join(".git").exists()) else {
+            return Self::default();
+        };
+        let above = real.ancestors().skip(1).take_while(|at| at.starts_with(repository));
+        let mut directories: Vec<PathBuf> = above.map(Path::to_owned).collect();
+        directories.reverse();
+        Self { directories, repository: Some(repository.to_owned()) }
+    }
+}
+
+/// The rules of a text. A line that is none counts for nothing.
+fn parse(text: &[u8]) -> Option<Arc<Gitignore>> {
+    let text = String::from_utf8_lossy(text);
+    let mut builder = GitignoreBuilder::new("");
+    for line in text.trim_start_matches('\u{feff}').lines() {
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().ok().filter(|rules| !rules.is_empty()).map(Arc::new)
+}
+
+fn set(option: &'static str, globs: impl Iterator<Item = String>) -> Result<GlobSet, OptionError> {
+    let mut builder = GlobSetBuilder::new();
+    for text in globs {
+        let glob = GlobBuilder::new(&text).literal_separator(true).backslash_escape(true).build();
+        builder.add(glob.map_err(|error| {
+            let reason =
+                format!("files: {option} has the glob {text:?}, which cannot be read: {}", error.kind());
+            OptionError::sentence(reason).under(Step::Name(option.into()))
+        })?);
+    }
+    builder
+        .build()
+        .map_err(|_| OptionError::sentence(format!("files: the globs of {option} are too large together")))
+}
+
+/// A glob, and what is beneath it if it is the plain name of a directory.
+fn with_beneath(glob: &str) -> Vec<String> {
+    let plain = glob.trim_end_matches('/');
+    let is_plain = !plain.contains(['*', '?', '[', '{', '\\']);
+    if is_plain || plain != glob {
+        vec![plain.to_owned(), format!("{plain}/**")]
+    } else {
+        vec![plain.to_owned()]
+    }
+}
+
+/// The globs of the directories that lead to what a glob matches.
+fn leading(glob: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut so_far = String::new();
+    let segments: Vec<&str> = glob.trim_end_matches('/').split('/').collect();
+    for (at, segment) in segments.iter().enumerate() {
+        if segment.contains("**") || segment.contains(['{', '[']) {
+            // What may hold a slash is not taken apart.
+            found.push(format!("{so_far}**"));
+            return found;
+        }
+        if at + 1 < segments.len() {
+            so_far.push_str(segment);
+            found.push(so_far.clone());
+            so_far.push('/');
+        }
+    }
+    found
+}
+
+fn native(path: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(path))
+}

@@ -1,0 +1,42 @@
+//! The first names of a directory, however many it has.
+//!
+//! Law: what is held is bounded by what is asked for.
+
+use std::collections::BinaryHeap;
+
+/// The smallest of the names that are pushed.
+#[derive(Debug)]
+pub(super) struct Smallest {
+    most: usize,
+    heap: BinaryHeap<(Vec<u8>, bool)>,
+    more: bool,
+}
+
+impl Smallest {
+    /// At most so many.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, heap: BinaryHeap::new(), more: false }
+    }
+
+    /// Whether a name would be among them, as far as is known.
+    pub(super) fn wants(&mut self, name: &[u8]) -> bool {
+        let is_wanted =
+            self.heap.len() < self.most || self.heap.peek().is_some_and(|(largest, _)| name < &**largest);
+        self.more |= !is_wanted;
+        is_wanted
+    }
+
+    /// Takes a name with what is known of it.
+    pub(super) fn push(&mut self, name: Vec<u8>, is_dir: bool) {
+        self.heap.push((name, is_dir));
+        if self.heap.len() > self.most {
+            self.heap.pop();
+            self.more = true;
+        }
+    }
+
+    /// In order, and whether there were more.
+    pub(super) fn into_sorted(self) -> (Vec<(Vec<u8>, bool)>, bool) {
+        (self.heap.into_sorted_vec(), self.more)
+    }
+}

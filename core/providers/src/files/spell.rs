@@ -1,0 +1,151 @@
+//! Paths as the end of URIs, and back. Every URI and every completion of files is spelled here.
+//!
+//! ```text
+//!   bytes of a path ──text──▶ a text that every URI can hold ──percent-encoding──▶ the URI       a\b ▶ a~5Cb ▶ a~5Cb
+//!   bytes of a path ◀─decode─ the value of `path`, as the router has decoded it                   ü# ▶ ü# ▶ %C3%BC%23
+//! ```
+//!
+//! Law: every path has one text and every text one path at most, so that there is nothing to normalise and no second way to
+//! a file. A name in another Unicode normalisation is another name, unless the file system itself says that it is not, as
+//! that of macOS does: rules, clients and watchers then speak of one name.
+
+use mcp_resources_engine::guard;
+use mcp_resources_template::uri;
+use std::fmt::Write;
+
+/// The percent-encoded path: its segments as they stand in a URI.
+pub fn encode(path: &[u8]) -> String {
+    let mut out = String::with_capacity(path.len());
+    for (at, segment) in path.split(|byte| *byte == b'/').enumerate() {
+        if at > 0 {
+            out.push('/');
+        }
+        percent(&mut out, &text(segment));
+    }
+    out
+}
+
+/// The path that the decoded `text` of a URI names, without a slash at its end; `None` if it names none.
+pub fn decode(text: &str) -> Option<Vec<u8>> {
+    let mut path = Vec::with_capacity(text.len());
+    for (at, part) in text.split('/').enumerate() {
+        if at > 0 {
+            path.push(b'/');
+        }
+        let segment = segment(part)?;
+        path.extend_from_slice(&segment);
+    }
+    Some(path)
+}
+
+/// One segment as text: what URIs may not hold is `~` and two hexadecimal digits.
+pub(super) fn text(segment: &[u8]) -> String {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let mut text = String::with_capacity(segment.len());
+    if segment.first().is_some_and(is_word) && segment.iter().all(|byte| is_word(byte) || *byte == b'.') {
+        text.extend(segment.iter().copied().map(char::from));
+        return text;
+    }
+    let mut rest = segment;
+    for chunk in segment.utf8_chunks() {
+        for char in chunk.valid().chars() {
+            let length = char.len_utf8();
+            let (own, after) = rest.split_at(length);
+            let is_escape = char == '~' && uri::hex_pair(after).is_some();
+            if is_escape || char == '\\' || char.is_control() {
+                own.iter().for_each(|byte| escape(&mut text, *byte));
+            } else {
+                text.push(char);
+            }
+            rest = after;
+        }
+        chunk.invalid().iter().for_each(|byte| escape(&mut text, *byte));
+        rest = &rest[chunk.invalid().len()..];
+    }
+    // A name that looks like a drive, like dots or like an encoded separator is hidden however it is percent-encoded.
+    let mut whole = String::from("file:///-/");
+    percent(&mut whole, &text);
+    if guard::is_harmless(&whole) {
+        return text;
+    }
+    text.clear();
+    for byte in segment {
+        if is_word(byte) {
+            text.push(char::from(*byte));
+        } else {
+            escape(&mut text, *byte);
+        }
+    }
+    text
+}
+
+/// The name that a segment's text stands for.
+fn segment(part: &str) -> Option<Vec<u8>> {
+    let bytes = part.as_bytes();
+    let mut name = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escaped = if byte == b'~' { uri::hex_pair(&bytes[at + 1..]) } else { None };
+        name.push(escaped.unwrap_or(byte));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    let is_name = !matches!(&*name, b"" | b"." | b"..") && !name.contains(&b'/') && !name.contains(&0);
+    // An escape that is not needed would be a second way to the file.
+    (is_name && text(&name) == part).then_some(name)
+}
+
+fn escape(text: &mut String, byte: u8) {
+    let _ = write!(text, "~{byte:02X}");
+}
+
+/// Appends `text` with all percent-encoded but what a path may hold as it is (RFC 3986, section 3.3).
+fn percent(out: &mut String, text: &str) {
+    crate::path::append(out, text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-01: what URIs may not hold, and what the guard would hide.
+    #[test]
+    fn each_name_has_one_spelling() {
+        for (name, spelled) in [
+            (&b"main.rs"[..], "main.rs"),
+            (b".env", ".env"),
+            (b"a b", "a%20b"),
+            ("ü".as_bytes(), "%C3%BC"),
+            ("u\u{308}".as_bytes(), "u%CC%88"),
+            (b"100%", "100%25"),
+            (b"a%20b", "a%2520b"),
+            (b"what?#", "what%3F%23"),
+            (b"a\\b", "a~5Cb"),
+            (b"a\nb", "a~0Ab"),
+            ("a\u{85}b".as_bytes(), "a~C2~85b"),
+            (b"\xff\xfe.txt", "~FF~FE.txt"),
+            (b"~", "~"),
+            (b"~41", "~7E41"),
+            (b"~ff", "~7Eff"),
+            (b"HEAD~10", "HEAD~7E10"),
+            (b"...", "~2E~2E~2E"),
+            (b"c:x", "c~3Ax"),
+            (b"a%2Fb", "a~252Fb"),
+            (b"a%00b", "a~2500b"),
+            ("\u{ff0e}\u{ff0e}".as_bytes(), "~EF~BC~8E~EF~BC~8E"),
+        ] {
+            assert_eq!(encode(name), spelled);
+            assert_eq!(decode(&text(name)).as_deref(), Some(name), "{spelled}");
+        }
+    }
+
+    /// S-01, S-11: no text leads out, and none is a second way.
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in [
+            "", "/", "a/", "/a", "a//b", ".", "..", "a/..", "~2E~2E", "~2E./a", "a~2Fb", "a~00", "~41",
+            "~5c", "c:x", "...", "a%2Fb", "a\\b", "~7E",
+        ] {
+            assert_eq!(decode(text), None, "{text}");
+        }
+    }
+}
