@@ -37,6 +37,9 @@ pub(crate) enum Command {
     Completions(Completions),
     #[command(name = "__complete", hide = true)]
     Candidates(Candidates),
+    /// The options of every kind of provider, as JSON: what documentation and types are compared with.
+    #[command(name = "__options", hide = true)]
+    Options,
 }
 
 /// The server, and how it is spoken to.

@@ -66,6 +66,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Install(install) => install::run(&install),
         Command::Completions(completions) => completions::script(&completions),
         Command::Candidates(candidates) => completions::candidates(&candidates),
+        Command::Options => serve::options(),
     };
     match outcome {
         Ok(status) => status,

@@ -18,10 +18,10 @@ use mcp_resources_engine::catalog::MountId;
 use mcp_resources_host::provider::Provider;
 use mcp_resources_host::server::{Builder, ResourceServer};
 use mcp_resources_host::transport::AuditFile;
-use mcp_resources_providers::declared::Set;
-use serde_json::Value;
+use mcp_resources_providers::declared::{self, Set};
+use serde_json::{Value, json};
 use std::future::{Future, pending};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +37,19 @@ pub(crate) fn run(args: &Serve) -> Outcome {
     // A worker that reads from a disk that does not answer must not keep the program.
     runtime.shutdown_background();
     ended
+}
+
+/// Prints the tables of options, a line a kind.
+pub(crate) fn options() -> Outcome {
+    let mut out = io::stdout().lock();
+    for kind in declared::KINDS {
+        let rows = kind.options.iter().map(|row| {
+            json!({ "name": row.name, "kind": row.kind, "default": row.default, "about": row.about })
+        });
+        let rows: Vec<Value> = rows.collect();
+        writeln!(out, "{}", json!({ "kind": kind.name, "about": kind.about, "options": rows }))?;
+    }
+    Ok(0)
 }
 
 fn document(args: &Serve) -> Result<Document, Failed> {

@@ -1,0 +1,51 @@
+"""The options of providers stand in one table, in Rust: what documents and types say of them is compared with it."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from mcp_resources import providers
+from vectors import ROOT
+
+KINDS = ["clock", "files"]
+NODE = (ROOT / "bindings-node" / "dist" / "provider.d.ts", r"interface FilesOptions \{(.*?)\n\}", r"readonly (\w+)\?:")
+
+
+@pytest.fixture(scope="module")
+def tables(program: Path) -> dict[str, list[dict[str, str | None]]]:
+    """By kind, the rows."""
+    done = subprocess.run([program, "__options"], capture_output=True, check=True, text=True)
+    kinds = [json.loads(line) for line in done.stdout.splitlines()]
+    return {kind["kind"]: kind["options"] for kind in kinds}
+
+
+def test_the_command_has_every_kind(tables: dict[str, list[dict[str, str | None]]]) -> None:
+    """S-01: a kind that is added must be looked at here."""
+    assert sorted(tables) == KINDS
+
+
+def test_every_language_has_the_options(tables: dict[str, list[dict[str, str | None]]]) -> None:
+    """S-01: the same names; what must be given is an argument of its own."""
+    names = {row["name"] for row in tables["files"] if row["default"] is not None}
+    assert set(providers.FilesOptions.__annotations__) == names
+    path, shape, member = NODE
+    found = re.search(shape, path.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    assert set(re.findall(member, found[1])) == {re.sub(r"_(\w)", lambda m: m[1].upper(), name or "") for name in names}
+
+
+def test_the_documents_have_the_table(tables: dict[str, list[dict[str, str | None]]]) -> None:
+    """S-01: `docs/files.md` has it word for word."""
+    text = (ROOT / "docs" / "files.md").read_text("utf-8")
+    assert written(tables["files"]) in text, f"\n{written(tables['files'])}"
+
+
+def written(rows: list[dict[str, str | None]]) -> str:
+    """A table as documents have it."""
+    lines = ["| option | value | default | what it does |", "| --- | --- | --- | --- |"]
+    for row in rows:
+        default = "must be given" if row["default"] is None else f"`{row['default']}`"
+        lines.append(f"| `{row['name']}` | {row['kind']} | {default} | {row['about']} |")
+    return "\n".join(lines) + "\n"
