@@ -43,9 +43,9 @@ pub(crate) fn run(args: &Serve) -> Outcome {
 pub(crate) fn options() -> Outcome {
     let mut out = io::stdout().lock();
     for kind in declared::KINDS {
-        let rows = kind.options.iter().map(|row| {
-            json!({ "name": row.name, "kind": row.kind, "default": row.default, "about": row.about })
-        });
+        let rows = kind.options.iter().map(
+            |row| json!({ "name": row.name, "kind": row.kind, "default": row.default, "about": row.about }),
+        );
         let rows: Vec<Value> = rows.collect();
         writeln!(out, "{}", json!({ "kind": kind.name, "about": kind.about, "options": rows }))?;
     }
@@ -74,7 +74,11 @@ async fn serve(document: Document, args: &Serve) -> Outcome {
     let end: std::pin::Pin<Box<dyn Future<Output = io::Result<()>>>> = match args.http {
         Some(port) => Box::pin(async move {
             let path = rules.path.clone();
-            let listener = server.http().rules(rules).bind((Ipv4Addr::LOCALHOST, port)).await?;
+            let bound = server.http().rules(rules).bind((Ipv4Addr::LOCALHOST, port)).await;
+            let listener = bound.map_err(|error| {
+                let text = format!("port {port} cannot be used: {error}; name another, or 0 for a free one");
+                io::Error::new(error.kind(), text)
+            })?;
             output::say("note", &format!("serving at http://{}{path}", listener.address()));
             let endpoint = listener.server().clone();
             let (mut terminated, mut interrupted) =
@@ -100,7 +104,7 @@ async fn serve(document: Document, args: &Serve) -> Outcome {
     tokio::pin!(end);
     loop {
         tokio::select! {
-            ended = &mut end => return ended.map(|()| 0).map_err(system),
+            ended = &mut end => return ended.map(|()| 0).map_err(|error| Failed::new(error.to_string())),
             () = hung_up(&mut hangups) => if let Some(path) = &args.config {
                 serving.reload(path);
             },
