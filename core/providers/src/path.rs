@@ -1,7 +1,13 @@
 //! Paths as the end of a URI. Not an expansion of `{+path}`, which would leave a `?` or `#` of the path as it is.
+//!
+//! Law: a segment has one text. What a URI or the guard would not let through in it is `~` and two hexadecimal digits for each
+//! byte: a control, a backslash, bytes that are not UTF-8, a slash within a name. A `~` before two such digits is `~7E`.
+
+#[cfg(any(feature = "config", feature = "files"))]
+use mcp_resources_engine::guard;
 
 /// Appends `path`, with all percent-encoded but what a path may hold as it is (RFC 3986, section 3.3).
-#[cfg(any(feature = "clock", feature = "files", feature = "memory"))]
+#[cfg(any(feature = "clock", feature = "config", feature = "files", feature = "memory"))]
 pub(crate) fn append(uri: &mut String, path: &str) {
     const PLAIN: &[u8] = b"-._~/!$&'()*+,;=:@";
     for byte in path.bytes() {
@@ -11,6 +17,54 @@ pub(crate) fn append(uri: &mut String, path: &str) {
             mcp_resources_template::uri::push_encoded(uri, byte);
         }
     }
+}
+
+/// One segment as text, before it is percent-encoded.
+#[cfg(any(feature = "config", feature = "files"))]
+pub(crate) fn text(segment: &[u8]) -> String {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let mut text = String::with_capacity(segment.len());
+    if segment.first().is_some_and(is_word) && segment.iter().all(|byte| is_word(byte) || *byte == b'.') {
+        text.extend(segment.iter().copied().map(char::from));
+        return text;
+    }
+    let mut rest = segment;
+    for chunk in segment.utf8_chunks() {
+        for char in chunk.valid().chars() {
+            let length = char.len_utf8();
+            let (own, after) = rest.split_at(length);
+            let is_escape = char == '~' && mcp_resources_template::uri::hex_pair(after).is_some();
+            if is_escape || matches!(char, '\\' | '/') || char.is_control() {
+                own.iter().for_each(|byte| escape(&mut text, *byte));
+            } else {
+                text.push(char);
+            }
+            rest = after;
+        }
+        chunk.invalid().iter().for_each(|byte| escape(&mut text, *byte));
+        rest = &rest[chunk.invalid().len()..];
+    }
+    // A name that looks like a drive, like dots or like an encoded separator is hidden however it is percent-encoded.
+    let mut whole = String::from("file:///-/");
+    append(&mut whole, &text);
+    if guard::is_harmless(&whole) {
+        return text;
+    }
+    text.clear();
+    for byte in segment {
+        if is_word(byte) {
+            text.push(char::from(*byte));
+        } else {
+            escape(&mut text, *byte);
+        }
+    }
+    text
+}
+
+#[cfg(any(feature = "config", feature = "files"))]
+fn escape(text: &mut String, byte: u8) {
+    use std::fmt::Write;
+    let _ = write!(text, "~{byte:02X}");
 }
 
 #[cfg(all(test, feature = "memory"))]

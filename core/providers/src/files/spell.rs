@@ -9,9 +9,10 @@
 //! a file. A name in another Unicode normalisation is another name, unless the file system itself says that it is not, as
 //! that of macOS does: rules, clients and watchers then speak of one name.
 
-use mcp_resources_engine::guard;
+use crate::path;
 use mcp_resources_template::uri;
-use std::fmt::Write;
+
+pub(super) use path::text;
 
 /// The percent-encoded path: its segments as they stand in a URI.
 pub fn encode(path: &[u8]) -> String {
@@ -20,7 +21,7 @@ pub fn encode(path: &[u8]) -> String {
         if at > 0 {
             out.push('/');
         }
-        percent(&mut out, &text(segment));
+        path::append(&mut out, &text(segment));
     }
     out
 }
@@ -38,47 +39,6 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     Some(path)
 }
 
-/// One segment as text: what URIs may not hold is `~` and two hexadecimal digits.
-pub(super) fn text(segment: &[u8]) -> String {
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let mut text = String::with_capacity(segment.len());
-    if segment.first().is_some_and(is_word) && segment.iter().all(|byte| is_word(byte) || *byte == b'.') {
-        text.extend(segment.iter().copied().map(char::from));
-        return text;
-    }
-    let mut rest = segment;
-    for chunk in segment.utf8_chunks() {
-        for char in chunk.valid().chars() {
-            let length = char.len_utf8();
-            let (own, after) = rest.split_at(length);
-            let is_escape = char == '~' && uri::hex_pair(after).is_some();
-            if is_escape || char == '\\' || char.is_control() {
-                own.iter().for_each(|byte| escape(&mut text, *byte));
-            } else {
-                text.push(char);
-            }
-            rest = after;
-        }
-        chunk.invalid().iter().for_each(|byte| escape(&mut text, *byte));
-        rest = &rest[chunk.invalid().len()..];
-    }
-    // A name that looks like a drive, like dots or like an encoded separator is hidden however it is percent-encoded.
-    let mut whole = String::from("file:///-/");
-    percent(&mut whole, &text);
-    if guard::is_harmless(&whole) {
-        return text;
-    }
-    text.clear();
-    for byte in segment {
-        if is_word(byte) {
-            text.push(char::from(*byte));
-        } else {
-            escape(&mut text, *byte);
-        }
-    }
-    text
-}
-
 /// The name that a segment's text stands for.
 fn segment(part: &str) -> Option<Vec<u8>> {
     let bytes = part.as_bytes();
@@ -92,15 +52,6 @@ fn segment(part: &str) -> Option<Vec<u8>> {
     let is_name = !matches!(&*name, b"" | b"." | b"..") && !name.contains(&b'/') && !name.contains(&0);
     // An escape that is not needed would be a second way to the file.
     (is_name && text(&name) == part).then_some(name)
-}
-
-fn escape(text: &mut String, byte: u8) {
-    let _ = write!(text, "~{byte:02X}");
-}
-
-/// Appends `text` with all percent-encoded but what a path may hold as it is (RFC 3986, section 3.3).
-fn percent(out: &mut String, text: &str) {
-    crate::path::append(out, text);
 }
 
 #[cfg(test)]
