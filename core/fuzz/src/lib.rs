@@ -7,6 +7,7 @@
 
 mod bytes;
 mod clients;
+mod configs;
 mod decode;
 mod guards;
 mod mutate;
@@ -14,6 +15,7 @@ mod uris;
 
 pub use bytes::{lines, seal, text};
 pub use clients::client;
+pub use configs::config;
 pub use decode::decode;
 pub use guards::guard;
 pub use mutate::Mutator;
@@ -29,7 +31,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "decode", run: decode },
     Target { name: "lines", run: lines },
     Target { name: "text", run: text },
@@ -38,4 +40,5 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "template", run: template },
     Target { name: "guard", run: guard },
     Target { name: "client", run: client },
+    Target { name: "config", run: config },
 ];

@@ -105,6 +105,12 @@ fn guard() {
     drive("guard");
 }
 
+/// S-01, S-10
+#[test]
+fn config() {
+    drive("config");
+}
+
 ///
 #[test]
 fn template() {

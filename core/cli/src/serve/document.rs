@@ -108,6 +108,11 @@ impl Document {
         Ok(document)
     }
 
+    /// Each entry: its kind, and its options.
+    pub fn declared(&self) -> impl Iterator<Item = (&str, &OptionValue)> {
+        self.providers.iter().flat_map(|all| all.entries.iter().map(|entry| (all.kind.as_str(), entry)))
+    }
+
     fn empty(name: String) -> Self {
         Self {
             name,

@@ -54,7 +54,7 @@ pub(crate) fn json(text: &str) -> Result<serde_json::Value, String> {
 /// # Errors
 /// What is wrong and where, without an excerpt of the text: it may hold secrets.
 #[cfg(feature = "yaml")]
-pub(crate) fn yaml(text: &str) -> Result<serde_json::Value, String> {
+pub fn yaml(text: &str) -> Result<serde_json::Value, String> {
     serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())
 }
 

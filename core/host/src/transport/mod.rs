@@ -36,6 +36,10 @@ pub use document::text as document_text;
 #[cfg(feature = "client")]
 #[doc(hidden)]
 pub use document::value as document_value;
+// Hidden, for the fuzz target.
+#[cfg(feature = "yaml")]
+#[doc(hidden)]
+pub use document::yaml as document_yaml;
 #[doc(hidden)]
 pub use record_bell::RecordBell;
 #[cfg(all(feature = "pipe", unix))]
