@@ -139,12 +139,14 @@ check-node: setup
 	@$(TOOLS)/biome ci --error-on-warnings .
 	@$(TOOLS)/tsc -p tests/node/types
 
-soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client whose server is killed 100 times
+soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client whose server is killed 100 times; a million reads of files that are swapped
 	$(call step,Many listeners and busy connections)
 	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=10000 cargo test -p mcp-resources-tests many_listeners -- --nocapture
 	$(call step,A client whose server is killed 100 times while 1000 URIs change)
 	@cargo build --quiet -p mcp-resources-tests --bin serve-values
 	@MCP_RESOURCES_KILLS=100 cargo test -p mcp-resources-tests --lib chaos
+	$(call step,1000000 reads while files and links and parents are swapped)
+	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-providers --features files --lib swap
 
 check-perf: setup ## the instructions of the hot paths against their budget (needs valgrind)
 	$(call step,Instructions of the hot paths)

@@ -9,6 +9,7 @@ mod bytes;
 mod clients;
 mod configs;
 mod decode;
+mod files;
 mod guards;
 mod mutate;
 mod uris;
@@ -17,6 +18,7 @@ pub use bytes::{lines, seal, text};
 pub use clients::client;
 pub use configs::config;
 pub use decode::decode;
+pub use files::files_path;
 pub use guards::guard;
 pub use mutate::Mutator;
 pub use uris::{template, uri};
@@ -31,7 +33,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "decode", run: decode },
     Target { name: "lines", run: lines },
     Target { name: "text", run: text },
@@ -41,4 +43,5 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "guard", run: guard },
     Target { name: "client", run: client },
     Target { name: "config", run: config },
+    Target { name: "files_path", run: files_path },
 ];

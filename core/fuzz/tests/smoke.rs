@@ -123,6 +123,12 @@ fn client() {
     drive("client");
 }
 
+/// S-01, S-11
+#[test]
+fn files_path() {
+    drive("files_path");
+}
+
 #[test]
 fn every_target_has_a_program() {
     for target in TARGETS {

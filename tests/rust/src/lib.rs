@@ -11,6 +11,8 @@ mod audit;
 #[cfg(test)]
 mod chaos;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod flows;
 #[cfg(test)]
 mod hidden;

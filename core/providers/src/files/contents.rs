@@ -135,8 +135,9 @@ fn pieces(
     is_cancelled: &dyn Fn() -> bool,
     mut take: impl FnMut(&[u8]) -> Result<bool, ReadError>,
 ) -> Result<(), ReadError> {
-    let size = usize::try_from(opened.facts.size).unwrap_or(CHUNK);
-    let mut piece = vec![0; CHUNK.min(size) + 1];
+    // Some systems' own files have no size.
+    let size = usize::try_from(opened.facts.size).unwrap_or(CHUNK).saturating_add(1);
+    let mut piece = vec![0; size.clamp(4_096, CHUNK)];
     let mut file = opened.into_file();
     while !is_cancelled() {
         match file.read(&mut piece) {

@@ -1,5 +1,7 @@
 //! What is found beneath a root, and what is not, both ways of opening.
 
+mod swap;
+
 use super::beneath::{Missing, Way};
 use super::contents::{self, Asker, Lines};
 use super::list::{self, Asked};
