@@ -114,6 +114,14 @@ impl Root {
         if path.len() > PATH || path.contains(&0) || !is_relative(path) {
             return Err(Missing::NotFound);
         }
+        let mut opened = self.resolve(path)?;
+        if let Some(real) = self.spelled(&opened.real)? {
+            opened.real = real;
+        }
+        Ok(opened)
+    }
+
+    fn resolve(&self, path: &[u8]) -> Result<Opened, Missing> {
         #[cfg(target_os = "linux")]
         if self.way == Way::Kernel
             && let Some(opened) = self.by_kernel(path)
@@ -121,6 +129,58 @@ impl Root {
             return opened;
         }
         self.by_steps(path)
+    }
+
+    /// The path as its directories have it, where the file system found it under another name: one that is not case-sensitive,
+    /// or that normalises. Rules are about names as they are. `None`: it has this name.
+    fn spelled(&self, path: &[u8]) -> Result<Option<Vec<u8>>, Missing> {
+        let mut real: Vec<u8> = Vec::with_capacity(path.len());
+        let mut is_other = false;
+        for name in components(path) {
+            let own = if self.folds(&real, name) { Some(self.own_name(&real, name)?) } else { None };
+            is_other |= own.as_deref().is_some_and(|own| own != name);
+            if !real.is_empty() {
+                real.push(b'/');
+            }
+            real.extend_from_slice(own.as_deref().unwrap_or(name));
+        }
+        Ok(is_other.then_some(real))
+    }
+
+    /// Whether a directory may find an entry under another name than it has.
+    fn folds(&self, directory: &[u8], name: &[u8]) -> bool {
+        let swapped: Vec<u8> =
+            name.iter().map(|byte| if byte.is_ascii_alphabetic() { byte ^ 0x20 } else { *byte }).collect();
+        if cfg!(target_vendor = "apple") && !name.is_ascii() {
+            return true;
+        }
+        swapped != name
+            && self
+                .stat(directory, &swapped)
+                .is_some_and(|other| self.stat(directory, name).is_some_and(|own| own.inode == other.inode))
+    }
+
+    /// The name of the entry that a directory finds under `name`: that one if it has it.
+    fn own_name(&self, directory: &[u8], name: &[u8]) -> Result<Vec<u8>, Missing> {
+        let inode = self.stat(directory, name).ok_or(Missing::NotFound)?.inode;
+        let dir = self.resolve(directory)?.into_dir().ok_or(Missing::NotFound)?;
+        let mut found = None;
+        for entry in dir.entries()? {
+            if entry.name == name {
+                return Ok(entry.name);
+            }
+            if dir.stat(&entry.name).is_some_and(|facts| facts.inode == inode) {
+                found = Some(entry.name);
+            }
+        }
+        found.ok_or(Missing::NotFound)
+    }
+
+    /// What the system says of an entry, on its way through links: to compare, not to believe.
+    fn stat(&self, directory: &[u8], name: &[u8]) -> Option<Facts> {
+        let path = if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() };
+        let stat = again(|| fs::statat(&self.fd, &*path, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
+        Some(Facts::of(&stat))
     }
 
     /// `None` if the kernel cannot, or a sandbox does not let it.

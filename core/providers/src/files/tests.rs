@@ -256,6 +256,17 @@ fn links_lead_where_they_may() {
     }
 }
 
+/// S-01: where a directory finds an entry under two names, each that it has is its own. Hard links are all that can be made
+/// everywhere of what a file system does that is not case-sensitive.
+#[test]
+fn names_that_fold_are_told_apart() {
+    let folder = Folder::with([("secret.txt", "secret"), ("b/x", "x")]);
+    fs::hard_link(folder.0.join("secret.txt"), folder.0.join("SECRET.TXT")).unwrap();
+    let tree = folder.tree(Way::best(), |options| options.exclude(["secret.txt"]));
+    assert_eq!((read(&tree, "secret.txt"), read(&tree, "SECRET.TXT")), (NONE, ok("secret")));
+    assert_eq!((read(&tree, "b/x"), read(&tree, "B/X")), (ok("x"), NONE));
+}
+
 /// S-01: nothing waits for the other end of a FIFO.
 #[test]
 fn only_files_and_directories_are_opened() {
