@@ -321,3 +321,39 @@ def test_it_reads_without_permission_to_write(serve: Start, project: Path) -> No
         assert served.process.wait(PATIENCE) == 0
     assert {path: path.stat().st_mtime_ns for path in project.rglob("*")} == before
     assert os.listdir(project.parent) == ["project"]
+
+
+EDITORS = {"claude-code": "project", "claude-desktop": "/", "vscode": "project", "cursor": "project"}
+"""The clients that `install` knows, and the directory that each starts a server in."""
+
+
+@pytest.mark.parametrize("editor", EDITORS)
+async def test_what_install_prints_is_a_server(program: Path, project: Path, editor: str) -> None:
+    """S-01: the entry starts it where the client does; an index, a bounded list, and completion of whole paths.
+
+    Claude Code and Claude Desktop know lists alone; VS Code completes and browses directories.
+    """
+    for number in range(1_500):
+        (project / "src" / f"part{number:04}.py").write_text(f"print({number})\n")
+    environment = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(project)}
+    words = [str(program), "install", editor, "--json", "--", "mcp-resources", "serve", "files:project=."]
+    printed = subprocess.run(words, cwd=project, env=environment, capture_output=True, check=True)
+    entry = json.loads(printed.stdout)
+    assert entry.get("type", "stdio") == "stdio"
+    at = project if EDITORS[editor] == "project" else Path(EDITORS[editor])
+    # Only what starts in a directory of its own, and not from a shell, is given absolute paths.
+    assert Path(entry["command"]).is_absolute() == (editor == "claude-desktop")
+    command = [str(program) if entry["command"] == "mcp-resources" else entry["command"], *entry["args"]]
+    async with Client(command, cwd=at) as client:
+        listed = [resource async for resource in client.list()]
+        assert [resource.uri for resource in listed[:3]] == [
+            "file:///",
+            "file:///project/",
+            "file:///project/README.md",
+        ]
+        assert len(listed) == 1_002
+        completed = await client.complete("file:///{root}/{+path}", "path", "src/part149", context={"root": "project"})
+        assert completed.values == [f"src/part149{digit}.py" for digit in range(10)]
+        directory = await client.read("file:///project/")
+        assert isinstance(directory, list)
+        assert {content.uri for content in directory} == {"file:///project/README.md", "file:///project/src/"}
