@@ -194,7 +194,7 @@ pub(super) fn directory(
     asker: &Asker<'_>,
 ) -> Result<ReadResult<'static>, Missing> {
     let chain = tree.chain(root, path).ok_or(Missing::NotFound)?;
-    let mut first = Smallest::new(CHILDREN);
+    let mut first = Smallest::new(CHILDREN + 1);
     for Entry { name, kind } in dir.entries()? {
         if (asker.is_cancelled)() {
             return Err(Missing::NotFound);
@@ -209,7 +209,10 @@ pub(super) fn directory(
             first.push(name, is_dir);
         }
     }
-    let (children, more) = first.into_sorted();
+    // What is not served is no part of what is said.
+    let mut children = first.into_sorted().0;
+    let more = children.len() > CHILDREN;
+    children.truncate(CHILDREN);
     let mut contents: Vec<Contents<'static>> = Vec::with_capacity(children.len().max(1));
     for (name, is_dir) in children {
         let own = join(path, &name);

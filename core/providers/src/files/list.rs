@@ -232,7 +232,7 @@ impl Walk<'_> {
     ) -> Result<(Vec<(Vec<u8>, Item)>, (Vec<Vec<u8>>, bool), bool), Missing> {
         let dir = root.open(path)?.into_dir().ok_or(Missing::NotFound)?;
         let (after, room) = files.unwrap_or((&[], 0));
-        let (mut some, mut below) = (Smallest::new(room), Smallest::new(BATCH));
+        let (mut some, mut below) = (Smallest::new(room + 1), Smallest::new(BATCH));
         for Entry { name, kind } in dir.entries()? {
             if (self.asked.is_cancelled)() {
                 return Err(Missing::NotFound);
@@ -251,7 +251,10 @@ impl Walk<'_> {
                 some.push(name, false);
             }
         }
-        let (some, has_more) = some.into_sorted();
+        // What is not served is no reason for another page.
+        let mut some = some.into_sorted().0;
+        let has_more = some.len() > room;
+        some.truncate(room);
         let mut items = Vec::with_capacity(some.len());
         for (name, _) in some {
             let own = join(path, &name);

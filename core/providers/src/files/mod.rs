@@ -5,6 +5,9 @@
 //!   Options ──▶ Files ──▶ Tree, one for each root: opens beneath it, judges, spells; nothing stays open between two requests
 //! ```
 //!
+//! No answer may be kept (`ttlMs` is 0): whatever has just written a file on this machine may be who reads it next, and a file
+//! is read again at little cost.
+//!
 //! Law: what is judged is what was opened. A file that is absent, ignored, hidden, excluded, reached by a link that may not
 //! be followed, or no file at all is one and the same: not found.
 
@@ -229,7 +232,13 @@ impl Files {
             if must_be_dir {
                 return Err(ReadError::NotFound);
             }
-            return contents::file(opened, &path, lines, tree.settings().max_bytes, &asker);
+            return contents::file(opened, &path, lines, tree.settings().max_bytes, &asker).inspect_err(
+                |error| {
+                    if *error == ReadError::Failed && !reply.is_cancelled() {
+                        reply.log(&format!("{} could not be read", tree.dir().join(native(&path)).display()));
+                    }
+                },
+            );
         }
         if lines.is_some() {
             return Err(contents::wrong("no lines: it is a directory"));

@@ -54,13 +54,13 @@ struct Include {
     directories: GlobSet,
 }
 
-/// The repository that the root is in, if it is not one itself: its directories from the outermost on, and the file of
-/// rules that is not in its tree.
+/// The repository that the root is in, or is: where its rules are, with what is put before a path beneath the root for them.
 #[derive(Debug, Default)]
 struct Outer {
-    directories: Vec<PathBuf>,
-    /// The repository's own directory, which may be the root.
-    repository: Option<PathBuf>,
+    /// The directories above the root, from the outermost on.
+    directories: Vec<(PathBuf, Vec<u8>)>,
+    /// The file of rules that is not in its tree.
+    exclude: Option<(PathBuf, Vec<u8>)>,
 }
 
 /// What decides about the entries of a directory.
@@ -170,20 +170,15 @@ impl Rules {
             return chain;
         }
         let outer = self.outer.get_or_init(|| Outer::of(&self.dir));
-        let real = outer.repository.as_ref().and_then(|_| std::fs::canonicalize(&self.dir).ok());
-        let before = |above: &Path| {
-            let rest = real.as_ref()?.strip_prefix(above).ok()?.as_os_str().as_bytes().to_vec();
-            Some(if rest.is_empty() { rest } else { [&rest[..], b"/"].concat() })
-        };
-        for directory in &outer.directories {
-            let Some(before) = before(directory) else { continue };
+        for (directory, before) in &outer.directories {
             let rules = |name: &[u8]| self.outside(&directory.join(OsStr::from_bytes(name)));
-            chain.levels.push(Level { before, skip: 0, ignore: rules(IGNORE), git: rules(GITIGNORE) });
+            let (before, ignore, git) = (before.clone(), rules(IGNORE), rules(GITIGNORE));
+            chain.levels.push(Level { before, skip: 0, ignore, git });
         }
-        if let Some((repository, before)) = outer.repository.as_ref().and_then(|at| Some((at, before(at)?))) {
-            let git = self.outside(&repository.join(EXCLUDE));
-            chain.exclude = Some(Level { before, skip: 0, ignore: None, git });
-        }
+        chain.exclude = outer.exclude.as_ref().and_then(|(file, before)| {
+            let git = Some(self.outside(file)?);
+            Some(Level { before: before.clone(), skip: 0, ignore: None, git })
+        });
         self.descend(root, &mut chain, b"");
         chain
     }
@@ -276,10 +271,14 @@ impl Outer {
         let Some(repository) = real.ancestors().find(|at| at.join(".git").exists()) else {
             return Self::default();
         };
+        let before = |above: &Path| {
+            let rest = real.strip_prefix(above).map(|rest| rest.as_os_str().as_bytes()).unwrap_or_default();
+            if rest.is_empty() { Vec::new() } else { [rest, b"/"].concat() }
+        };
         let above = real.ancestors().skip(1).take_while(|at| at.starts_with(repository));
-        let mut directories: Vec<PathBuf> = above.map(Path::to_owned).collect();
+        let mut directories: Vec<_> = above.map(|at| (at.to_owned(), before(at))).collect();
         directories.reverse();
-        Self { directories, repository: Some(repository.to_owned()) }
+        Self { directories, exclude: Some((repository.join(EXCLUDE), before(repository))) }
     }
 }
 

@@ -532,6 +532,24 @@ fn sizes_and_lines() {
     assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 100_000, .. })));
 }
 
+/// S-01: what there is beyond a bound and is not served is not told of, not even by another page.
+#[test]
+fn what_is_not_served_leaves_no_trace() {
+    let folder = Folder::with([(".gitignore", "z*\n")]);
+    for file in 0..1_000 {
+        folder.write(format!("{file:04}"), "");
+        folder.write(format!("z{file:04}"), "");
+    }
+    let tree = folder.tree(Way::best(), |options| options);
+    let root = tree.open().unwrap();
+    let dir = tree.find(&root, b"", &all).unwrap().into_dir().unwrap();
+    let result = contents::directory(&tree, &root, b"", &dir, &asker()).unwrap();
+    assert_eq!((result.contents.len(), result.contents.last().unwrap().meta.as_deref()), (1_000, None));
+    let asked = Asked { cursor: None, limit: 1_000, permits: &all, is_cancelled: &|| false };
+    let page = list::page(&[tree], &asked);
+    assert_eq!((page.items.len(), page.next), (1_000, None));
+}
+
 /// S-01: a long directory is told up to a bound, and that there is more.
 #[test]
 fn a_long_directory_is_cut() {
