@@ -275,3 +275,34 @@ async fn roots_join_and_come_back() {
     assert_eq!(client.list_resources().await.unwrap().len(), before);
     assert!(client.read("file:///one/README.md").await.is_ok());
 }
+
+/// S-01: a root may have any name that is one segment of a URI, and is read by the URI under which it is listed.
+#[tokio::test]
+async fn roots_of_any_name() {
+    let folder = project();
+    let names = ["my project", "100%", "~41", "\u{65e5}\u{672c}", ".config", "c:x", "...", "a\\b", "what?#"];
+    let src = folder.0.join("project/src");
+    let options = names.iter().fold(Options::new(), |options, name| options.root(*name, &src));
+    let server = ResourceServer::builder("files", "1").mount(Files::new(options).unwrap()).build().unwrap();
+    let mut client = Client::modern(&server).unwrap();
+    let index = client.read("file:///").await.unwrap();
+    let roots: Vec<String> = uris(&index).into_iter().map(str::to_owned).collect();
+    assert_eq!(roots.len(), names.len());
+    for root in &roots {
+        for uri in [root.clone(), root.trim_end_matches('/').to_owned(), format!("{root}main.rs")] {
+            assert!(client.read(&uri).await.is_ok(), "{uri}");
+        }
+    }
+    let listed = client.list_resources().await.unwrap();
+    assert_eq!(listed.len(), 1 + 3 * names.len());
+    for item in &listed {
+        assert!(client.read(item["uri"].as_str().unwrap()).await.is_ok(), "{item}");
+    }
+    let template = "file:///{root}/{+path}";
+    let completed = client.complete(template, "root", "", &[]).await.unwrap().values;
+    assert_eq!(completed.len(), names.len());
+    for root in completed {
+        let found = client.complete(template, "path", "ma", &[("root", &root)]).await.unwrap();
+        assert_eq!(found.values, ["main.rs"], "{root}");
+    }
+}
