@@ -306,3 +306,18 @@ async fn roots_of_any_name() {
         assert_eq!(found.values, ["main.rs"], "{root}");
     }
 }
+
+/// S-01, R-101: a page looks into a bounded number of directories; the walk goes on behind them.
+#[tokio::test]
+async fn a_walk_through_many_directories_ends() {
+    let folder = Folder::new();
+    for number in 0..600 {
+        fs::create_dir_all(folder.0.join(format!("project/{:02}/{number:04}", number / 100))).unwrap();
+    }
+    folder.write("project/zz/last", "x");
+    let server = served(&folder, |options| options);
+    let mut client = Client::modern(&server).unwrap();
+    let listed = client.list_resources().await.unwrap();
+    let listed: Vec<&str> = listed.iter().map(|item| item["uri"].as_str().unwrap()).collect();
+    assert_eq!(listed, ["file:///", "file:///project/", "file:///project/zz/last"]);
+}

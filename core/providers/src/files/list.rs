@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How many directories one page looks into.
-const VISITS: usize = 2_000;
+const VISITS: usize = 500;
 /// How many directories a whole walk looks into.
 const ALL_VISITS: usize = 100_000;
 /// How many subdirectories of one directory are held.
