@@ -8,7 +8,6 @@ export type {
   Answers,
   Arrival,
   Channel,
-  ClientFields,
   Edit,
   Endpoint,
   Entry,

@@ -1,5 +1,5 @@
 /** The options of a client: what they are, and what they may be. */
-import type { ClientFields } from './binding.js';
+import type { Given } from './binding.js';
 import { CALL, COUNT, checkOptions, isObject, type Shape, said, shown, TEXT, TEXTS } from './check.js';
 import type { Answerer, Callbacks, CallOptions } from './client-wire.js';
 import { ConfigError } from './errors.js';
@@ -60,6 +60,9 @@ export class ConfigFile {
     readonly agent: string | undefined,
   ) {}
 }
+
+/** What the compiled part takes: options of the core's by name. */
+export type ClientFields = Record<string, Given>;
 
 const PAIRS = {
   is: (value: unknown) => isObject(value) && Object.values(value).every((item) => typeof item === 'string'),
@@ -131,11 +134,11 @@ function given(answers: Answers): Map<string, Answerer> {
   return new Map(Object.entries(answers).filter(([, answerer]) => answerer !== undefined));
 }
 
-function configFields({ path, agent }: ConfigFile): Partial<ClientFields> {
+function configFields({ path, agent }: ConfigFile): ClientFields {
   return { config: path, ...(agent !== undefined && { agent }) };
 }
 
-function serverFields(target: ClientTarget, options: ClientOptions): Partial<ClientFields> {
+function serverFields(target: ClientTarget, options: ClientOptions): ClientFields {
   const { name, resources = '*', headers, env, cwd } = options;
   const isUrl = typeof target === 'string' || target instanceof URL;
   const isCommand = TEXTS.is(target) && (target as readonly string[]).length > 0;
@@ -159,8 +162,8 @@ function serverFields(target: ClientTarget, options: ClientOptions): Partial<Cli
     ...(isCommand && { command: [...(target as readonly string[])] }),
     ...(name !== undefined && { name }),
     ...(resources !== '*' && { resources: [...resources] }),
-    ...(headers && { headers }),
-    ...(env && { env }),
+    ...(headers && { headers: Object.entries(headers) }),
+    ...(env && { env: Object.entries(env) }),
     ...(cwd !== undefined && { cwd }),
   };
 }

@@ -5,12 +5,12 @@
 import {
   type Arrival,
   binding,
-  type ClientFields,
   type NativeClient,
   type QuickClient,
   type ScopeFields,
 } from './binding.js';
 import { isObject, shown } from './check.js';
+import type { ClientFields } from './client-options.js';
 import { Progress, Question } from './client-values.js';
 import {
   AccessDeniedError,

@@ -9,7 +9,7 @@
 //! Law: saying a word takes no lock, waits for nothing and never enters the interpreter.
 
 use crate::channel::Link;
-use crate::client::desk::Calls;
+use crate::client::calls::Calls;
 use crate::web::{Ring, Web};
 use mcp_resources_host::transport::http::Inbox;
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! The client of an author's tests, for `mcp_resources.testing`.
 
-use crate::client::desk::lock;
+use crate::client::lock;
 use mcp_resources_engine::client::{self, ClientError};
 use mcp_resources_engine::version::Revision;
 use pyo3::exceptions::PyValueError;

@@ -2,37 +2,12 @@
 
 use crate::answer::Entry;
 use crate::server::number;
-use mcp_resources_engine::client::{Change, ClientError, Failure, Listed, Progress, Question, ServerAbout};
+use mcp_resources_engine::client::{Change, ClientError, Failure, Listed, Progress, ServerAbout};
 use mcp_resources_engine::connection::{Completion, Contents, Plain};
+use mcp_resources_host::client::desk::News;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::borrow::Cow;
-use std::sync::Arc;
-
-/// The end of a call, or what happens before it. Made on the client's thread.
-pub(super) enum News {
-    /// A call has ended and gave nothing, or an iteration has.
-    Done,
-    Failed(ClientError),
-    /// The contents of a read: one text or blob by itself.
-    Contents(Vec<Contents<'static>>),
-    /// The contents of a read with what they have besides their bodies.
-    Entries(Vec<Contents<'static>>),
-    /// JSON text.
-    Json(String),
-    /// Entries of a list, of one server.
-    Listed(Vec<Listed>),
-    Change(Change),
-    Completion(Completion<'static>),
-    About(Arc<ServerAbout>),
-    /// The list of this server has changed.
-    ListChanged(Arc<str>),
-    Progress(Progress),
-    /// A question, and the capability that it belongs to.
-    Question(Question, &'static str),
-    Withdrawn,
-    Note(String, String),
-}
 
 /// What arrives, with the numbers of `js/client-wire.ts`.
 #[napi(object, object_from_js = false)]
@@ -66,55 +41,45 @@ pub struct Arrival {
     pub has_more: Option<bool>,
 }
 
-impl News {
-    /// The end of a call that was taken back.
-    pub(super) fn cancelled() -> Self {
-        Self::Failed(Failure::Cancelled.into())
-    }
-
-    /// Whether it is the last of its call.
-    pub(super) fn is_end(&self) -> bool {
-        !matches!(self, Self::Progress(_) | Self::Question(..) | Self::Withdrawn | Self::Note(..))
-    }
-
-    /// For JavaScript. `id` is the number of the call or the question.
-    pub(super) fn arrive(self, id: f64) -> Arrival {
-        let mut arrival = self.told();
-        arrival.id = id;
+impl Arrival {
+    /// What has arrived under this number, for JavaScript.
+    pub(super) fn of(call: u64, news: News) -> Self {
+        let mut arrival = told(news);
+        arrival.id = number(call);
         arrival
     }
+}
 
-    fn told(self) -> Arrival {
-        match self {
-            Self::Done => Arrival::default(),
-            Self::Failed(error) => failed(&error),
-            Self::Contents(contents) => of_contents(contents, Arrival { sort: 2, ..Arrival::default() }),
-            Self::Entries(contents) => {
-                Arrival { sort: 2, entries: Some(entries(contents)), ..Arrival::default() }
-            }
-            Self::Json(text) => Arrival { sort: 3, text: Some(text), ..Arrival::default() },
-            Self::Listed(items) => listed(&items),
-            Self::Change(change) => changed(change),
-            Self::Completion(completion) => completed(completion),
-            Self::About(about) => described(&about),
-            Self::ListChanged(server) => {
-                Arrival { sort: 8, text: Some(server.as_ref().into()), ..Arrival::default() }
-            }
-            Self::Progress(Progress { progress, total, message }) => {
-                Arrival { sort: 9, count: Some(progress), total, text: message, ..Arrival::default() }
-            }
-            Self::Question(question, capability) => Arrival {
-                sort: 10,
-                details: Some(vec![capability.into()]),
-                server: Some(question.server.as_ref().into()),
-                word: Some(question.method),
-                text: Some(question.params),
-                ..Arrival::default()
-            },
-            Self::Withdrawn => Arrival { sort: 11, ..Arrival::default() },
-            Self::Note(server, note) => {
-                Arrival { sort: 12, server: Some(server), text: Some(note), ..Arrival::default() }
-            }
+fn told(news: News) -> Arrival {
+    match news {
+        News::Done => Arrival::default(),
+        News::Failed(error) => failed(&error),
+        News::Contents(contents) => of_contents(contents, Arrival { sort: 2, ..Arrival::default() }),
+        News::Entries(contents) => {
+            Arrival { sort: 2, entries: Some(entries(contents)), ..Arrival::default() }
+        }
+        News::Json(text) => Arrival { sort: 3, text: Some(text), ..Arrival::default() },
+        News::Listed(items) => listed(&items),
+        News::Change(change) => changed(change),
+        News::Completion(completion) => completed(completion),
+        News::About(about) => described(&about),
+        News::ListChanged(server) => {
+            Arrival { sort: 8, text: Some(server.as_ref().into()), ..Arrival::default() }
+        }
+        News::Progress(Progress { progress, total, message }) => {
+            Arrival { sort: 9, count: Some(progress), total, text: message, ..Arrival::default() }
+        }
+        News::Question(question, capability) => Arrival {
+            sort: 10,
+            details: Some(vec![capability.into()]),
+            server: Some(question.server.as_ref().into()),
+            word: Some(question.method),
+            text: Some(question.params),
+            ..Arrival::default()
+        },
+        News::Withdrawn => Arrival { sort: 11, ..Arrival::default() },
+        News::Note(server, note) => {
+            Arrival { sort: 12, server: Some(server), text: Some(note), ..Arrival::default() }
         }
     }
 }

@@ -3,30 +3,22 @@
 //! Law: what is decided about servers is decided by the core. Here calls get numbers, and news of them cross.
 
 mod arrival;
-mod desk;
-mod options;
-mod streams;
 
 use crate::error::raise;
+use crate::options::{Given, read};
 use crate::quick::function;
 use crate::woken::Woken;
-use arrival::{Arrival, News};
-use desk::{Desk, Ending};
+use arrival::Arrival;
 use mcp_resources_engine::client::ClientError;
-use mcp_resources_host::client as core;
+use mcp_resources_host::client::desk::{Asked, Desk, News, Stream};
+use mcp_resources_host::client::{ConfigError, runtime};
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
-use options::ClientFields;
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::future::Future;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
-use streams::Source;
-use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
 
 /// See the module.
 #[napi]
@@ -58,26 +50,24 @@ pub struct QuickClient<'env> {
     pub take: Function<'env, (), Vec<Arrival>>,
 }
 
-/// The client, and the calls that are under way.
+/// The client, and what wakes the loop for it.
 pub(crate) struct Calls {
-    client: core::Client,
-    runtime: Handle,
-    desk: Arc<Desk>,
-    tasks: RefCell<HashMap<u64, AbortHandle>>,
+    desk: Desk,
+    bell: Arc<Woken>,
 }
 
 #[napi]
 impl NativeClient {
     /// Starts nothing yet. `look` is called on the loop when something has arrived; that does not keep the process alive.
     #[napi(catch_unwind, constructor)]
-    pub fn new(env: &Env, fields: ClientFields, look: Function<'_, (), ()>) -> Result<Self> {
-        let runtime = core::runtime().map_err(|error| Error::from_reason(error.to_string()))?;
-        let desk = Desk::new(Woken::new(&look)?);
-        let wrong = |error: core::ConfigError| raise(env, "ConfigError", error.message, &[]);
-        let (builder, socket) = options::builder(fields, &desk, wrong)?;
-        let client = builder.runtime(runtime.clone()).connect().map_err(wrong)?;
-        let calls = Rc::new(Calls { client, runtime, desk, tasks: RefCell::default() });
-        Ok(Self { calls, socket: RefCell::new(socket) })
+    pub fn new(env: &Env, fields: Given, look: Function<'_, (), ()>) -> Result<Self> {
+        let runtime = runtime().map_err(|error| Error::from_reason(error.to_string()))?;
+        let bell = Woken::new(&look)?;
+        let rung = bell.clone();
+        let opened = Desk::open(read(fields)?, runtime, move || rung.say());
+        let wrong = |error: ConfigError| raise(env, "ConfigError", error.message, &[]);
+        let (desk, socket) = opened.map_err(wrong)?;
+        Ok(Self { calls: Rc::new(Calls { desk, bell }), socket: RefCell::new(socket) })
     }
 
     /// The functions that are called most.
@@ -88,7 +78,7 @@ impl NativeClient {
                 let (call, uri): (f64, String) = (given.get(0)?, given.get(1)?);
                 let whole: bool = given.get(2)?;
                 let scope = if given.length() > 3 { given.get(3)? } else { None };
-                calls.read(call, uri, whole, scope);
+                calls.desk.read(numbered(call), uri, whole, asked(scope));
                 Ok(())
             })?,
             take: function(env, &self.calls, "take", |calls, _| Ok(calls.take()))?,
@@ -104,18 +94,18 @@ impl NativeClient {
     /// The names of the servers.
     #[napi(catch_unwind, getter)]
     pub fn servers(&self) -> Vec<String> {
-        self.calls.client.servers().iter().map(|name| name.as_ref().into()).collect()
+        self.calls.desk.client().servers().iter().map(|name| name.as_ref().into()).collect()
     }
 
     /// The servers that could not be asked for their last list, each with its error.
     #[napi(catch_unwind, getter)]
     pub fn failures(&self) -> Vec<Arrival> {
         let failed = |(name, error): (Arc<str>, ClientError)| {
-            let mut arrival = News::Failed(error).arrive(0.0);
+            let mut arrival = Arrival::of(0, News::Failed(error));
             arrival.server = Some(name.as_ref().into());
             arrival
         };
-        self.calls.client.failures().into_iter().map(failed).collect()
+        self.calls.desk.client().failures().into_iter().map(failed).collect()
     }
 
     /// Values for a variable of a template.
@@ -129,82 +119,60 @@ impl NativeClient {
         context: Vec<(String, String)>,
         scope: Option<ScopeFields>,
     ) {
-        let client = self.calls.scoped(call, scope);
-        self.calls.start(call, async move {
-            let chosen: Vec<_> = context.iter().map(|(name, value)| (&**name, &**value)).collect();
-            client.complete(&template, &variable, &value, &chosen).await.map(News::Completion)
-        });
+        let what = (template, variable, value);
+        self.calls.desk.complete(numbered(call), what, context, asked(scope));
     }
 
     /// Makes a request with any method; `params` is JSON text.
     #[napi(catch_unwind)]
     pub fn request(&self, call: f64, method: String, params: String, scope: Option<ScopeFields>) {
-        let client = self.calls.scoped(call, scope);
-        self.calls.start(call, async move { client.request(&method, &params).await.map(News::Json) });
+        self.calls.desk.request(numbered(call), method, params, asked(scope));
     }
 
     /// What a server says of itself.
     #[napi(catch_unwind)]
     pub fn about(&self, call: f64, scope: Option<ScopeFields>) {
-        let client = self.calls.scoped(call, scope);
-        self.calls.start(call, async move { client.about().await.map(News::About) });
+        self.calls.desk.about(numbered(call), asked(scope));
     }
 
     /// A list: of templates, or of resources.
     #[napi(catch_unwind)]
     pub fn list(&self, call: f64, templates: bool, scope: Option<ScopeFields>) -> NativeStream {
-        let client = self.calls.scoped(call, scope);
-        self.stream(Source::Listing(Box::new(if templates {
-            client.list_templates()
-        } else {
-            client.list()
-        })))
+        self.stream(self.calls.desk.list(numbered(call), templates, asked(scope)))
     }
 
     /// A watched resource.
     #[napi(catch_unwind)]
     pub fn watch(&self, uri: String, scope: Option<ScopeFields>) -> NativeStream {
-        let client = self.calls.scoped(0.0, scope);
-        // To find the server of several, the core starts a task.
-        let _inside = self.calls.runtime.enter();
-        self.stream(Source::Watch(client.watch(&uri)))
+        self.stream(self.calls.desk.watch(&uri, asked(scope)))
     }
 
     /// The changes of lists.
     #[napi(catch_unwind)]
     pub fn list_changes(&self) -> NativeStream {
-        self.stream(Source::ListChanges(self.calls.client.list_changes()))
+        self.stream(self.calls.desk.list_changes())
     }
 
     /// Takes a call back.
     #[napi(catch_unwind)]
     pub fn cancel(&self, call: f64) {
-        if let Some(task) = self.calls.tasks.borrow_mut().remove(&call.to_bits()) {
-            task.abort();
-        }
+        self.calls.desk.cancel(numbered(call));
     }
 
     /// Answers a question with JSON text, or says why there is no answer.
     #[napi(catch_unwind)]
-    pub fn answer(&self, question: u32, result: Option<String>, why: String) {
-        if let Some(reply) = self.calls.desk.reply(question) {
-            // The server may have taken the question back.
-            let _ = reply.send(result.ok_or(why));
-        }
+    pub fn answer(&self, question: f64, result: Option<String>, why: String) {
+        self.calls.desk.answer(numbered(question), result.ok_or(why));
     }
 
     /// Ends the client, and the servers that it has started.
     #[napi(catch_unwind)]
     pub fn close(&self, call: f64) {
-        let client = self.calls.client.clone();
-        self.calls.start(call, async move {
-            client.close().await;
-            Ok(News::Done)
-        });
+        self.calls.desk.close(numbered(call));
     }
 
-    fn stream(&self, source: Source) -> NativeStream {
-        NativeStream { calls: self.calls.clone(), source: Arc::new(tokio::sync::Mutex::new(Some(source))) }
+    fn stream(&self, stream: Stream) -> NativeStream {
+        NativeStream { calls: self.calls.clone(), stream }
     }
 }
 
@@ -212,7 +180,7 @@ impl NativeClient {
 #[napi]
 pub struct NativeStream {
     calls: Rc<Calls>,
-    source: Arc<tokio::sync::Mutex<Option<Source>>>,
+    stream: Stream,
 }
 
 #[napi]
@@ -220,67 +188,30 @@ impl NativeStream {
     /// Asks for what comes next.
     #[napi(catch_unwind)]
     pub fn next(&self, call: f64) {
-        let source = self.source.clone();
-        self.calls.start(call, async move {
-            match source.lock().await.as_mut() {
-                Some(source) => source.next().await,
-                None => Ok(News::Done),
-            }
-        });
+        self.calls.desk.next(numbered(call), &self.stream);
     }
 
     /// Ends it, once no call asks for what comes next: nothing is watched for it any more.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        let source = self.source.clone();
-        self.calls.runtime.spawn(async move { source.lock().await.take() });
-    }
-}
-
-/// The event loop has ended, perhaps only that of a worker: all open calls are cancelled.
-impl Drop for Calls {
-    fn drop(&mut self) {
-        self.tasks.borrow().values().for_each(AbortHandle::abort);
+        self.calls.desk.end(&self.stream);
     }
 }
 
 impl Calls {
-    fn read(&self, call: f64, uri: String, whole: bool, scope: Option<ScopeFields>) {
-        let client = self.scoped(call, scope);
-        self.start(call, async move {
-            let contents = client.read(&uri).await?;
-            Ok(if whole { News::Entries(contents) } else { News::Contents(contents) })
-        });
-    }
-
-    fn scoped(&self, call: f64, scope: Option<ScopeFields>) -> core::Client {
-        let Some(ScopeFields { server, timeout, progress }) = scope else { return self.client.clone() };
-        let desk = self.desk.clone();
-        let report = move |progress| desk.leave(call, News::Progress(progress));
-        let progress = (progress == Some(true)).then(|| Arc::new(report) as core::ProgressFn);
-        self.client.with(core::Scope { server, timeout: timeout.map(crate::peer::whole), progress })
-    }
-
-    /// Does something on the client's thread; how it ends arrives under the number of the call.
-    fn start(
-        &self,
-        call: f64,
-        work: impl Future<Output = std::result::Result<News, ClientError>> + Send + 'static,
-    ) {
-        let ending = Ending { desk: self.desk.clone(), call, news: None };
-        let task = self.runtime.spawn(async move {
-            let mut ending = ending;
-            ending.news = Some(work.await.unwrap_or_else(News::Failed));
-        });
-        self.tasks.borrow_mut().insert(call.to_bits(), task.abort_handle());
-    }
-
     fn take(&self) -> Vec<Arrival> {
-        let left = self.desk.take();
-        let mut tasks = self.tasks.borrow_mut();
-        for (call, _) in left.iter().filter(|(_, news)| news.is_end()) {
-            tasks.remove(&call.to_bits());
-        }
-        left.into_iter().map(|(number, news)| news.arrive(number)).collect()
+        // First the bell: what arrives from now on rings again.
+        self.bell.take();
+        self.desk.take().into_iter().map(|(call, news)| Arrival::of(call, news)).collect()
     }
+}
+
+fn asked(scope: Option<ScopeFields>) -> Asked {
+    let ScopeFields { server, timeout, progress } = scope.unwrap_or_default();
+    Asked { server, timeout: timeout.map(numbered), progress: progress == Some(true) }
+}
+
+/// A number of JavaScript's, which counts.
+fn numbered(number: f64) -> u64 {
+    crate::peer::whole(number)
 }

@@ -166,7 +166,7 @@ class Client:
             ConfigError: the file cannot be read, or something in it is wrong. The message names it.
         """
         client = cls.__new__(cls)
-        settings = {"config": os.fspath(path), "agent": None if agent is None else _text("agent", agent)}
+        settings = {"config": os.fsencode(path), "agent": None if agent is None else _text("agent", agent)}
         client._open(settings, None, timeout, revision, answers, on_note)
         return client
 
@@ -193,7 +193,7 @@ class Client:
             "answers": list(self._answers),
             "notes": on_note is not None,
         }
-        self._caller = Caller(weakref.proxy(self), {**_NOTHING, **settings, **shared})
+        self._caller = Caller(weakref.proxy(self), {**settings, **shared})
         watch_client(self._caller)
 
     async def __aenter__(self) -> Self:
@@ -509,19 +509,6 @@ class Client:
         return text
 
 
-_NOTHING: dict[str, object] = {
-    "config": None,
-    "agent": None,
-    "name": "",
-    "command": None,
-    "url": None,
-    "env": {},
-    "cwd": None,
-    "headers": {},
-    "resources": None,
-}
-
-
 def failure(
     kind: str, message: str, uri: str | None, code: int | None, data: str | None, server: str | None
 ) -> McpError:
@@ -579,7 +566,7 @@ def _target(
             continue
         if option not in used:
             raise ConfigError(f"{option}: it does not belong to {sort}")
-        target[option] = os.fspath(value) if option == "cwd" else dict(value)  # type: ignore[arg-type]
+        target[option] = os.fsencode(value) if option == "cwd" else list(dict(value).items())  # type: ignore[arg-type]
     return target
 
 

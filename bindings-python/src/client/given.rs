@@ -1,118 +1,82 @@
-//! What a call gave, as Python takes it: made ready without the interpreter.
+//! What a call gave, as Python takes it.
 
-use crate::error::Import;
-use mcp_resources_engine::client::{Change, ClientError, Failure, Listed, ServerAbout};
-use mcp_resources_engine::connection::{Completion, Contents, Plain};
+use crate::error::{Import, raise};
+use mcp_resources_engine::client::{Change, ClientError, Failure, ServerAbout};
+use mcp_resources_engine::connection::{Contents, Plain};
+use mcp_resources_host::client::desk::News;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use std::borrow::Cow;
-use std::sync::Arc;
 
 static CONTENTS: Import = Import::new("mcp_resources.client", "contents");
+static FAILURE: Import = Import::new("mcp_resources.client", "failure");
 
-/// See the module.
-pub(crate) enum Given {
-    /// The end of an iteration, or nothing to say.
-    Nothing,
-    Contents(Held),
-    Items(Vec<Listed>),
-    Change(String, String, Option<Held>),
-    Completion(Completion<'static>),
-    Text(String),
-    About(Arc<ServerAbout>),
-}
-
-/// Contents whose blobs are decoded.
-pub(crate) enum Held {
-    Text(String),
-    Blob(Vec<u8>),
-    Many(Vec<Part>),
-}
-
-/// One of the contents.
-pub(crate) struct Part {
-    uri: Option<String>,
-    mime_type: Option<String>,
-    body: Plain<'static>,
-    meta: Option<String>,
-}
-
-impl Held {
-    /// `whole`: as a list, whatever there is.
-    pub(crate) fn new(contents: Vec<Contents<'static>>, whole: bool) -> Result<Self, ClientError> {
-        let mut parts = contents.into_iter().map(Part::new).collect::<Result<Vec<_>, _>>()?;
-        if whole || parts.len() != 1 {
-            return Ok(Self::Many(parts));
+/// The value that a call gave. `server` is the one that was asked, if it is only one.
+pub(crate) fn object<'py>(py: Python<'py>, news: News, server: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+    match news {
+        News::Failed(error) => Err(failure(py, &error, server)),
+        News::Contents(contents) => read(py, contents),
+        News::Entries(contents) => entries(py, contents),
+        News::Json(text) => Ok(PyString::new(py, &text).into_any()),
+        News::ListChanged(server) => Ok(PyString::new(py, &server).into_any()),
+        News::Listed(items) => {
+            let items = items.into_iter().map(|item| (item.server.to_string(), item.uri, item.json));
+            items.collect::<Vec<_>>().into_pyobject(py)
         }
-        Ok(match parts.pop().map(|part| part.body) {
-            Some(Plain::Text(text)) => Self::Text(text.into_owned()),
-            Some(Plain::Blob(bytes)) => Self::Blob(bytes.into_owned()),
-            None => Self::Many(parts),
-        })
+        News::Change(Change { server, uri, contents }) => {
+            let contents = contents.map(|contents| read(py, contents)).transpose()?;
+            (&*server, uri, contents).into_pyobject(py).map(Bound::into_any)
+        }
+        News::Completion(found) => {
+            let values: Vec<_> = found.values.iter().map(|value| &**value).collect();
+            (values, found.total, found.has_more).into_pyobject(py).map(Bound::into_any)
+        }
+        News::About(about) => {
+            let ServerAbout { revision, info, capabilities, instructions, .. } = &*about;
+            (revision.as_str(), info, capabilities, instructions).into_pyobject(py).map(Bound::into_any)
+        }
+        _ => Ok(py.None().into_bound(py)),
     }
+}
 
-    fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        match self {
-            Self::Text(text) => Ok(PyString::new(py, &text).into_any()),
-            Self::Blob(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
-            Self::Many(parts) => {
-                let parts = parts.into_iter().map(|part| {
-                    let body = match part.body {
-                        Plain::Text(text) => Self::Text(text.into_owned()),
-                        Plain::Blob(bytes) => Self::Blob(bytes.into_owned()),
-                    };
-                    Ok((body.object(py)?, part.uri, part.mime_type, part.meta))
-                });
-                CONTENTS.get(py)?.call1((parts.collect::<PyResult<Vec<_>>>()?,))
-            }
+/// Contents in the form that a read gives.
+fn read<'py>(py: Python<'py>, contents: Vec<Contents<'static>>) -> PyResult<Bound<'py, PyAny>> {
+    match <[_; 1]>::try_from(contents) {
+        Ok([one]) => body(py, one.body.into_plain()),
+        Err(many) => entries(py, many),
+    }
+}
+
+fn entries<'py>(py: Python<'py>, contents: Vec<Contents<'static>>) -> PyResult<Bound<'py, PyAny>> {
+    let parts = contents.into_iter().map(|part| {
+        let (uri, mime_type, meta) = (part.uri, part.mime_type, part.meta);
+        Ok((body(py, part.body.into_plain())?, uri, mime_type, meta))
+    });
+    CONTENTS.get(py)?.call1((parts.collect::<PyResult<Vec<_>>>()?,))
+}
+
+fn body<'py>(py: Python<'py>, plain: Option<Plain<'_>>) -> PyResult<Bound<'py, PyAny>> {
+    match plain {
+        Some(Plain::Text(text)) => Ok(PyString::new(py, &text).into_any()),
+        Some(Plain::Blob(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
+        None => {
+            let odd = Failure::BadAnswer { reason: "a blob is not base64".into() };
+            Err(failure(py, &odd.into(), None))
         }
     }
 }
 
-impl Part {
-    fn new(contents: Contents<'static>) -> Result<Self, ClientError> {
-        let odd = || Failure::BadAnswer { reason: "a blob is not base64".into() };
-        Ok(Self {
-            uri: contents.uri.map(Cow::into_owned),
-            mime_type: contents.mime_type.map(Cow::into_owned),
-            body: contents.body.into_plain().ok_or_else(odd)?,
-            meta: contents.meta.map(Cow::into_owned),
-        })
-    }
+/// The exception for an error of the core's.
+pub(crate) fn failure(py: Python<'_>, error: &ClientError, server: Option<&str>) -> PyErr {
+    let (code, data) = match error {
+        ClientError::Failed(Failure::Server { code, data, .. }) => (Some(*code), data.as_deref()),
+        _ => (None, None),
+    };
+    let parts = (error.kind(), error.to_string(), error.uri(), code, data, server);
+    let made = FAILURE.get(py).and_then(|make| make.call1(parts));
+    made.map_or_else(|error| error, PyErr::from_value)
 }
 
-impl Given {
-    /// Contents in the form that a read gives.
-    pub(crate) fn contents(contents: Vec<Contents<'static>>, whole: bool) -> Result<Self, ClientError> {
-        Held::new(contents, whole).map(Self::Contents)
-    }
-
-    pub(crate) fn change(change: Change) -> Result<Self, ClientError> {
-        let held = change.contents.map(|contents| Held::new(contents, false)).transpose()?;
-        Ok(Self::Change(change.server.to_string(), change.uri, held))
-    }
-
-    pub(crate) fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        match self {
-            Self::Nothing => Ok(py.None().into_bound(py)),
-            Self::Contents(held) => held.object(py),
-            Self::Items(items) => {
-                let items = items.into_iter().map(|item| (item.server.to_string(), item.uri, item.json));
-                items.collect::<Vec<_>>().into_pyobject(py)
-            }
-            Self::Change(server, uri, held) => {
-                let contents = held.map(|held| held.object(py)).transpose()?;
-                (server, uri, contents).into_pyobject(py).map(Bound::into_any)
-            }
-            Self::Completion(found) => {
-                let values: Vec<_> = found.values.iter().map(|value| &**value).collect();
-                (values, found.total, found.has_more).into_pyobject(py).map(Bound::into_any)
-            }
-            Self::Text(text) => Ok(PyString::new(py, &text).into_any()),
-            Self::About(about) => {
-                let ServerAbout { revision, info, capabilities, instructions, .. } = &*about;
-                (revision.as_str(), info, capabilities, instructions).into_pyobject(py).map(Bound::into_any)
-            }
-        }
-    }
+/// The exception for a wrong configuration or option.
+pub(crate) fn misconfigured(py: Python<'_>, message: &str) -> PyErr {
+    raise(py, "ConfigError", (message,))
 }

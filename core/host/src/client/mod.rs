@@ -27,6 +27,9 @@
 mod builder;
 mod carrier;
 mod config;
+/// A client behind an event loop: for the bindings, which have one each.
+#[doc(hidden)]
+pub mod desk;
 mod handle;
 mod link;
 mod listing;

@@ -1,0 +1,170 @@
+//! The open calls of a client, as one event loop waits for them.
+//!
+//! Law: the native thread touches no object of Python, and no callback of an author runs on it.
+
+use super::given::{failure, object};
+use super::lock;
+use super::owned::Owned;
+use crate::bell::Bell;
+use crate::error::raise;
+use mcp_resources_engine::client::{ClientError, Failure, Progress, Question};
+use mcp_resources_host::client::desk::{Desk, News};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// See the module.
+pub(crate) struct Calls {
+    desk: Owned<Desk>,
+    pub(crate) bell: Arc<Bell>,
+    /// A weak proxy of the package's client.
+    host: Py<PyAny>,
+    /// The only server, if there is one.
+    only: Option<Arc<str>>,
+    waiting: Mutex<HashMap<u64, Waiting>>,
+    /// What is called with the progress of calls and lists.
+    reports: Mutex<HashMap<u64, Py<PyAny>>>,
+    next: AtomicU64,
+    pub(crate) is_closed: AtomicBool,
+}
+
+/// A call: the future to resolve, and the server that is asked, if it is only one.
+struct Waiting {
+    future: Py<PyAny>,
+    server: Option<Arc<str>>,
+}
+
+impl Calls {
+    pub(crate) fn new(desk: Desk, bell: Arc<Bell>, host: Py<PyAny>) -> Arc<Self> {
+        let servers = desk.client().servers();
+        let only = if let [only] = &servers[..] { Some(only.clone()) } else { None };
+        let (waiting, reports, is_closed) = Default::default();
+        let (desk, next) = (Owned::new(desk), AtomicU64::new(1));
+        Arc::new(Self { desk, bell, host, only, waiting, reports, next, is_closed })
+    }
+
+    /// What calls are made with, until the client is closed.
+    pub(crate) fn desk(&self, py: Python<'_>) -> PyResult<&Desk> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            let closed = "Failed to read resource: the client is closed; make another";
+            return Err(raise(py, "ReadFailedError", (closed, Failure::Cancelled.kind())));
+        }
+        self.desk.get()
+    }
+
+    /// A number that is not used twice, under which `report` is called with progress.
+    pub(crate) fn number(&self, report: Option<Py<PyAny>>) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        if let Some(report) = report {
+            lock(&self.reports).insert(number, report);
+        }
+        number
+    }
+
+    /// Waits for what arrives under this number.
+    pub(crate) fn wait(&self, number: u64, future: Bound<'_, PyAny>, server: Option<&str>) {
+        let server = server.map(Arc::from).or_else(|| self.only.clone());
+        lock(&self.waiting).insert(number, Waiting { future: future.unbind(), server });
+    }
+
+    /// Cancels a call, or ends the reports of a list.
+    pub(crate) fn cancel(&self, number: u64) {
+        let Ok(desk) = self.desk.get() else { return };
+        let _call = (lock(&self.waiting).remove(&number), lock(&self.reports).remove(&number));
+        desk.cancel(number);
+    }
+
+    /// Ends the calls that somebody waits for.
+    pub(crate) fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
+        let numbers: Vec<_> = lock(&self.waiting).keys().copied().collect();
+        let cancelled = || News::Failed(ClientError::from(Failure::Cancelled));
+        numbers.into_iter().try_for_each(|number| self.finish(py, number, cancelled()))
+    }
+
+    pub(crate) fn answer(&self, number: u64, answer: Result<String, String>) {
+        if let Ok(desk) = self.desk.get() {
+            desk.answer(number, answer);
+        }
+    }
+
+    /// The servers that were not reached for the last list, each with its exception.
+    pub(crate) fn failures(&self, py: Python<'_>) -> PyResult<Vec<(String, PyErr)>> {
+        let failures = self.desk(py)?.client().failures().into_iter();
+        Ok(failures.map(|(name, error)| (name.to_string(), failure(py, &error, Some(&name)))).collect())
+    }
+
+    /// Works off what has arrived. On the loop's thread.
+    pub(crate) fn work(&self, py: Python<'_>) -> PyResult<()> {
+        self.bell.heard();
+        let Ok(desk) = self.desk.get() else { return Ok(()) };
+        for (number, news) in desk.take() {
+            // One that fails, such as a future of a loop that is closed, does not stop the others.
+            if let Err(error) = self.tell(py, number, news) {
+                error.write_unraisable(py, None);
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, py: Python<'_>, number: u64, news: News) -> PyResult<()> {
+        let host = self.host.bind(py);
+        match news {
+            News::Progress(Progress { progress, total, message }) => {
+                let report = lock(&self.reports).get(&number).map(|report| report.clone_ref(py));
+                if let Some(report) = report {
+                    host.call_method1(intern!(py, "_progressed"), (report, progress, total, message))?;
+                }
+            }
+            News::Question(Question { server, method, params, .. }, _) => {
+                host.call_method1(intern!(py, "_asked"), (number, &*server, method, params))?;
+            }
+            News::Withdrawn => drop(host.call_method1(intern!(py, "_withdrawn"), (number,))?),
+            News::Note(server, note) => drop(host.call_method1(intern!(py, "_noted"), (server, note))?),
+            end => self.finish(py, number, end)?,
+        }
+        Ok(())
+    }
+
+    /// Gives a call's outcome to whom waits for it.
+    fn finish(&self, py: Python<'_>, number: u64, news: News) -> PyResult<()> {
+        let _report = lock(&self.reports).remove(&number);
+        let Some(Waiting { future, server }) = lock(&self.waiting).remove(&number) else { return Ok(()) };
+        let future = future.bind(py);
+        if future.call_method0(intern!(py, "done"))?.is_truthy()? {
+            return Ok(());
+        }
+        match object(py, news, server.as_deref()) {
+            Ok(value) => future.call_method1(intern!(py, "set_result"), (value,)).map(drop),
+            Err(error) => future.call_method1(intern!(py, "set_exception"), (error,)).map(drop),
+        }
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.host)?;
+        if let Ok(waiting) = self.waiting.try_lock() {
+            waiting.values().try_for_each(|waiting| visit.call(&waiting.future))?;
+        }
+        let Ok(reports) = self.reports.try_lock() else { return Ok(()) };
+        reports.values().try_for_each(|report| visit.call(report))
+    }
+
+    /// Cancels all calls: nobody is there to wait for them.
+    pub(crate) fn clear(&self) {
+        let calls = (std::mem::take(&mut *lock(&self.waiting)), std::mem::take(&mut *lock(&self.reports)));
+        if let Ok(desk) = self.desk.get() {
+            calls.0.keys().for_each(|number| desk.cancel(*number));
+        }
+    }
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        // The pipe of a process that was forked is its parent's too.
+        if self.desk.get().is_ok() {
+            self.bell.close();
+        }
+    }
+}

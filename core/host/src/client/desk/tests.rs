@@ -1,0 +1,71 @@
+use super::*;
+use mcp_resources_engine::option::{FromOption, OptionValue};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Generous: nothing is measured, a test that fails must only end.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A desk of a client whose server says nothing, the other end of the pipe, and how often it rings.
+fn desk(options: Vec<(String, OptionValue)>) -> (Desk, OwnedFd, Receiver<()>) {
+    let (bell, rings) = channel();
+    let settings = Settings::from_option(OptionValue::Members(options)).unwrap();
+    let ring = move || {
+        // The test may be over.
+        let _ = bell.send(());
+    };
+    let (desk, far) = Desk::open(settings, crate::client::runtime().unwrap(), ring).unwrap();
+    (desk, far.unwrap(), rings)
+}
+
+fn failed(news: &[(u64, News)], call: u64) -> &'static str {
+    match news {
+        [(number, News::Failed(error))] if *number == call => error.kind(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// S-14: every call ends with news under its number, whatever ends it.
+#[test]
+fn each_call_ends_once() {
+    let (desk, far, rings) = desk(Vec::new());
+    desk.read(7, "a:b".into(), false, Asked::default());
+    desk.cancel(7);
+    rings.recv_timeout(DEADLINE).unwrap();
+    assert_eq!(failed(&desk.take(), 7), "cancelled");
+    desk.read(8, "not a uri".into(), false, Asked::default());
+    rings.recv_timeout(DEADLINE).unwrap();
+    assert_eq!(failed(&desk.take(), 8), "invalid_uri");
+    desk.read(9, "a:b".into(), true, Asked::default());
+    drop(far);
+    rings.recv_timeout(DEADLINE).unwrap();
+    assert_eq!(failed(&desk.take(), 9), "unreachable");
+    assert!(locked(&desk.tasks).is_empty());
+}
+
+/// A loop that takes nothing costs no memory for what it may miss; ends of calls are kept.
+#[test]
+fn what_may_be_lost_is_bounded() {
+    let (desk, _far, _rings) = desk(Vec::new());
+    for _ in 0..2 * MOST_WAITING {
+        desk.tray.put(0, News::Note("server".into(), "a note".into()));
+    }
+    desk.tray.put(1, News::Done);
+    let news = desk.take();
+    assert_eq!(news.len(), MOST_WAITING + 1);
+    assert!(matches!(news.last(), Some((1, News::Done))));
+}
+
+/// S-10: a wrong option is named, with what it may be.
+#[test]
+fn a_wrong_option_is_named() {
+    let set = |name: &str, value: OptionValue| {
+        let settings = Settings::from_option(OptionValue::Members(vec![(name.into(), value)]));
+        settings.map(drop).map_err(|error| error.to_string())
+    };
+    let error = set("revision", "2020-01-01".into()).unwrap_err();
+    assert!(error.starts_with("\"2020-01-01\" is no revision"), "{error}");
+    let error = set("resource", "a:b".into()).unwrap_err();
+    assert!(error.contains("did you mean \"resources\"?"), "{error}");
+    assert!(set("cwd", OptionValue::Bytes(b"/\xff".to_vec())).is_ok());
+}
