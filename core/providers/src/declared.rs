@@ -3,11 +3,13 @@
 //! ```
 //! use mcp_resources_engine::option::OptionValue;
 //! use mcp_resources_providers::declared::{self, Set};
+//! # #[cfg(all(feature = "clock", feature = "files"))] {
 //! let mut set = Set::new();
 //! let (kind, options) = declared::word("files:project=.")?;
 //! set.add(&kind, options)?;
 //! set.add("clock", OptionValue::None)?;
 //! assert_eq!(set.providers().len(), 2);
+//! # }
 //! # Ok::<(), mcp_resources_engine::option::OptionError>(())
 //! ```
 //!
