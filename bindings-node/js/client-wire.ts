@@ -2,13 +2,7 @@
  * Numbers the calls of the compiled client and resolves them as answers arrive. An open call keeps the process alive; an idle
  * client does not, and is closed when it is garbage-collected.
  */
-import {
-  type Arrival,
-  binding,
-  type NativeClient,
-  type QuickClient,
-  type ScopeFields,
-} from './binding.js';
+import { type Arrival, binding, type NativeClient, type QuickClient, type ScopeFields } from './binding.js';
 import { isObject, shown } from './check.js';
 import type { ClientFields } from './client-options.js';
 import { Progress, Question } from './client-values.js';
