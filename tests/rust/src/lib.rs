@@ -29,6 +29,8 @@ mod statuses;
 mod talk;
 #[cfg(test)]
 mod wakes;
+#[cfg(test)]
+mod watching;
 mod wire;
 
 pub use http::served::serve;

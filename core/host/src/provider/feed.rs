@@ -55,6 +55,14 @@ impl Feed {
         }
     }
 
+    /// Reports to the server's author what is wrong behind the seam, under the name of the mount. No client sees it. Not
+    /// before [`Provider::mount`](super::Provider::mount) has returned.
+    pub fn log(&self, what: &str) {
+        if let Some(mounts) = self.mounts() {
+            mounts.log(&self.state, what);
+        }
+    }
+
     /// Applies each of `entries` that can be, in their order, and tells of them once. What became of each is at its place:
     /// one that is refused says why, and refuses no other. Not before [`Provider::mount`](super::Provider::mount) has returned.
     pub fn publish(&self, entries: Vec<Entry>) -> Vec<Result<(), RegistrationError>> {

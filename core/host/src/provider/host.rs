@@ -30,6 +30,7 @@ impl Mounts {
         todo.reverse();
         while let Some(event) = todo.pop() {
             if matches!(event, Event::Interest) {
+                self.log.follow(peer);
                 self.settle_interest();
                 continue;
             }

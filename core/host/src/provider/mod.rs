@@ -14,6 +14,7 @@
 mod feed;
 mod host;
 mod interest;
+mod log;
 mod mount;
 mod mounts;
 mod request;
@@ -25,6 +26,7 @@ mod workers;
 pub use feed::{Entry, Feed};
 pub use host::Providers;
 pub use interest::WatchFn;
+pub use log::LogFn;
 pub use mount::{Mount, Route};
 pub use mounts::{Mounts, Part};
 pub use request::{Complete, Interest, List, Read, ReadRef};

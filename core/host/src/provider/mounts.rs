@@ -6,6 +6,7 @@
 use super::Provider;
 use super::feed::{Entry, Feed};
 use super::interest::Told;
+use super::log::Log;
 use super::mount::{Mount, Route};
 use super::request::{Complete, List, Read, ReadRef};
 use super::responder::{Otherwise, Redact, Responder, Sort};
@@ -40,6 +41,7 @@ pub struct Mounts {
     /// See [`Mounts::is_used`].
     is_used: AtomicBool,
     pub(super) told: Told,
+    pub(super) log: Log,
 }
 
 /// A part of a provider that is mounted.
@@ -92,6 +94,7 @@ impl Mounts {
             fallback: OnceLock::new(),
             is_used: AtomicBool::new(false),
             told: Told::default(),
+            log: Log::default(),
         })
     }
 
@@ -426,6 +429,15 @@ impl Mounts {
     pub(super) fn updated(&self, uri: &str) -> Result<(), RegistrationError> {
         let Some(engine) = self.engine() else { return Ok(()) };
         engine.updated(uri, self.clock.now())
+    }
+
+    /// Reports `what` under the name of a mount.
+    pub(super) fn log(&self, state: &MountState, what: &str) {
+        let name =
+            self.mounted().iter().find(|mounted| mounted.state.id == state.id).map(|own| own.name.clone());
+        if let Some(name) = name {
+            self.log.write(format!("{name}: {what}"));
+        }
     }
 
     pub(super) fn list_changed(&self) {

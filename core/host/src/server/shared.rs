@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Diagnostic<'a> {
-    /// A registration does what its author may not expect.
+    /// A registration, or a provider, does what its author may not expect.
     Warning(&'a str),
     /// A handler failed with an error of its own. The client heard only that the read failed.
     Failed(&'a (dyn Error + Send + Sync + 'static)),
@@ -89,6 +89,8 @@ impl Shared {
         if let Some(watch) = watch {
             registry.mounts().watch_with(watch);
         }
+        let log = diagnose.clone();
+        registry.mounts().log_with(Box::new(move |what| log(&Diagnostic::Warning(what))));
         if let Some(redact) = &redact {
             let (redact, diagnose) = (redact.clone(), diagnose.clone());
             registry.mounts().redact_with(Arc::new(move |uri, answer| {

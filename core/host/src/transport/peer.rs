@@ -177,6 +177,11 @@ impl Peer {
         self.host.handle(self, events);
     }
 
+    /// The host that answers its requests.
+    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+        &self.host
+    }
+
     /// For the author's log: an answer that its event cannot have.
     pub fn misuse(&self, what: &str) {
         self.host.misuse(what);

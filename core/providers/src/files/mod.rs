@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   Options ──▶ Files ──▶ Tree, one for each root: opens beneath it, judges, spells; nothing stays open between two requests
+//!   interest ──▶ Watch, a thread while somebody waits: compares what is there with what was, and tells the Feed
 //! ```
 //!
 //! No answer may be kept (`ttlMs` is 0): whatever has just written a file on this machine may be who reads it next, and a file
@@ -23,6 +24,7 @@ pub mod spell;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod watch;
 
 pub use options::{Options, Symlinks};
 
@@ -32,11 +34,12 @@ use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResul
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
-use mcp_resources_host::provider::{Complete, Feed, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
 use mcp_resources_template::{TemplateOptions, VariableOptions};
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 use tree::{INDEX, Tree};
+use watch::Watch;
 
 const ROOT: &str = "file:///{root}";
 const PATHS: &str = "file:///{root}/{+path}";
@@ -61,6 +64,7 @@ pub const KIND: crate::options::Kind = crate::options::Kind {
 pub struct Files {
     trees: Vec<Arc<Tree>>,
     feed: RwLock<Option<Feed>>,
+    watch: Watch,
 }
 
 impl Files {
@@ -78,7 +82,7 @@ impl Files {
             let reason = "files: there is no root; name a directory: `roots: {NAME: DIR}`, or files:DIR";
             return Err(OptionError::sentence(reason));
         }
-        let mut files = Self { trees: Vec::new(), feed: RwLock::default() };
+        let mut files = Self { trees: Vec::new(), feed: RwLock::default(), watch: Watch::default() };
         files.add(Tree::all(&options, way)?)?;
         Ok(files)
     }
@@ -186,6 +190,11 @@ impl Provider for Files {
         let values = values.into_iter().map(Cow::Owned).collect();
         reply.send(Ok(Completion { values, total: None, has_more: None }));
     }
+
+    fn interest(&self, change: Interest<'_>) {
+        let feed = self.feed.read().unwrap_or_else(PoisonError::into_inner).clone();
+        self.watch.interest(&self.trees, change, feed);
+    }
 }
 
 impl Files {
@@ -228,6 +237,7 @@ impl Files {
             }
         };
         let opened = tree.find(&root, &path, asker.permits).map_err(failed)?;
+        self.watch.saw(tree, &path, &opened.facts);
         if !opened.is_dir() {
             if must_be_dir {
                 return Err(ReadError::NotFound);

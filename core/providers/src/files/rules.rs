@@ -183,6 +183,18 @@ impl Rules {
         chain
     }
 
+    /// What the files of rules in the repository around the root are like now.
+    pub(super) fn outer_facts(&self) -> Vec<Option<Facts>> {
+        if !self.gitignore {
+            return Vec::new();
+        }
+        let outer = self.outer.get_or_init(|| Outer::of(&self.dir));
+        let names = [IGNORE, GITIGNORE].map(|name| Path::new(OsStr::from_bytes(name)));
+        let above = outer.directories.iter().flat_map(|directory| names.map(|name| directory.0.join(name)));
+        let paths = above.chain(outer.exclude.iter().map(|(exclude, _)| exclude.clone()));
+        paths.map(|path| rustix::fs::stat(path).ok().map(|stat| Facts::of(&stat))).collect()
+    }
+
     /// The rules in a file beneath the root.
     fn beneath(&self, root: &Root, directory: &[u8], name: &[u8]) -> Option<Arc<Gitignore>> {
         let path = if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() };

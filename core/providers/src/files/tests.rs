@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const WAYS: [Way; 2] = [Way::Kernel, Way::Steps];
 
 /// A directory of the test's own, gone with it.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let name = format!("mcp-files-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
@@ -31,7 +31,7 @@ impl Folder {
         Self(path)
     }
 
-    fn with<const N: usize>(files: [(&str, &str); N]) -> Self {
+    pub(super) fn with<const N: usize>(files: [(&str, &str); N]) -> Self {
         let folder = Self::new();
         for (path, text) in files {
             folder.write(path, text);
@@ -39,7 +39,7 @@ impl Folder {
         folder
     }
 
-    fn write(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+    pub(super) fn write(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
         let path = self.0.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();

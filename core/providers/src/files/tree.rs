@@ -11,7 +11,7 @@
 //!
 //! A path is one of bytes, relative to the root, without `.`, `..`, a slash at either end or two in a row; the root's is empty.
 
-use super::beneath::{Missing, Opened, PATH, Root, Way};
+use super::beneath::{Facts, Missing, Opened, PATH, Root, Way};
 use super::options::{NamedDir, Options, Settings};
 use super::rules::{Chain, Rules};
 use super::spell;
@@ -80,7 +80,6 @@ impl Tree {
         uri
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "what is watched comes as a URI"))]
     /// The path that a canonical URI of this root names, and whether it must be a directory's.
     pub(super) fn path_of(&self, uri: &str) -> Option<(Vec<u8>, bool)> {
         let uri = uri.split(['?', '#']).next().unwrap_or_default();
@@ -127,6 +126,11 @@ impl Tree {
     /// Whether what is at `path` is served, as far as the rules say.
     pub(super) fn admits(&self, root: &Root, path: &[u8], is_dir: bool) -> bool {
         self.rules.admits(root, path, is_dir)
+    }
+
+    /// What the files of rules outside of the root are like now.
+    pub(super) fn outer_rules(&self) -> Vec<Option<Facts>> {
+        self.rules.outer_facts()
     }
 
     /// What decides about the entries of the directory at `path`; `None` if it is not served itself.

@@ -1,0 +1,70 @@
+//! What providers report to the server's author without a request at hand.
+//!
+//! Law: the lock is a leaf: no host is called while it is held. A message that comes before any host is known waits for one.
+
+use super::mounts::Mounts;
+use crate::transport::{Host, Peer};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// How many messages wait for a host; more are dropped.
+const WAITING: usize = 16;
+
+/// Writes one message to the author's log.
+pub type LogFn = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Where messages go: to the function of [`Mounts::log_with`], else to the host that last reported interest.
+#[derive(Default)]
+pub(super) struct Log {
+    state: Mutex<State>,
+    write: std::sync::OnceLock<LogFn>,
+}
+
+#[derive(Default)]
+struct State {
+    host: Option<Weak<dyn Host>>,
+    waiting: Vec<String>,
+}
+
+impl Mounts {
+    /// Sends what providers report outside of requests to `write`, which any thread may call. Without it the log of the
+    /// client's host is used whose interest was reported last. Only the first function counts.
+    pub fn log_with(&self, write: LogFn) {
+        let _ = self.log.write.set(write);
+    }
+}
+
+impl Log {
+    /// Messages go to the host of `peer` from now on, those that have waited for one too.
+    pub(super) fn follow(&self, peer: &Peer) {
+        let waiting = {
+            let mut state = self.lock();
+            state.host = Some(Arc::downgrade(peer.host()));
+            std::mem::take(&mut state.waiting)
+        };
+        for message in waiting {
+            peer.misuse(&message);
+        }
+    }
+
+    /// Writes one message.
+    pub(super) fn write(&self, message: String) {
+        if let Some(write) = self.write.get() {
+            return write(&message);
+        }
+        let host = {
+            let mut state = self.lock();
+            let host = state.host.as_ref().and_then(Weak::upgrade);
+            if host.is_none() && state.waiting.len() < WAITING {
+                state.waiting.push(message.clone());
+            }
+            host
+        };
+        if let Some(host) = host {
+            host.misuse(&message);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

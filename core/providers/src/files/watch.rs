@@ -1,0 +1,164 @@
+//! Which files have changed: watched while somebody waits for it, and by what the system says.
+//!
+//! ```text
+//!   Provider::interest ──▶ Inbox ◀── hints ── notify, which watches the directories that matter
+//!                            │
+//!                            ▼ a thread: from the first interest to the last
+//!   Scene, one for each root: its directories ── scan, compare ──▶ list_changed, updated(directory)
+//!   Targets: the paths that are watched       ── look, compare ──▶ updated(uri)
+//! ```
+//!
+//! Law: what the system reports is a hint where to look, and never believed: what is there is compared with what was there.
+//! So a hint too many costs a look, and lost hints a comparison of everything. A directory is watched before it is
+//! looked at. What is not known, or could have changed without a trace, counts as changed.
+//!
+//! **What is watched.** For a URI: each directory on its way, so that it is heard of when any of them is renamed, and when a
+//! path comes that was not there; and the file itself, which may be written under another name. For the lists: every
+//! directory that is served. Never recursively: ignored directories, which may be large and busy, cost nothing.
+//!
+//! **What a change of the lists is.** A file comes, goes, or is a directory from now on. Not its size and date, though lists
+//! have them: a log file would have all clients walk all pages again with each line. Whoever cares for a file watches it.
+//!
+//! **What a first interest hears.** A client may have read what it watches long ago. If what was last read here is what is
+//! there once it is watched, nothing is reported; if it is not, or is not known, one change is. The lists count as changed
+//! once when they are watched from the first time on.
+//!
+//! **Without the system's help.** Directories beyond `watch_dirs` or the system's own limits are polled: a bounded number of
+//! them ten times a second, so that few are all looked at within a second and a hundred thousand within a minute. The log
+//! says so once for each reason. Roots are looked at each second in any case: nothing tells that a directory above
+//! one was renamed, and a root that is gone leaves nothing to watch. So are rules outside of the root.
+
+mod inbox;
+mod scene;
+mod seen;
+mod system;
+mod target;
+#[cfg(test)]
+mod tests;
+mod watcher;
+
+use super::beneath::Facts;
+use super::tree::Tree;
+use inbox::{Change, Inbox};
+use mcp_resources_host::provider::{Feed, Interest};
+use seen::Seen;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use watcher::Watcher;
+
+/// Where changes are reported to.
+trait Reports: Clone + Send + 'static {
+    fn updated(&self, uri: &str);
+    fn list_changed(&self);
+    fn log(&self, what: &str);
+    /// Whether anybody hears.
+    fn is_alive(&self) -> bool;
+}
+
+impl Reports for Feed {
+    fn updated(&self, uri: &str) {
+        // It is in canonical form: nothing is wrong with it.
+        let _ = Self::updated(self, uri);
+    }
+
+    fn list_changed(&self) {
+        Self::list_changed(self);
+    }
+
+    fn log(&self, what: &str) {
+        Self::log(self, what);
+    }
+
+    fn is_alive(&self) -> bool {
+        Self::is_alive(self)
+    }
+}
+
+/// What tests change.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    /// Whether the system is not asked for watches.
+    polls: bool,
+    /// How many hints may wait.
+    hints: usize,
+    /// The time between two slices of what the system does not watch; ten of it pass between two looks at the roots.
+    slice: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { polls: false, hints: inbox::HINTS, slice: Duration::from_millis(100) }
+    }
+}
+
+/// The watcher of a provider's roots: nothing while nobody is interested.
+pub(super) struct Watch {
+    settings: Settings,
+    seen: Arc<Seen>,
+    /// The process that the thread is in, and what it shares with others.
+    inbox: Mutex<(u32, Arc<Inbox>)>,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new(Settings::default())
+    }
+}
+
+impl Watch {
+    fn new(settings: Settings) -> Self {
+        let inbox = Mutex::new((std::process::id(), Inbox::new(settings.hints)));
+        Self { settings, seen: Arc::default(), inbox }
+    }
+
+    /// `facts` were those of what was read at `path`, before it was read.
+    pub(super) fn saw(&self, tree: &Tree, path: &[u8], facts: &Facts) {
+        if tree.settings().watch {
+            self.seen.saw(tree.name(), path, facts);
+        }
+    }
+
+    /// Clients watch something from now on, or no longer. The thread begins with the first.
+    pub(super) fn interest(&self, trees: &[Arc<Tree>], change: Interest<'_>, feed: Option<Feed>) {
+        self.change(trees, change, feed);
+    }
+
+    fn change<R: Reports>(&self, trees: &[Arc<Tree>], change: Interest<'_>, reports: Option<R>) {
+        if trees.iter().all(|tree| !tree.settings().watch) {
+            return;
+        }
+        let inbox = self.inbox();
+        let begins = match change {
+            Interest::Lists { on } => inbox.lists(on),
+            Interest::Uri { uri, on, .. } => {
+                let read = trees.iter().find_map(|tree| Some((tree, tree.path_of(uri)?.0)));
+                let before = read.and_then(|(tree, path)| self.seen.last(tree.name(), &path));
+                inbox.interest(uri, Change { on, before })
+            }
+        };
+        let Some(reports) = reports.filter(|_| begins) else { return };
+        let watcher = Watcher::new(trees, &inbox, &self.seen, self.settings, reports);
+        if std::thread::Builder::new().name("mcp-files".into()).spawn(move || watcher.run()).is_err() {
+            inbox.failed();
+        }
+    }
+
+    /// The inbox of this process: a forked one has none of its parent's threads.
+    fn inbox(&self) -> Arc<Inbox> {
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        if inbox.0 != process {
+            let own = inbox.1.forked();
+            // Its lock may be held by a thread of the parent's for ever.
+            std::mem::forget(std::mem::replace(&mut *inbox, (process, own)));
+        }
+        inbox.1.clone()
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

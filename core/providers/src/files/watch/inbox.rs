@@ -1,0 +1,235 @@
+//! What the watcher's thread is given: hints of the system, and which URIs and lists clients watch.
+//!
+//! Law: a hint says where to look, never what is there. So hints of one path are one entry however many come, their order
+//! does not matter, and when there are too many all of them are replaced by one: look everywhere.
+
+use super::seen::Mark;
+use notify::event::{EventKind, ModifyKind, RenameMode};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// How many paths may wait to be looked at. As many events as the system's own queue holds.
+pub(super) const HINTS: usize = 16_384;
+
+/// What may have happened at a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hint {
+    /// Bytes were written.
+    pub(super) data: bool,
+    /// The name has come, gone, or stands for something else.
+    pub(super) name: bool,
+    /// What had the name may be gone, and the system's watch with it.
+    pub(super) gone: bool,
+}
+
+/// Somebody watches a URI, or nobody any longer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    pub(super) on: bool,
+    /// What was last read there, before it was watched.
+    pub(super) before: Option<Mark>,
+}
+
+/// Shared by the threads of clients, the system's watcher and ours.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    state: Mutex<State>,
+    ready: Condvar,
+    most: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// All URIs that are watched, for a thread that begins.
+    wanted: HashSet<Arc<str>>,
+    lists: bool,
+    /// What has changed since the thread looked.
+    changes: HashMap<Arc<str>, Change>,
+    lists_changed: bool,
+    hints: HashMap<PathBuf, Hint>,
+    lost: bool,
+    is_running: bool,
+}
+
+/// What has come since the last time.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) changes: HashMap<Arc<str>, Change>,
+    pub(super) lists: bool,
+    pub(super) hints: HashMap<PathBuf, Hint>,
+    /// Hints were lost: anything may have changed.
+    pub(super) lost: bool,
+}
+
+impl Inbox {
+    /// At most `most` paths wait.
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), ready: Condvar::new(), most })
+    }
+
+    /// The same interests, for the process that was forked from the one of this inbox: nothing of it is running here.
+    /// A lock that was held at the fork is never free again, so what it guards is left behind then.
+    pub(super) fn forked(&self) -> Arc<Self> {
+        let own = Self::new(self.most);
+        if let Ok(state) = self.state.try_lock() {
+            let mut copy = own.lock();
+            (copy.wanted, copy.lists) = (state.wanted.clone(), state.lists);
+        }
+        own
+    }
+
+    /// A URI is watched from now on, or no longer. Returns whether a thread is to begin.
+    pub(super) fn interest(&self, uri: &Arc<str>, change: Change) -> bool {
+        let mut state = self.lock();
+        if change.on {
+            state.wanted.insert(uri.clone());
+        } else {
+            state.wanted.remove(uri);
+        }
+        state.changes.insert(uri.clone(), change);
+        self.changed(state)
+    }
+
+    /// The lists are watched from now on, or no longer. Returns whether a thread is to begin.
+    pub(super) fn lists(&self, on: bool) -> bool {
+        let mut state = self.lock();
+        state.lists = on;
+        state.lists_changed = true;
+        self.changed(state)
+    }
+
+    /// Whether a thread has begun and has not ended.
+    #[cfg(test)]
+    pub(super) fn is_running(&self) -> bool {
+        self.lock().is_running
+    }
+
+    fn changed(&self, mut state: MutexGuard<'_, State>) -> bool {
+        if state.is_running {
+            self.ready.notify_one();
+            return false;
+        }
+        state.is_running = !state.wanted.is_empty() || state.lists;
+        if !state.is_running {
+            state.changes.clear();
+            return false;
+        }
+        // A thread that begins knows of nothing.
+        let State { wanted, changes, .. } = &mut *state;
+        for uri in wanted.iter() {
+            changes.entry(uri.clone()).or_insert(Change { on: true, before: None });
+        }
+        true
+    }
+
+    /// The thread could not begin; another interest tries again.
+    pub(super) fn failed(&self) {
+        self.lock().is_running = false;
+    }
+
+    /// Whether the thread is to end. It has ended for whoever asks for another then.
+    pub(super) fn ends(&self, is_dead: bool) -> bool {
+        let mut state = self.lock();
+        if is_dead || (state.wanted.is_empty() && !state.lists) {
+            state.is_running = false;
+            state.changes.clear();
+            state.hints = HashMap::new();
+            state.lost = false;
+        }
+        !state.is_running
+    }
+
+    /// Waits until there is something, or until `deadline`.
+    pub(super) fn take(&self, deadline: Instant) -> Batch {
+        let mut state = self.lock();
+        loop {
+            let is_idle =
+                state.changes.is_empty() && state.hints.is_empty() && !state.lost && !state.lists_changed;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !is_idle || left.is_zero() {
+                state.lists_changed = false;
+                return Batch {
+                    changes: std::mem::take(&mut state.changes),
+                    lists: state.lists,
+                    hints: std::mem::take(&mut state.hints),
+                    lost: std::mem::take(&mut state.lost),
+                };
+            }
+            state = self.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The system's watcher has failed or overflowed.
+    pub(super) fn lose(&self) {
+        let mut state = self.lock();
+        state.hints.clear();
+        state.lost = true;
+        self.ready.notify_one();
+    }
+
+    fn hint(&self, path: PathBuf, hint: Hint) {
+        let mut state = self.lock();
+        if state.lost || !state.is_running {
+            return;
+        }
+        let is_first = state.hints.is_empty();
+        let is_full = state.hints.len() >= self.most;
+        match state.hints.get_mut(&path) {
+            Some(known) => known.add(hint),
+            None if is_full => {
+                state.hints.clear();
+                state.lost = true;
+            }
+            None => drop(state.hints.insert(path, hint)),
+        }
+        if is_first {
+            self.ready.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the system's watcher calls, on a thread of its own.
+#[derive(Debug)]
+pub(super) struct Hears(pub(super) Arc<Inbox>);
+
+impl notify::EventHandler for Hears {
+    fn handle_event(&mut self, event: notify::Result<notify::Event>) {
+        let Ok(event) = event else { return self.0.lose() };
+        if event.need_rescan() {
+            return self.0.lose();
+        }
+        let Some(hint) = Hint::of(event.kind) else { return };
+        for path in event.paths {
+            self.0.hint(path, hint);
+        }
+    }
+}
+
+impl Hint {
+    /// What an event may mean; `None` if it means nothing to a reader.
+    fn of(kind: EventKind) -> Option<Self> {
+        let (data, name, gone) = match kind {
+            EventKind::Access(_) => return None,
+            EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
+                (false, true, false)
+            }
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => (false, true, true),
+            EventKind::Modify(ModifyKind::Data(_)) => (true, false, false),
+            EventKind::Modify(ModifyKind::Metadata(_)) => (false, false, false),
+            EventKind::Modify(_) | EventKind::Any | EventKind::Other => (true, true, true),
+        };
+        Some(Self { data, name, gone })
+    }
+
+    fn add(&mut self, other: Self) {
+        self.data |= other.data;
+        self.name |= other.name;
+        self.gone |= other.gone;
+    }
+}

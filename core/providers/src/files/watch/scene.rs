@@ -1,0 +1,475 @@
+//! The directories of one root that matter to somebody, and what their entries were.
+//!
+//! ```text
+//!   hold(dir) ── watched by the system from now on ──▶ scan(dir) ──▶ does it differ from the last scan? which directories are new?
+//! ```
+//!
+//! Law: a directory is watched before it is looked at, so that what comes after the look is heard. Of its entries two sums of
+//! hashes are kept, not their names: a directory costs the same however many files are in it.
+
+use super::super::beneath::{Dir, Facts, Kind, Missing, Opened, Root, components};
+use super::super::contents::resolve;
+use super::super::options::Symlinks;
+use super::super::tree::{Tree, join};
+use super::seen::is_settled;
+use super::system::System;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ffi::OsStr;
+use std::hash::{BuildHasher, RandomState};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How many directories of one root are known at most. What is beyond them is not looked at.
+pub(super) const DIRECTORIES: usize = 65_536;
+/// How many links are followed on the way to one file.
+const LINKS: usize = 40;
+/// The names of files that have rules in them.
+const RULES: [&[u8]; 2] = [b".gitignore", b".ignore"];
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) tree: Arc<Tree>,
+    pub(super) budget: usize,
+    /// Whether all directories matter: somebody watches the lists.
+    pub(super) is_listed: bool,
+    /// Directories that must be scanned.
+    pub(super) stale: BTreeSet<Vec<u8>>,
+    /// Directories that are known no longer, since this was last emptied.
+    pub(super) gone: Vec<Vec<u8>>,
+    /// Whether there were files in one of those.
+    pub(super) has_lost_files: bool,
+    /// Where the root is, after links, and which directory it is. `None`: it is not there.
+    base: Option<(PathBuf, (u64, u64))>,
+    /// What the files of rules outside of it were like; `None` before the first look.
+    outer_rules: Option<Vec<Option<Facts>>>,
+    dirs: BTreeMap<Vec<u8>, Known>,
+    /// How many watched files each directory leads to.
+    needed: HashMap<Vec<u8>, usize>,
+    hasher: RandomState,
+}
+
+/// A directory.
+#[derive(Debug)]
+struct Known {
+    /// Whether the system watches it.
+    is_armed: bool,
+    /// What it was like when it was scanned, and whether a change since must show in that; `None` before the first scan.
+    facts: Option<(Facts, bool)>,
+    entries: Entries,
+    /// What its files of rules were like.
+    rules: u64,
+}
+
+/// The served entries of a directory: sums of hashes, which do not depend on their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Entries {
+    files: u64,
+    all: u64,
+}
+
+/// How a directory differs from the last scan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scan {
+    /// It was scanned before; otherwise everything in it counts as new.
+    pub(super) is_known: bool,
+    /// Other files.
+    pub(super) files: bool,
+    /// Other entries of any kind.
+    pub(super) entries: bool,
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing that is served.
+    Absent,
+    /// Something that the system does not let us open.
+    Unreadable,
+    File(Facts),
+    Directory(Facts),
+}
+
+/// The way to what a path leads to.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The entries that it goes through, links and what they lead to, whether they are there or not; the last is where it really is
+    pub(super) entries: Vec<Vec<u8>>,
+    /// The directories among them, which are watched now.
+    pub(super) dirs: Vec<Vec<u8>>,
+    pub(super) state: State,
+    /// Whether a change after this would show in `state`.
+    pub(super) is_settled: bool,
+}
+
+impl Scene {
+    pub(super) fn new(tree: Arc<Tree>, budget: usize) -> Self {
+        Self {
+            tree,
+            budget,
+            is_listed: false,
+            stale: BTreeSet::new(),
+            gone: Vec::new(),
+            has_lost_files: false,
+            base: None,
+            outer_rules: None,
+            dirs: BTreeMap::new(),
+            needed: HashMap::new(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Looks whether the root is another directory than it was, or gone. If so, or if `is_forced`, nothing is known any longer,
+    /// and `true` is returned.
+    pub(super) fn find_root(&mut self, is_forced: bool, system: &mut System) -> bool {
+        let dir = self.tree.dir();
+        let found = std::fs::metadata(dir).ok().filter(std::fs::Metadata::is_dir);
+        let found = found.and_then(|at| Some((dir.canonicalize().ok()?, (at.dev(), at.ino()))));
+        if found == self.base && !is_forced {
+            return false;
+        }
+        self.forget(b"", system);
+        self.base = found;
+        if self.is_listed {
+            self.stale.insert(Vec::new());
+        }
+        true
+    }
+
+    /// Looks at the files of rules outside of the root. If they are others, everything must be scanned again, and `true` is
+    /// returned.
+    pub(super) fn find_rules(&mut self) -> bool {
+        let found = self.tree.outer_rules();
+        let before = self.outer_rules.replace(found);
+        let is_other = before.is_some() && before != self.outer_rules;
+        if is_other {
+            self.refresh(b"");
+        }
+        is_other
+    }
+
+    /// The path beneath the root of what the system reports.
+    pub(super) fn relative(&self, path: &Path) -> Option<Vec<u8>> {
+        let rest = path.strip_prefix(&self.base.as_ref()?.0).ok()?;
+        Some(rest.as_os_str().as_bytes().to_vec())
+    }
+
+    /// Where the system has it.
+    pub(super) fn absolute(&self, path: &[u8]) -> Option<PathBuf> {
+        let base = &self.base.as_ref()?.0;
+        // Joining an empty path would append a slash, and the system would report it so.
+        Some(if path.is_empty() { base.clone() } else { base.join(OsStr::from_bytes(path)) })
+    }
+
+    /// Whether the entries of a directory matter, so that one that comes or goes is a reason to scan it.
+    pub(super) fn is_scanned(&self, dir: &[u8]) -> bool {
+        self.is_listed || self.dirs.get(dir).is_some_and(|known| known.facts.is_some())
+    }
+
+    /// Those that the system does not watch.
+    pub(super) fn polled(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.dirs.iter().filter(|(_, known)| !known.is_armed).map(|(dir, _)| dir)
+    }
+
+    /// Whether the system watches it.
+    pub(super) fn is_armed(&self, dir: &[u8]) -> bool {
+        self.dirs.get(dir).is_some_and(|known| known.is_armed)
+    }
+
+    /// All that is watched by the system is so no longer.
+    pub(super) fn reset(&mut self) {
+        for known in self.dirs.values_mut() {
+            known.is_armed = false;
+        }
+        self.refresh(b"");
+    }
+
+    /// Everything beneath `dir` that was scanned must be scanned again, and itself.
+    pub(super) fn refresh(&mut self, dir: &[u8]) {
+        let scanned = self.dirs.range(dir.to_vec()..).take_while(|(at, _)| at.starts_with(dir));
+        let scanned = scanned.filter(|(at, known)| known.facts.is_some() && is_within(dir, at));
+        let scanned: Vec<_> = scanned.map(|(at, _)| at.clone()).collect();
+        self.stale.extend(scanned);
+        if self.is_listed {
+            self.stale.insert(dir.to_vec());
+        }
+    }
+
+    /// A directory that was scanned must be scanned again.
+    pub(super) fn refresh_one(&mut self, dir: &[u8]) {
+        if self.dirs.get(dir).is_some_and(|known| known.facts.is_some()) {
+            self.stale.insert(dir.to_vec());
+        }
+    }
+
+    /// Watches again what is known at `dir` and beneath it: the name may stand for something else now.
+    pub(super) fn rearm(&mut self, dir: &[u8], system: &mut System) {
+        let beneath: Vec<_> = self.beneath(dir);
+        for at in &beneath {
+            let armed = self.absolute(at).is_some_and(|path| system.rearm(&path));
+            if let Some(known) = self.dirs.get_mut(at) {
+                known.is_armed = armed;
+            }
+        }
+        if !beneath.is_empty() {
+            self.refresh(dir);
+        }
+    }
+
+    fn beneath(&self, dir: &[u8]) -> Vec<Vec<u8>> {
+        let keys = self.dirs.range(dir.to_vec()..).map(|(at, _)| at).take_while(|at| at.starts_with(dir));
+        keys.filter(|at| is_within(dir, at)).cloned().collect()
+    }
+
+    /// Nothing is known of `dir` any longer, nor of what is beneath it.
+    fn forget(&mut self, dir: &[u8], system: &mut System) {
+        for at in self.beneath(dir) {
+            self.has_lost_files |= self.dirs.get(&at).is_some_and(|known| known.entries.files != 0);
+            self.drop_one(&at, system);
+            self.gone.push(at);
+        }
+    }
+
+    fn drop_one(&mut self, dir: &[u8], system: &mut System) {
+        self.stale.remove(dir);
+        let known = self.dirs.remove(dir);
+        if known.is_some_and(|known| known.is_armed)
+            && let Some(path) = self.absolute(dir)
+        {
+            system.disarm(&path);
+        }
+    }
+
+    /// Watches a directory, if it is not watched.
+    fn hold(&mut self, dir: &[u8], system: &mut System) {
+        if self.dirs.get(dir).is_some_and(|known| known.is_armed) || self.dirs.len() >= DIRECTORIES {
+            return;
+        }
+        let is_armed = self.absolute(dir).is_some_and(|path| system.arm(&path, self.budget));
+        match self.dirs.get_mut(dir) {
+            Some(known) => known.is_armed = is_armed,
+            None => {
+                let known = Known { is_armed, facts: None, entries: Entries::default(), rules: 0 };
+                self.dirs.insert(dir.to_vec(), known);
+            }
+        }
+    }
+
+    /// Directories matter to a watched file from now on, and others no longer.
+    pub(super) fn need(&mut self, new: &[Vec<u8>], old: &[Vec<u8>], system: &mut System) {
+        for dir in new {
+            *self.needed.entry(dir.clone()).or_insert(0) += 1;
+        }
+        for dir in old {
+            let Some(count) = self.needed.get_mut(dir) else { continue };
+            *count -= 1;
+            if *count > 0 {
+                continue;
+            }
+            self.needed.remove(dir);
+            if !self.is_listed {
+                self.drop_one(dir, system);
+            }
+        }
+    }
+
+    /// Whether the lists are watched.
+    pub(super) fn list(&mut self, on: bool, system: &mut System) {
+        if std::mem::replace(&mut self.is_listed, on) == on {
+            return;
+        }
+        if on {
+            self.stale.insert(Vec::new());
+            return;
+        }
+        let rest: Vec<_> = self.dirs.keys().filter(|dir| !self.needed.contains_key(*dir)).cloned().collect();
+        rest.iter().for_each(|dir| self.drop_one(dir, system));
+        self.stale.retain(|dir| self.dirs.contains_key(dir));
+    }
+
+    /// Watches a directory, looks at its entries and compares them with the last time. `None` if it is gone, or not served.
+    pub(super) fn scan(&mut self, dir: &[u8], system: &mut System) -> Option<Scan> {
+        self.hold(dir, system);
+        let looked = self.look(dir);
+        let Some((facts, entries, below, rules)) = looked else {
+            self.forget(dir, system);
+            return None;
+        };
+        let known = self.dirs.get_mut(dir)?;
+        let is_known = known.facts.replace(facts).is_some();
+        let before = std::mem::replace(&mut known.entries, entries);
+        known.rules = rules;
+        if self.is_listed {
+            for name in &below {
+                let path = join(dir, name);
+                if self.dirs.get(&path).is_none_or(|known| known.facts.is_none()) {
+                    self.stale.insert(path);
+                }
+            }
+        }
+        self.keep_only(dir, &below, system);
+        Some(Scan { is_known, files: before.files != entries.files, entries: before.all != entries.all })
+    }
+
+    /// Forgets those directories right in `dir` that are not among `below`.
+    fn keep_only(&mut self, dir: &[u8], below: &BTreeSet<Vec<u8>>, system: &mut System) {
+        let skip = if dir.is_empty() { 0 } else { dir.len() + 1 };
+        let from = if dir.is_empty() { vec![0] } else { [dir, b"/"].concat() };
+        let mut missing = BTreeSet::new();
+        for at in self.dirs.range(from..).map(|(at, _)| at).take_while(|at| is_within(dir, at)) {
+            let name = at[skip..].split(|byte| *byte == b'/').next().unwrap_or_default();
+            if !below.contains(name) {
+                missing.insert(at[..skip + name.len()].to_vec());
+            }
+        }
+        missing.iter().for_each(|child| self.forget(child, system));
+    }
+
+    /// Its facts, the sums of its entries, the names of the directories in it, and what its rules are like.
+    #[expect(clippy::type_complexity, reason = "of one use, right above")]
+    fn look(&self, dir: &[u8]) -> Option<((Facts, bool), Entries, BTreeSet<Vec<u8>>, u64)> {
+        let root = self.tree.open().ok()?;
+        let opened = root.open(dir).ok().filter(|opened| opened.is_dir() && opened.real == dir)?;
+        let facts = (opened.facts, is_settled(&opened.facts));
+        let listing = opened.into_dir()?;
+        // Before they are read: what is edited in between shows the next time.
+        let rules = self.rules_of(&listing);
+        let chain = self.tree.chain(&root, dir)?;
+        let (mut sums, mut below) = (Entries::default(), BTreeSet::new());
+        for entry in listing.entries().ok()? {
+            let path = join(dir, &entry.name);
+            let kind = resolve(&self.tree, &root, &path, entry.kind, &|_| true);
+            let is_dir = kind == Some(Kind::Directory);
+            if kind.is_none() || !self.tree.admits_entry(&chain, &path, is_dir) {
+                continue;
+            }
+            let hash = self.hasher.hash_one((&entry.name, is_dir));
+            sums.all = sums.all.wrapping_add(hash);
+            if !is_dir {
+                sums.files = sums.files.wrapping_add(hash);
+            } else if entry.kind == Kind::Directory {
+                below.insert(entry.name);
+            }
+        }
+        Some((facts, sums, below, rules))
+    }
+
+    /// What the files of rules of a directory are like.
+    fn rules_of(&self, listing: &Dir) -> u64 {
+        self.hasher.hash_one(RULES.map(|name| listing.stat(name).map(|facts| fields(&facts))))
+    }
+
+    /// Whether a directory that the system does not watch must be scanned, and whether its rules are others. A directory that
+    /// is gone must.
+    pub(super) fn poll(&self, dir: &[u8]) -> (bool, bool) {
+        let Some(known) = self.dirs.get(dir) else { return (false, false) };
+        let Some((before, is_settled)) = known.facts else { return (self.is_listed, false) };
+        let listing = self.tree.open().ok().and_then(|root| root.open(dir).ok());
+        let Some(listing) = listing.filter(|opened| opened.real == dir) else { return (true, false) };
+        let is_same = listing.facts == before && is_settled;
+        let rules = listing.into_dir().map(|listing| self.rules_of(&listing));
+        (!is_same, rules.is_some_and(|rules| rules != known.rules))
+    }
+
+    /// Follows a path a component at a time and watches each directory on the way before it looks into it. So what is not
+    /// there yet is heard of when it comes, and what is renamed, whichever part of the path it is.
+    pub(super) fn follow(&mut self, path: &[u8], system: &mut System) -> Found {
+        let mut found =
+            Found { entries: Vec::new(), dirs: Vec::new(), state: State::Absent, is_settled: true };
+        if self.base.is_none() {
+            return found;
+        }
+        self.hold(b"", system);
+        found.dirs.push(Vec::new());
+        let Ok(root) = self.tree.open() else { return found };
+        self.walk(&root, path, &mut found, system);
+        self.find(&root, path, &mut found);
+        found
+    }
+
+    /// Looks at what a path leads to once more, if it leads to the same place.
+    pub(super) fn look_again(&self, path: &[u8], found: &mut Found) {
+        if let Ok(root) = self.tree.open() {
+            found.entries.pop();
+            self.find(&root, path, found);
+        }
+    }
+
+    fn find(&self, root: &Root, path: &[u8], found: &mut Found) {
+        found.state = State::Absent;
+        match self.tree.find(root, path, &|_| true) {
+            Ok(opened) => {
+                // Of a directory, its entries are compared.
+                found.is_settled = opened.is_dir() || is_settled(&opened.facts);
+                found.state =
+                    if opened.is_dir() { State::Directory(opened.facts) } else { State::File(opened.facts) };
+                found.entries.push(opened.real);
+            }
+            Err(Missing::Failed(_)) => found.state = State::Unreadable,
+            Err(Missing::NotFound) => {}
+        }
+    }
+
+    fn walk(&mut self, root: &Root, path: &[u8], found: &mut Found, system: &mut System) {
+        let mut steps: VecDeque<Vec<u8>> = components(path).map(<[u8]>::to_vec).collect();
+        let (mut here, mut links) = (Vec::new(), 0);
+        while let Some(step) = steps.pop_front() {
+            if step == b".." {
+                here.truncate(here.iter().rposition(|byte| *byte == b'/').unwrap_or(0));
+                continue;
+            }
+            let entry = join(&here, &step);
+            found.entries.push(entry.clone());
+            let listing = root.open(&here).ok().and_then(Opened::into_dir);
+            match listing.and_then(|listing| listing.stat(&step)).map(|facts| facts.kind) {
+                Some(Kind::Directory) if self.tree.admits(root, &entry, true) => {
+                    self.hold(&entry, system);
+                    found.dirs.push(entry.clone());
+                    here = entry;
+                }
+                Some(Kind::Link) if self.follows() && links < LINKS => {
+                    links += 1;
+                    let target = self.absolute(&entry).and_then(|link| std::fs::read_link(link).ok());
+                    let Some(target) = target.filter(|target| target.is_relative()) else { return };
+                    let target = target.into_os_string();
+                    for step in components(target.as_bytes()).collect::<Vec<_>>().into_iter().rev() {
+                        if !matches!(step, b"" | b".") {
+                            steps.push_front(step.to_vec());
+                        }
+                    }
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn follows(&self) -> bool {
+        self.tree.settings().symlinks == Symlinks::Inside
+    }
+}
+
+/// Whether `path` is `dir`, or beneath it.
+pub(super) fn is_within(dir: &[u8], path: &[u8]) -> bool {
+    let rest = path.strip_prefix(dir);
+    dir.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+/// Whether a file of this name has rules in it.
+pub(super) fn is_rules(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    RULES.contains(&name)
+}
+
+/// The directory that an entry is in.
+pub(super) fn parent(path: &[u8]) -> Option<&[u8]> {
+    if path.is_empty() {
+        return None;
+    }
+    Some(path.iter().rposition(|byte| *byte == b'/').map_or(b"", |at| &path[..at]))
+}
+
+fn fields(facts: &Facts) -> (u8, (u64, u64), (i64, i32), u64) {
+    (facts.kind as u8, facts.inode, facts.modified, facts.size)
+}

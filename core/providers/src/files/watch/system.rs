@@ -1,0 +1,208 @@
+//! The watches that the system keeps for us, and how many it may.
+//!
+//! Law: a watch is counted for each that needs it, by its path, and given back with the last. What the system does not watch
+//! is looked at from time to time; the reason is reported once.
+
+use super::inbox::{Hears, Inbox};
+use notify::{Config, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig, Watcher};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One declaration of roots, which share a number of watches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    pub(super) most: usize,
+    pub(super) used: usize,
+}
+
+/// Why something is not watched by the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Short {
+    /// The option `watch_dirs`.
+    Option(usize),
+    /// `fs.inotify.max_user_watches`.
+    Watches,
+    /// `fs.inotify.max_user_instances`, or the number of open files.
+    Instances,
+}
+
+#[derive(Debug)]
+struct Watch {
+    needs: usize,
+    budget: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct System {
+    inbox: Arc<Inbox>,
+    /// Polling is all that is done.
+    is_off: bool,
+    watcher: Option<RecommendedWatcher>,
+    watches: HashMap<PathBuf, Watch>,
+    budgets: Vec<Budget>,
+    /// The system has refused a watch, and none was given back since.
+    is_full: bool,
+    short: Vec<Short>,
+}
+
+impl System {
+    /// Nothing is watched yet. With `is_off` nothing ever is.
+    pub(super) fn new(inbox: Arc<Inbox>, budgets: Vec<Budget>, is_off: bool) -> Self {
+        Self {
+            inbox,
+            is_off,
+            watcher: None,
+            watches: HashMap::new(),
+            budgets,
+            is_full: false,
+            short: Vec::new(),
+        }
+    }
+
+    /// Watches `path` itself and, if it is a directory, its entries. `false` if it cannot be.
+    pub(super) fn arm(&mut self, path: &Path, budget: usize) -> bool {
+        if let Some(watch) = self.watches.get_mut(path) {
+            watch.needs += 1;
+            return true;
+        }
+        let Some(Budget { most, used }) = self.budgets.get(budget).copied() else { return false };
+        if used >= most {
+            self.fall_short(Short::Option(most));
+            return false;
+        }
+        let is_armed = !self.is_full && self.begin(path);
+        if is_armed {
+            self.watches.insert(path.to_owned(), Watch { needs: 1, budget });
+            self.count(budget, 1);
+        }
+        is_armed
+    }
+
+    /// Watches again what the system may have ceased to watch, or watches under another name. `false` if it cannot be.
+    pub(super) fn rearm(&mut self, path: &Path) -> bool {
+        if !self.watches.contains_key(path) {
+            return false;
+        }
+        self.end(path);
+        let is_armed = self.begin(path);
+        if !is_armed {
+            self.forget(path);
+        }
+        is_armed
+    }
+
+    /// One that needed it needs it no longer.
+    pub(super) fn disarm(&mut self, path: &Path) {
+        let Some(watch) = self.watches.get_mut(path) else { return };
+        watch.needs -= 1;
+        if watch.needs == 0 {
+            self.end(path);
+            self.forget(path);
+        }
+    }
+
+    /// Forgets all watches: what the system reports may not be all that it has seen.
+    pub(super) fn reset(&mut self) {
+        self.close();
+        self.watches.clear();
+        self.budgets.iter_mut().for_each(|budget| budget.used = 0);
+        self.is_full = false;
+    }
+
+    /// Why something is polled, each reason once.
+    pub(super) fn shortage(&mut self, said: &mut Vec<Short>) -> Vec<Short> {
+        let new: Vec<Short> = self.short.drain(..).filter(|short| !said.contains(short)).collect();
+        said.extend(&new);
+        new
+    }
+
+    fn begin(&mut self, path: &Path) -> bool {
+        if self.is_off {
+            return false;
+        }
+        if self.watcher.is_none() {
+            // Opening and reading a file is no event: otherwise each of our reads would wake us.
+            let config = Config::default().with_event_kinds(EventKindMask::CORE);
+            match RecommendedWatcher::new(Hears(self.inbox.clone()), config) {
+                Ok(watcher) => self.watcher = Some(watcher),
+                Err(_) => {
+                    self.is_full = true;
+                    self.fall_short(Short::Instances);
+                    return false;
+                }
+            }
+        }
+        let Some(watcher) = &mut self.watcher else { return false };
+        let config = WatchPathConfig::new(RecursiveMode::NonRecursive).with_dereference_symlinks(false);
+        let Err(error) = watcher.watch_with(path, config) else { return true };
+        if matches!(error.kind, ErrorKind::MaxFilesWatch) {
+            self.is_full = true;
+            self.fall_short(Short::Watches);
+        }
+        false
+    }
+
+    fn end(&mut self, path: &Path) {
+        if let Some(watcher) = &mut self.watcher {
+            // The system has ended it already if what was watched is gone.
+            let _ = watcher.unwatch(path);
+        }
+        self.is_full = false;
+    }
+
+    fn forget(&mut self, path: &Path) {
+        if let Some(watch) = self.watches.remove(path) {
+            self.count(watch.budget, -1);
+        }
+    }
+
+    fn count(&mut self, budget: usize, by: isize) {
+        if let Some(budget) = self.budgets.get_mut(budget) {
+            budget.used = budget.used.saturating_add_signed(by);
+        }
+    }
+
+    fn fall_short(&mut self, short: Short) {
+        if !self.short.contains(&short) {
+            self.short.push(short);
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(watcher) = self.watcher.take() {
+            // It panics if its thread could not begin.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(watcher)));
+        }
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Short {
+    /// For the log: what, why it matters, and the fix.
+    pub(super) fn words(self) -> String {
+        let (what, fix) = match self {
+            Self::Option(most) => (
+                format!("there is more to watch than watch_dirs={most} allows"),
+                "raise watch_dirs, or exclude directories",
+            ),
+            Self::Watches => (
+                "the system watches no more directories for this user".into(),
+                "raise fs.inotify.max_user_watches, for example with `sysctl fs.inotify.max_user_watches=1048576`, or \
+                 exclude directories",
+            ),
+            Self::Instances => (
+                "the system gives this process no watcher".into(),
+                "raise fs.inotify.max_user_instances, or the limit of open files (`ulimit -n`)",
+            ),
+        };
+        format!("{what}; the rest is looked at from time to time, so changes are reported later; {fix}")
+    }
+}

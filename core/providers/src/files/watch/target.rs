@@ -1,0 +1,190 @@
+//! The files and directories that clients watch, found by all that a change may be reported under.
+//!
+//! Law: URIs of the same path, such as those of different lines of a file, are one target. A file with several names is
+//! reported by the system under one of them only, so targets are found by inode too.
+
+use super::scene::{Found, State};
+use super::seen::{Mark, Seen};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// A target's number.
+pub(super) type Number = u64;
+
+/// One watched path.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Which root it is beneath, and where.
+    pub(super) scene: usize,
+    pub(super) path: Vec<u8>,
+    pub(super) uris: Vec<Arc<str>>,
+    /// How it was found last; `None` before the first time.
+    pub(super) found: Option<Found>,
+    /// What was last read there before it was watched.
+    pub(super) before: Option<Mark>,
+    /// The file that the system watches for it, and which file that was.
+    pub(super) file: Option<(Vec<u8>, (u64, u64))>,
+    /// Whether the system does not watch all of it, so that it must be looked at from time to time.
+    pub(super) is_polled: bool,
+}
+
+/// Why a target is to be looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Due {
+    /// Its bytes have changed: it counts as changed even if nothing shows.
+    pub(super) is_written: bool,
+    /// The system may have ceased to watch it.
+    pub(super) is_gone: bool,
+    /// Hints of it may have been lost: a change that need not show counts.
+    pub(super) is_lost: bool,
+}
+
+/// All targets.
+#[derive(Debug, Default)]
+pub(super) struct Targets {
+    all: HashMap<Number, Target>,
+    next: Number,
+    by_uri: HashMap<Arc<str>, Number>,
+    by_path: HashMap<(usize, Vec<u8>), Number>,
+    by_entry: HashMap<(usize, Vec<u8>), HashSet<Number>>,
+    by_inode: HashMap<(u64, u64), HashSet<Number>>,
+}
+
+impl Targets {
+    /// `uri` is watched. Returns the number of its target if that is new.
+    pub(super) fn add(
+        &mut self,
+        uri: &Arc<str>,
+        scene: usize,
+        path: &[u8],
+        before: Option<Mark>,
+    ) -> Option<Number> {
+        if self.by_uri.contains_key(uri) {
+            return None;
+        }
+        if let Some(number) = self.by_path.get(&(scene, path.to_vec())) {
+            self.by_uri.insert(uri.clone(), *number);
+            if let Some(target) = self.all.get_mut(number) {
+                target.uris.push(uri.clone());
+            }
+            return None;
+        }
+        let number = self.next;
+        self.next += 1;
+        self.by_uri.insert(uri.clone(), number);
+        self.by_path.insert((scene, path.to_vec()), number);
+        let (path, uris) = (path.to_vec(), vec![uri.clone()]);
+        self.all
+            .insert(number, Target { scene, path, uris, found: None, before, file: None, is_polled: false });
+        Some(number)
+    }
+
+    /// `uri` is not watched any longer. Returns its target if no other URI has the same.
+    pub(super) fn remove(&mut self, uri: &Arc<str>) -> Option<Target> {
+        let number = self.by_uri.remove(uri)?;
+        let target = self.all.get_mut(&number)?;
+        target.uris.retain(|other| other != uri);
+        if !target.uris.is_empty() {
+            return None;
+        }
+        self.leave(number);
+        let target = self.all.remove(&number)?;
+        self.by_path.remove(&(target.scene, target.path.clone()));
+        Some(target)
+    }
+
+    pub(super) fn get(&self, number: Number) -> Option<&Target> {
+        self.all.get(&number)
+    }
+
+    pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut Target> {
+        self.all.get_mut(&number)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Number, &Target)> {
+        self.all.iter().map(|(number, target)| (*number, target))
+    }
+
+    /// Those whose way leads through an entry.
+    pub(super) fn through(&self, scene: usize, entry: &[u8]) -> impl Iterator<Item = Number> + '_ {
+        self.by_entry.get(&(scene, entry.to_vec())).into_iter().flatten().copied()
+    }
+
+    /// Those that are this file, under whatever name.
+    pub(super) fn of_inode(&self, inode: (u64, u64)) -> impl Iterator<Item = Number> + '_ {
+        self.by_inode.get(&inode).into_iter().flatten().copied()
+    }
+
+    /// A target was found in another way. Returns the one before.
+    pub(super) fn found(&mut self, number: Number, found: Found) -> Option<Found> {
+        self.leave(number);
+        let target = self.all.get_mut(&number)?;
+        let mut entries: Vec<&Vec<u8>> = found.entries.iter().collect();
+        entries.sort_unstable();
+        entries.dedup();
+        for entry in entries {
+            self.by_entry.entry((target.scene, entry.clone())).or_default().insert(number);
+        }
+        if let Some(inode) = found.inode() {
+            self.by_inode.entry(inode).or_default().insert(number);
+        }
+        target.found.replace(found)
+    }
+
+    /// It is found by its way no longer.
+    fn leave(&mut self, number: Number) {
+        let Some(target) = self.all.get(&number) else { return };
+        let Some(found) = &target.found else { return };
+        for entry in &found.entries {
+            take_out(&mut self.by_entry, &(target.scene, entry.clone()), number);
+        }
+        if let Some(inode) = found.inode() {
+            take_out(&mut self.by_inode, &inode, number);
+        }
+    }
+}
+
+fn take_out<K: std::hash::Hash + Eq>(index: &mut HashMap<K, HashSet<Number>>, key: &K, number: Number) {
+    if let Some(numbers) = index.get_mut(key) {
+        numbers.remove(&number);
+        if numbers.is_empty() {
+            index.remove(key);
+        }
+    }
+}
+
+impl Found {
+    /// Which file it is.
+    pub(super) fn inode(&self) -> Option<(u64, u64)> {
+        match self.state {
+            State::File(facts) => Some(facts.inode),
+            _ => None,
+        }
+    }
+
+    /// Where that really is.
+    pub(super) fn real(&self) -> Option<&[u8]> {
+        match self.state {
+            State::File(_) | State::Directory(_) => self.entries.last().map(|real| &**real),
+            State::Absent | State::Unreadable => None,
+        }
+    }
+
+    /// What it was like, if a change after that would show.
+    pub(super) fn mark(&self, seen: &Seen) -> Option<Mark> {
+        match &self.state {
+            State::File(facts) | State::Directory(facts) => Some(seen.mark(facts)),
+            State::Absent | State::Unreadable => None,
+        }
+    }
+}
+
+impl State {
+    /// Whether a reader gets the same. Of a directory, its entries say whether it does.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Directory(one), Self::Directory(other)) => one.inode == other.inode,
+            _ => self == other,
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! What is heard of changes of real files, from the system and by polling. Nothing is timed: a test waits for what must come,
+//! and what must not come is shown by something that came after it.
+
+mod limits;
+mod lists;
+mod places;
+
+use super::super::Options;
+use super::super::beneath::Way;
+use super::super::tests::Folder;
+use super::super::tree::Tree;
+use super::{Reports, Settings, Watch};
+use mcp_resources_host::provider::{Interest, Route};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+const LIST: &str = "the list";
+/// How long something that must come may take.
+const LONG: Duration = Duration::from_secs(30);
+
+const HEARS: Settings =
+    Settings { polls: false, hints: super::inbox::HINTS, slice: Duration::from_millis(5) };
+const POLLS: Settings = Settings { polls: true, ..HEARS };
+const BOTH: [Settings; 2] = [HEARS, POLLS];
+
+/// What was reported.
+#[derive(Clone, Default)]
+struct Reported(Arc<(Mutex<Vec<String>>, Condvar, AtomicBool)>);
+
+impl Reported {
+    fn push(&self, what: &str) {
+        self.0.0.lock().unwrap().push(what.to_owned());
+        self.0.1.notify_all();
+    }
+}
+
+impl Reports for Reported {
+    fn updated(&self, uri: &str) {
+        self.push(uri);
+    }
+
+    fn list_changed(&self) {
+        self.push(LIST);
+    }
+
+    fn log(&self, what: &str) {
+        self.push(what);
+    }
+
+    fn is_alive(&self) -> bool {
+        !self.0.2.load(Ordering::Relaxed)
+    }
+}
+
+/// A watcher of one root, `r`, and of others that a test adds.
+struct Bench {
+    folder: Folder,
+    trees: Vec<Arc<Tree>>,
+    watch: Watch,
+    reported: Reported,
+}
+
+impl Bench {
+    fn new(folder: Folder, settings: Settings) -> Self {
+        Self::with(folder, settings, |options| options)
+    }
+
+    fn with(folder: Folder, settings: Settings, change: impl FnOnce(Options) -> Options) -> Self {
+        let options = change(Options::new().root("r", &folder.0));
+        let trees = Tree::all(&options, Way::best()).unwrap();
+        folder.write("sentinel", "");
+        Self { folder, trees, watch: Watch::new(settings), reported: Reported::default() }
+    }
+
+    fn at(&self, path: &str) -> std::path::PathBuf {
+        self.folder.0.join(path)
+    }
+
+    fn tell(&self, uri: &str, on: bool) {
+        let uri = &Arc::from(uri);
+        let change = Interest::Uri { uri, route: Route(0), on };
+        self.watch.change(&self.trees, change, Some(self.reported.clone()));
+    }
+
+    fn lists(&self, on: bool) {
+        self.watch.change(&self.trees, Interest::Lists { on }, Some(self.reported.clone()));
+    }
+
+    /// Watches what was not read before, and waits until it is watched: it counts as changed.
+    fn watch(&self, path: &str) {
+        self.tell(&uri(path), true);
+        self.expect(&uri(path));
+    }
+
+    fn watch_lists(&self) {
+        self.lists(true);
+        self.expect(LIST);
+    }
+
+    /// Waits until this is reported.
+    fn expect(&self, what: &str) {
+        self.wait(what, |reported| {
+            let before = reported.len();
+            reported.retain(|other| other != what);
+            reported.len() < before
+        });
+    }
+
+    fn expect_updated(&self, path: &str) {
+        self.expect(&uri(path));
+    }
+
+    fn wait<T>(&self, what: &str, mut check: impl FnMut(&mut Vec<String>) -> T) -> T
+    where
+        T: PartialEq + Default,
+    {
+        let until = Instant::now() + LONG;
+        let mut reported = self.reported.0.0.lock().unwrap();
+        loop {
+            let found = check(&mut reported);
+            if found != T::default() {
+                return found;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "{what} was expected: {reported:?}");
+            reported = self.reported.0.1.wait_timeout(reported, left).unwrap().0;
+        }
+    }
+
+    /// Nothing has been reported but of a file that changes now.
+    fn expect_nothing(&self) {
+        let rest = self.settle();
+        assert!(rest.iter().all(|what| *what == uri("sentinel")), "{rest:?}");
+    }
+
+    /// Waits until what was done before is all reported, and forgets it.
+    fn expect_quiet(&self) {
+        self.settle();
+    }
+
+    /// What was reported until all that was done before must have been. When a file is polled a second time, all others were.
+    fn settle(&self) -> Vec<String> {
+        self.tell(&uri("sentinel"), true);
+        let mut rest = Vec::new();
+        for round in 1..4 {
+            self.folder.write("sentinel", "x".repeat(round));
+            self.expect_updated("sentinel");
+            rest.append(&mut self.take());
+        }
+        rest
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.reported.0.0.lock().unwrap())
+    }
+
+    /// Waits until this holds.
+    fn until(&self, what: &str, check: impl Fn() -> bool) {
+        let until = Instant::now() + LONG;
+        while !check() {
+            assert!(Instant::now() < until, "{what}: {:?}", self.take());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The directories and files of the folder that the system watches for this process.
+    fn watched(&self) -> BTreeSet<String> {
+        let inodes = watched_inodes();
+        let mut found = BTreeSet::new();
+        walk(&self.folder.0, &mut |path| {
+            let inode = fs::symlink_metadata(path).map(|at| at.ino()).unwrap_or_default();
+            if inodes.contains(&inode) {
+                let path = path.strip_prefix(&self.folder.0).unwrap();
+                found.insert(path.to_str().unwrap().to_owned());
+            }
+        });
+        found
+    }
+
+    fn expect_watched(&self, paths: &[&str]) {
+        let expected: BTreeSet<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+        self.until(&format!("{expected:?} are watched, not {:?}", self.watched()), || {
+            self.watched() == expected
+        });
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.reported.0.2.store(true, Ordering::Relaxed);
+    }
+}
+
+fn uri(path: &str) -> String {
+    format!("file:///r/{path}")
+}
+
+/// The inodes that inotify watches for this process.
+fn watched_inodes() -> BTreeSet<u64> {
+    let mut inodes = BTreeSet::new();
+    for entry in fs::read_dir("/proc/self/fdinfo").unwrap().flatten() {
+        let text = fs::read_to_string(entry.path()).unwrap_or_default();
+        for line in text.lines().filter(|line| line.starts_with("inotify ")) {
+            let inode = line.split_whitespace().find_map(|field| field.strip_prefix("ino:")).unwrap();
+            inodes.insert(u64::from_str_radix(inode, 16).unwrap());
+        }
+    }
+    inodes
+}
+
+fn walk(dir: &Path, visit: &mut dyn FnMut(&Path)) {
+    visit(dir);
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_dir { walk(&entry.path(), visit) } else { visit(&entry.path()) }
+    }
+}
+
+/// S-01: a change of a file is reported, of its bytes and of its date alone, and only of a file that is watched.
+#[test]
+fn a_file_changes() {
+    for settings in BOTH {
+        let bench = Bench::new(Folder::with([("a", "1"), ("b", "1")]), settings);
+        bench.watch("a");
+        bench.expect_quiet();
+        bench.folder.write("b", "2");
+        bench.expect_nothing();
+        bench.folder.write("a", "22");
+        bench.expect_updated("a");
+        let file = fs::File::options().write(true).open(bench.at("a")).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
+        bench.expect_updated("a");
+        fs::remove_file(bench.at("a")).unwrap();
+        bench.expect_updated("a");
+        bench.folder.write("a", "3");
+        bench.expect_updated("a");
+        // Not of a file that is watched no longer.
+        bench.tell(&uri("a"), false);
+        bench.watch("b");
+        bench.expect_quiet();
+        bench.folder.write("a", "4");
+        bench.expect_nothing();
+    }
+}
+
+/// S-01: our own reads are no change.
+#[test]
+fn reading_is_silent() {
+    let bench = Bench::new(Folder::with([("a", "1")]), HEARS);
+    bench.watch("a");
+    for _ in 0..100 {
+        fs::read(bench.at("a")).unwrap();
+        fs::read_dir(bench.at("")).unwrap().count();
+    }
+    bench.expect_nothing();
+}
+
+/// S-01: each URI of a file is reported, such as those of its lines, once for a change.
+#[test]
+fn uris_of_one_file() {
+    let bench = Bench::new(Folder::with([("a", "1")]), HEARS);
+    bench.watch("a");
+    // The file is watched already: no change can have been missed.
+    bench.tell(&uri("a?lines=1-2"), true);
+    bench.folder.write("a", "2");
+    bench.expect_updated("a?lines=1-2");
+    bench.expect_updated("a");
+}
+
+/// S-01: after a read, a first interest reports nothing, unless the file was changed in between.
+#[test]
+fn what_was_read_before_is_compared() {
+    for settings in BOTH {
+        let bench = Bench::new(Folder::with([("a", "1"), ("b", "1"), ("d/e", "")]), settings);
+        let old = std::time::SystemTime::now() - Duration::from_secs(60);
+        let read = |path: &str| {
+            fs::File::open(bench.at(path)).unwrap().set_modified(old).unwrap();
+            let tree = &bench.trees[0];
+            let opened = tree.open().unwrap().open(path.as_bytes()).unwrap();
+            bench.watch.saw(tree, path.as_bytes(), &opened.facts);
+        };
+        ["a", "b", "d"].into_iter().for_each(read);
+        bench.folder.write("b", "2");
+        for path in ["a", "b", "d/"] {
+            bench.tell(&uri(path), true);
+        }
+        bench.expect_updated("b");
+        bench.folder.write("b", "3");
+        bench.expect_updated("b");
+        assert_eq!(bench.settle().iter().find(|what| **what != uri("b") && **what != uri("sentinel")), None);
+        bench.folder.write("a", "2");
+        bench.expect_updated("a");
+        bench.folder.write("d/f", "");
+        bench.expect_updated("d/");
+    }
+}
+
+/// S-01: one report at a time, however fast a file changes, and the last change is reported.
+#[test]
+fn a_file_that_never_rests() {
+    let bench = Bench::new(Folder::with([("log", "")]), HEARS);
+    bench.watch("log");
+    const LINES: usize = 20_000;
+    let mut log = fs::File::options().append(true).open(bench.at("log")).unwrap();
+    for _ in 0..LINES {
+        log.write_all(b"x\n").unwrap();
+    }
+    bench.expect_updated("log");
+    // What is still to come of them comes before this.
+    log.write_all(b"the last\n").unwrap();
+    bench.expect_updated("log");
+    let rest = bench.take();
+    assert!(rest.len() < LINES / 10, "{} reports", rest.len());
+    bench.expect_quiet();
+    log.write_all(b"one more\n").unwrap();
+    bench.expect_updated("log");
+}
+
+/// S-01: nothing is left when nobody is interested, and it begins again.
+#[test]
+fn it_begins_and_ends() {
+    let bench = Bench::new(Folder::with([("a", "1"), ("d/b", "1"), ("d/e/c", "1")]), HEARS);
+    for _ in 0..3 {
+        bench.expect_watched(&[]);
+        bench.watch("d/b");
+        bench.expect_watched(&["", "d", "d/b"]);
+        bench.watch_lists();
+        bench.expect_watched(&["", "d", "d/b", "d/e"]);
+        bench.tell(&uri("d/b"), false);
+        bench.expect_watched(&["", "d", "d/e"]);
+        bench.watch("a");
+        bench.lists(false);
+        bench.expect_watched(&["", "a"]);
+        bench.folder.write("a", "2");
+        bench.expect_updated("a");
+        bench.tell(&uri("a"), false);
+        bench.expect_watched(&[]);
+        bench.take();
+    }
+}
+
+/// S-01: with `watch=false` nothing is watched, and no thread begins.
+#[test]
+fn it_can_be_turned_off() {
+    let bench = Bench::with(Folder::with([("a", "1")]), HEARS, |options| options.watch(false));
+    bench.tell(&uri("a"), true);
+    bench.lists(true);
+    assert!(!bench.watch.inbox().is_running());
+    assert!(bench.watched().is_empty());
+}
+
+/// S-01: the thread ends with the mount.
+#[test]
+fn it_ends_with_its_server() {
+    let bench = Bench::new(Folder::with([("a", "1")]), HEARS);
+    bench.watch("a");
+    bench.reported.0.2.store(true, Ordering::Relaxed);
+    bench.expect_watched(&[]);
+    assert!(!bench.watch.inbox().is_running());
+}
+
+/// S-01: a forked process has the interests and none of the threads of its parent.
+#[test]
+fn a_forked_process_begins_anew() {
+    let bench = Bench::new(Folder::with([("a", "1"), ("b", "1")]), HEARS);
+    bench.watch("a");
+    let parent = bench.watch.inbox();
+    bench.watch.inbox.lock().unwrap().0 = 0;
+    assert!(!bench.watch.inbox().is_running());
+    bench.watch("b");
+    bench.take();
+    // Both watch it now: the parent's thread, which a real fork would not have, and the child's.
+    bench.folder.write("a", "2");
+    bench.wait("two reports", |reported| reported.iter().filter(|what| **what == uri("a")).count() >= 2);
+    parent.interest(&Arc::from(uri("a")), super::Change { on: false, before: None });
+}

@@ -1,0 +1,457 @@
+//! The thread that looks: what it does between two waits.
+//!
+//! ```text
+//!   Inbox ──▶ hints, interests ──▶ which targets are due, which directories are stale ──▶ look, compare ──▶ Reports
+//!                  ▲                                                       │ a few directories at a time
+//!                  └────────── at the next turn, or when it is time to poll ◀┘
+//! ```
+//!
+//! Law: a turn does a bounded amount of work and reports each URI once. However fast something changes, turns have a pause
+//! between them that grows with the time that they take.
+
+use super::inbox::{Batch, Hint, Inbox};
+use super::scene::{Scene, State, is_rules, is_within, parent};
+use super::seen::Seen;
+use super::system::{Budget, Short, System};
+use super::target::{Due, Number, Target, Targets};
+use super::{Reports, Settings};
+use crate::files::tree::Tree;
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How many stale directories one turn scans.
+const SCANS: usize = 64;
+/// How many targets one turn looks at.
+const LOOKS: usize = 256;
+/// The shortest time between two turns that had something to do.
+const PAUSE: Duration = Duration::from_millis(10);
+/// All that the system does not watch is looked at in so many slices, if that is not too much for one. So often are the roots,
+/// which may be renamed with a directory above them, or be mounted over.
+const SLICES: u32 = 10;
+/// How much one slice looks at.
+const SLICE: usize = 256;
+
+/// See the module.
+pub(super) struct Watcher<R> {
+    reports: R,
+    inbox: Arc<Inbox>,
+    seen: Arc<Seen>,
+    scenes: Vec<Scene>,
+    system: System,
+    targets: Targets,
+    due: BTreeMap<Number, Due>,
+    /// URIs to report.
+    told: HashSet<Arc<str>>,
+    /// Whether the lists have changed.
+    is_list_new: bool,
+    /// Whether the directories are walked for the first time: what is found then is not new.
+    is_walking: bool,
+    /// Whether everything is compared, because hints were lost.
+    is_recovering: bool,
+    /// Which reasons for polling were logged.
+    said: Vec<Short>,
+    slice: Duration,
+    next_roots: Instant,
+    next_poll: Instant,
+    /// Where the next slice begins.
+    polled: (usize, Vec<u8>),
+    polled_target: Number,
+}
+
+impl<R: Reports> Watcher<R> {
+    pub(super) fn new(
+        trees: &[Arc<Tree>],
+        inbox: &Arc<Inbox>,
+        seen: &Arc<Seen>,
+        settings: Settings,
+        reports: R,
+    ) -> Self {
+        let mut budgets: Vec<Budget> = Vec::new();
+        let mut declared: Vec<*const ()> = Vec::new();
+        let mut scenes = Vec::new();
+        for tree in trees.iter().filter(|tree| tree.settings().watch) {
+            let own = Arc::as_ptr(tree.settings()).cast();
+            let known = declared.iter().position(|other| *other == own);
+            let budget = known.unwrap_or_else(|| {
+                declared.push(own);
+                budgets.push(Budget { most: tree.settings().watch_dirs, used: 0 });
+                declared.len() - 1
+            });
+            scenes.push(Scene::new(tree.clone(), budget));
+        }
+        let now = Instant::now();
+        Self {
+            reports,
+            inbox: inbox.clone(),
+            seen: seen.clone(),
+            scenes,
+            system: System::new(inbox.clone(), budgets, settings.polls),
+            targets: Targets::default(),
+            due: BTreeMap::new(),
+            told: HashSet::new(),
+            is_list_new: false,
+            is_walking: false,
+            is_recovering: false,
+            said: Vec::new(),
+            slice: settings.slice,
+            next_roots: now,
+            next_poll: now,
+            polled: (0, Vec::new()),
+            polled_target: 0,
+        }
+    }
+
+    /// Looks until nobody watches anything, or the mount has ended.
+    pub(super) fn run(mut self) {
+        loop {
+            let batch = self.inbox.take(self.deadline());
+            let begun = Instant::now();
+            if self.inbox.ends(!self.reports.is_alive()) {
+                return;
+            }
+            let is_busy = self.turn(batch, begun);
+            if is_busy {
+                // At most a fifth of a processor's time, however much changes.
+                std::thread::sleep(PAUSE.max(begun.elapsed() * 4));
+            }
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        if self.has_work() { Instant::now() } else { self.next_roots.min(self.next_poll) }
+    }
+
+    fn has_work(&self) -> bool {
+        !self.due.is_empty() || self.scenes.iter().any(|scene| !scene.stale.is_empty())
+    }
+
+    /// Does one turn. Returns whether hints were the reason for it.
+    fn turn(&mut self, batch: Batch, now: Instant) -> bool {
+        self.is_recovering |= batch.lost;
+        let is_busy = self.is_recovering || !batch.hints.is_empty();
+        if now >= self.next_roots || !batch.changes.is_empty() {
+            self.next_roots = now + self.slice * SLICES;
+            (0..self.scenes.len()).for_each(|at| self.find_root(at, false));
+        }
+        self.interests(&batch);
+        if batch.lost {
+            self.lost();
+        }
+        for (path, hint) in &batch.hints {
+            self.hear(path, *hint);
+        }
+        if now >= self.next_poll {
+            self.poll(now);
+        }
+        self.scan();
+        self.look();
+        self.report();
+        self.is_recovering &= self.has_work();
+        is_busy
+    }
+
+    /// Takes up what clients watch now.
+    fn interests(&mut self, batch: &Batch) {
+        for (uri, change) in &batch.changes {
+            if !change.on {
+                let gone = self.targets.remove(uri);
+                gone.into_iter().for_each(|target| self.release(&target));
+                continue;
+            }
+            let place =
+                self.scenes.iter().enumerate().find_map(|(at, scene)| Some((at, scene.tree.path_of(uri)?)));
+            let Some((at, (path, _))) = place else { continue };
+            if let Some(number) = self.targets.add(uri, at, &path, change.before) {
+                self.due.insert(number, Due::default());
+            }
+        }
+        for scene in &mut self.scenes {
+            self.is_walking |= batch.lists && !scene.is_listed;
+            scene.list(batch.lists, &mut self.system);
+        }
+        self.is_walking &= batch.lists;
+    }
+
+    fn release(&mut self, target: &Target) {
+        let Some(scene) = self.scenes.get_mut(target.scene) else { return };
+        if let Some((path, _)) = &target.file
+            && let Some(path) = scene.absolute(path)
+        {
+            self.system.disarm(&path);
+        }
+        if let Some(found) = &target.found {
+            scene.need(&[], &found.dirs, &mut self.system);
+        }
+    }
+
+    /// The system has not told all that it has seen: all of it is watched anew, and compared with what was known.
+    fn lost(&mut self) {
+        self.system.reset();
+        for scene in &mut self.scenes {
+            scene.reset();
+        }
+        for (number, _) in self.targets.iter() {
+            let due = self.due.entry(number).or_default();
+            (due.is_gone, due.is_lost) = (true, true);
+        }
+        (0..self.scenes.len()).for_each(|at| self.find_root(at, false));
+    }
+
+    /// Something may have happened at a path.
+    fn hear(&mut self, path: &Path, hint: Hint) {
+        for at in 0..self.scenes.len() {
+            let Some(scene) = self.scenes.get_mut(at) else { return };
+            let Some(entry) = scene.relative(path) else { continue };
+            if hint.gone {
+                if entry.is_empty() {
+                    self.find_root(at, true);
+                    continue;
+                }
+                scene.rearm(&entry, &mut self.system);
+            }
+            for number in self.targets.through(at, &entry) {
+                let due = self.due.entry(number).or_default();
+                due.is_written |= hint.data;
+                due.is_gone |= hint.gone;
+            }
+            let Some(dir) = parent(&entry) else { continue };
+            if is_rules(&entry) {
+                self.rules(at, dir);
+                continue;
+            }
+            // What may be read, or opened as a directory, is said by no name.
+            let is_other = hint.name || !hint.data;
+            if is_other && scene.is_scanned(dir) {
+                scene.stale.insert(dir.to_vec());
+                scene.refresh_one(&entry);
+            }
+        }
+    }
+
+    /// The rules of a directory may be others.
+    fn rules(&mut self, at: usize, dir: &[u8]) {
+        if let Some(scene) = self.scenes.get_mut(at) {
+            scene.refresh(dir);
+        }
+        self.touch(at, |target| is_within(dir, &target.path));
+    }
+
+    /// Has targets of a root looked at.
+    fn touch(&mut self, at: usize, which: impl Fn(&Target) -> bool) {
+        for (number, target) in self.targets.iter() {
+            if target.scene == at && which(target) {
+                self.due.entry(number).or_default();
+            }
+        }
+    }
+
+    /// Looks where a root is now.
+    fn find_root(&mut self, at: usize, is_forced: bool) {
+        let Some(scene) = self.scenes.get_mut(at) else { return };
+        let (is_moved, has_rules) = (scene.find_root(is_forced, &mut self.system), scene.find_rules());
+        self.is_list_new |= is_moved && scene.is_listed;
+        if is_moved || has_rules {
+            self.touch(at, |_| true);
+        }
+    }
+
+    /// Scans some of the stale directories.
+    fn scan(&mut self) {
+        for at in 0..self.scenes.len() {
+            for _ in 0..SCANS {
+                let Some(scene) = self.scenes.get_mut(at) else { return };
+                let Some(dir) = scene.stale.pop_first() else { break };
+                let scan = scene.scan(&dir, &mut self.system).unwrap_or_default();
+                if scan.entries {
+                    self.tell_directory(at, &dir);
+                }
+                self.is_list_new |= scan.files && !self.is_walking;
+            }
+            self.settle(at);
+        }
+        if self.is_walking && self.scenes.iter().all(|scene| scene.stale.is_empty()) {
+            // What has come or gone before all was watched is not known.
+            self.is_walking = false;
+            self.is_list_new = true;
+        }
+    }
+
+    /// What leads through directories that are gone must be looked at.
+    fn settle(&mut self, at: usize) {
+        let Some(scene) = self.scenes.get_mut(at) else { return };
+        let gone = std::mem::take(&mut scene.gone);
+        self.is_list_new |= std::mem::take(&mut scene.has_lost_files) && scene.is_listed && !self.is_walking;
+        for dir in gone {
+            for number in self.targets.through(at, &dir) {
+                self.due.entry(number).or_default();
+            }
+        }
+    }
+
+    /// The entries of a directory are others.
+    fn tell_directory(&mut self, at: usize, dir: &[u8]) {
+        for number in self.targets.through(at, dir) {
+            let Some(target) = self.targets.get(number) else { continue };
+            let Some(found) = target.found.as_ref().filter(|found| found.real() == Some(dir)) else {
+                continue;
+            };
+            if matches!(found.state, State::Directory(_)) {
+                self.told.extend(target.uris.iter().cloned());
+            }
+        }
+    }
+
+    /// Looks at some of the targets that are due.
+    fn look(&mut self) {
+        for _ in 0..LOOKS {
+            let Some((number, due)) = self.due.pop_first() else { return };
+            self.look_at(number, due);
+        }
+    }
+
+    fn look_at(&mut self, number: Number, due: Due) {
+        let Some(target) = self.targets.get(number) else { return };
+        let at = target.scene;
+        let path = target.path.clone();
+        let Some(scene) = self.scenes.get_mut(at) else { return };
+        let mut found = scene.follow(&path, &mut self.system);
+        if let State::Directory(_) = found.state
+            && let Some(real) = found.real().filter(|real| !scene.is_scanned(real))
+        {
+            let real = real.to_vec();
+            scene.scan(&real, &mut self.system);
+        }
+        let Some(target) = self.targets.get_mut(number) else { return };
+        let is_armed = hold_file(target, &mut found, due.is_gone, scene, &mut self.system);
+        target.is_polled = !is_armed || found.dirs.iter().any(|dir| !scene.is_armed(dir));
+        let old = target.found.as_ref();
+        let is_new = match old {
+            None => found.mark(&self.seen).is_none_or(|mark| target.before != Some(mark)),
+            Some(old) => !old.state.is_same(&found.state) || due.is_written || due.is_lost && !old.is_settled,
+        };
+        if is_new {
+            self.told.extend(target.uris.iter().cloned());
+        }
+        let inode = old.and_then(|old| old.inode()).filter(|_| is_new);
+        let new_dirs = found.dirs.clone();
+        let old = self.targets.found(number, found);
+        if let Some(scene) = self.scenes.get_mut(at) {
+            scene.need(&new_dirs, old.as_ref().map_or(&[], |old| &old.dirs), &mut self.system);
+        }
+        self.settle(at);
+        if let Some(inode) = inode {
+            self.tell_namesakes(inode, number, due);
+        }
+    }
+
+    /// The other names of a file that has changed.
+    fn tell_namesakes(&mut self, inode: (u64, u64), number: Number, due: Due) {
+        for other in self.targets.of_inode(inode).filter(|other| *other != number) {
+            let Some(target) = self.targets.get(other) else { continue };
+            if due.is_written {
+                self.told.extend(target.uris.iter().cloned());
+            } else {
+                self.due.entry(other).or_default();
+            }
+        }
+    }
+
+    /// Looks at a slice of what the system does not watch.
+    fn poll(&mut self, now: Instant) {
+        let targets = self.targets.iter().filter(|(_, target)| target.is_polled).count();
+        let dirs: usize = self.scenes.iter().map(|scene| scene.polled().count()).sum();
+        self.next_poll = now + if targets + dirs == 0 { self.slice * SLICES } else { self.slice };
+        let slice = |all: usize| all.div_ceil(SLICES as usize).min(SLICE);
+        self.poll_targets(slice(targets));
+        self.poll_dirs(slice(dirs));
+    }
+
+    fn poll_targets(&mut self, most: usize) {
+        let polled = self.targets.iter().filter(|(_, target)| target.is_polled);
+        let mut numbers: Vec<Number> = polled.map(|(number, _)| number).collect();
+        numbers.sort_unstable();
+        let from = numbers.partition_point(|number| *number < self.polled_target);
+        numbers.rotate_left(from);
+        for number in numbers.into_iter().take(most) {
+            self.polled_target = number + 1;
+            self.due.entry(number).or_default().is_lost = true;
+        }
+    }
+
+    fn poll_dirs(&mut self, most: usize) {
+        let mut left = most;
+        for _ in 0..=self.scenes.len() {
+            let (at, from) = self.polled.clone();
+            let Some(scene) = self.scenes.get_mut(at) else {
+                self.polled = (0, Vec::new());
+                continue;
+            };
+            let slice: Vec<_> = scene.polled().skip_while(|dir| **dir < from).take(left).cloned().collect();
+            left -= slice.len();
+            let mut changed = Vec::new();
+            for dir in &slice {
+                let (is_stale, has_rules) = scene.poll(dir);
+                if is_stale {
+                    scene.stale.insert(dir.clone());
+                }
+                if has_rules {
+                    changed.push(dir.clone());
+                }
+            }
+            changed.iter().for_each(|dir| self.rules(at, dir));
+            if left == 0 {
+                // Right behind the last one.
+                let last = slice.last().map(|dir| [dir.as_slice(), &[0]].concat());
+                self.polled = (at, last.unwrap_or(from));
+                return;
+            }
+            self.polled = (at + 1, Vec::new());
+        }
+    }
+
+    /// Reports what has changed, each once.
+    fn report(&mut self) {
+        for uri in self.told.drain() {
+            self.reports.updated(&uri);
+        }
+        if std::mem::take(&mut self.is_list_new) {
+            self.reports.list_changed();
+        }
+        for short in self.system.shortage(&mut self.said) {
+            self.reports.log(&short.words());
+        }
+    }
+}
+
+/// Has the system watch the file itself: it may be written under a name that is not beneath the root. Returns whether
+/// it does, or need not.
+fn hold_file(
+    target: &mut Target,
+    found: &mut super::scene::Found,
+    is_gone: bool,
+    scene: &mut Scene,
+    system: &mut System,
+) -> bool {
+    let wanted = match (found.inode(), found.real()) {
+        (Some(inode), Some(real)) => Some((real.to_vec(), inode)),
+        _ => None,
+    };
+    if target.file == wanted && !is_gone {
+        return true;
+    }
+    if let Some((path, _)) = target.file.take()
+        && let Some(path) = scene.absolute(&path)
+    {
+        system.disarm(&path);
+    }
+    let Some((real, inode)) = wanted else { return true };
+    let is_armed = scene.absolute(&real).is_some_and(|path| system.arm(&path, scene.budget));
+    if is_armed {
+        target.file = Some((real, inode));
+        // What was written before it was watched shows now.
+        scene.look_again(&target.path, found);
+    }
+    is_armed
+}
