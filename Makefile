@@ -72,8 +72,8 @@ target/debug/mcp-resources: $(CORE_SOURCES) | bindings-node/binding.d.ts
 	@cargo build --quiet --package mcp-resources-cli --package mcp-resources-node
 	@touch $@
 
-demo: setup ## serve this repository's documents to the official Python client, in both eras
-	$(call step,A Python and a Node server and the official client over stdio)
+demo: setup ## serve a folder to the official clients of Python and TypeScript, both eras, stdio and HTTP
+	$(call step,mcp-resources serve and the official clients)
 	@$(BIN)/python examples/demo/drive.py
 
 # What does not compile keeps one core busy: two such things at a time.

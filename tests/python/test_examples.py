@@ -267,7 +267,7 @@ def test_project_files(language: str, mode: str) -> None:
         listed = {str(item.uri) for item in (await client.list_resources()).resources}
         assert "file:///project/src/main.ts" in listed
         assert (await read(client, "file:///project/src/main.ts")).text == "export const answer = 42;\n"
-        for uri in ("file:///project/none", "file:///project/..%2Fapp.json", "file:///project/src"):
+        for uri in ("file:///project/none", "file:///project/..%2Fapp.json", "file:///data/app.json"):
             assert (await refused(client, uri)).code == NOT_FOUND[mode]
 
     converse(command(language, "project_files", "--root", str(DATA / "project")), mode, body)
@@ -281,7 +281,7 @@ def test_agent(language: str) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert [line for line in done.stdout.splitlines() if line] == [
-        "listed: file:///project/package.json file:///project/src/lib/util.ts file:///project/src/main.ts",
+        "listed: file:///project/package.json file:///project/src/main.ts file:///project/src/lib/util.ts",
         "allowed: export const answer = 42;",
         "refused: Access denied: file:///project/config.json",
         "watched: export const answer = 42;",
