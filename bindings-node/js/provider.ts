@@ -117,8 +117,8 @@ const FILES_SHAPE: Shape<FilesOptions> = {
   maxBytes: either('a whole number of bytes or null', COUNT, { is: (value) => value === null, expected: '' }),
 };
 
-/** One directory, several, or directories by the names that they are to have. */
-export type Roots = string | readonly string[] | Readonly<Record<string, string>>;
+/** A directory. */
+export type Root = string;
 
 /**
  * The time: `clock:///now`, and `clock:///{+zone}` for a zone of the IANA database, such as `clock:///Asia/Tokyo`. Clients
@@ -133,10 +133,13 @@ export function clock(): Provider {
  * Clients that watch a file or a directory are told when it changes, and those that listen to the lists when files come and
  * go. Nothing outside a directory is read, whatever its links say.
  *
- * @param roots - a directory without a name has its own.
+ * @param roots - a directory, which has its own name, several, or directories by the names that they are to have.
  * @throws {TypeError} a directory is not there, two have one name, or an option is wrong.
  */
-export function files(roots: Roots, options: FilesOptions = {}): Provider {
+export function files(
+  roots: Root | readonly Root[] | Readonly<Record<string, Root>>,
+  options: FilesOptions = {},
+): Provider {
   const named = isObject(roots);
   const all = named ? Object.values(roots) : typeof roots === 'string' ? [roots] : roots;
   if (!TEXTS.is(all)) {

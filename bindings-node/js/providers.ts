@@ -17,5 +17,5 @@ export {
   memory,
   Provider,
   type PutOptions,
-  type Roots,
+  type Root,
 } from './provider.js';

@@ -79,7 +79,9 @@ async def watches(client: Client, folder: Path, updates: asyncio.Queue[str]) -> 
     uri = f"{ROOT}src/main.ts"
     async with asyncio.timeout(PATIENCE), subscribed(client, uri, updates) as told:
         began = time.monotonic()
-        (folder / "src/main.ts").write_text(f"export const answer = {time.time_ns() % 1000};\n", "utf-8")
+        new = folder / "main.new"  # renamed, so that nobody reads half of it
+        new.write_text(f"export const answer = {time.time_ns() % 1000};\n", "utf-8")
+        new.replace(folder / "src/main.ts")
         check(await told() == uri, "the update names the file")
         took = (time.monotonic() - began) * 1000
         say("watch", f"{uri}: changed, told after {took:.0f} ms, read again: {(await read(client, uri)).strip()}")

@@ -1,7 +1,7 @@
 // An agent and what it may read: the servers and the allow-lists stand in `examples/data/agents.yaml`.
 //
 // It lists, reads what is allowed and what is not, reads everything as another agent, and follows a file that changes.
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,7 +34,9 @@ try {
 for await (const change of frontend.watch(MAIN)) {
   console.log('watched:', change.contents);
   if (change.contents.includes('43')) break;
-  writeFileSync(path.join(folder, 'src', 'main.ts'), 'export const answer = 43;\n');
+  // Renamed, so that nobody reads half of it.
+  writeFileSync(path.join(folder, 'main.new'), 'export const answer = 43;\n');
+  renameSync(path.join(folder, 'main.new'), path.join(folder, 'src', 'main.ts'));
 }
 await frontend.close();
 

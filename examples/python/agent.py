@@ -29,7 +29,9 @@ async def main(project: Path) -> None:
             print("watched:", change.contents)
             if "43" in str(change.contents):
                 break
-            (project / "src" / "main.ts").write_text("export const answer = 43;\n")
+            new = project / "main.new"  # renamed, so that nobody reads half of it
+            new.write_text("export const answer = 43;\n")
+            new.replace(project / "src" / "main.ts")
     async with Client.from_config(CONFIG, agent="admin") as client:
         print("wildcard:", await client.read(SECRET))
 
