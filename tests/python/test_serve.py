@@ -3,15 +3,17 @@
 Its words, keys and statuses are fixed (S-01, `serve`); what the providers give is tested with them.
 """
 
+import asyncio
 import json
 import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -357,3 +359,55 @@ async def test_what_install_prints_is_a_server(program: Path, project: Path, edi
         directory = await client.read("file:///project/")
         assert isinstance(directory, list)
         assert {content.uri for content in directory} == {"file:///project/README.md", "file:///project/src/"}
+
+
+def held(process: int) -> tuple[int, int, int]:
+    """The descriptors, threads and watched directories of a process."""
+    at = Path(f"/proc/{process}")
+    watches = 0
+    for info in (at / "fdinfo").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            watches += info.read_text().count("inotify wd")
+    return len(list((at / "fd").iterdir())), len(list((at / "task").iterdir())), watches
+
+
+def resident(process: int) -> int:
+    """The resident memory, in kB."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it counts threads and files in /proc, which only Linux has")
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+async def test_nothing_is_left_of_a_thousand_clients(serve: Start, project: Path, revision: str) -> None:
+    """S-01: each lists, reads and watches; when they are gone, memory, descriptors and watches are as before."""
+    path = config(project.parent, guard={"limits": {"session_idle": 1_000}})
+    with serve("--config", str(path), "--http", "0") as served:
+        url, process = served.url(), served.process.pid
+
+        async def one() -> None:
+            async with Client(url, revision=revision) as client:
+                assert len(await uris(client)) == 4
+                async with aclosing(client.watch("file:///app/README.md")) as changes:
+                    assert (await anext(changes)).contents == "# Project\n"
+
+        async def some(number: int) -> None:
+            for _ in range(number // 20):
+                await asyncio.gather(*(one() for _ in range(20)))
+
+        await some(200)
+        await settled(lambda: held(process)[2] == 0)
+        before, memory = held(process), resident(process)
+        await some(1_000)
+        await settled(lambda: held(process)[2] == 0 and held(process)[0] <= before[0])
+        after = held(process)
+        assert (after[0], after[2]) <= (before[0], before[2])
+        assert after[1] <= before[1] + 1
+        assert resident(process) < memory + 8_192
+
+
+async def settled(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 25
+    while not what():
+        assert time.monotonic() < end, "it did not happen"
+        await asyncio.sleep(0.05)
