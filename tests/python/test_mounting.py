@@ -623,18 +623,20 @@ def run(script: str, *arguments: str) -> None:
 
 
 @pytest.mark.parametrize("serves_before", ["no", "yes"])
-def test_a_forked_process_serves_providers(serves_before: str) -> None:
+def test_a_forked_process_serves_providers(serves_before: str, tmp_path: Path) -> None:
     """As gunicorn forks with a preloaded application; workers, and the redaction on them, are the process's own."""
     run(
         """
-        import asyncio, os, sys
+        import asyncio, os, pathlib, sys
         from mcp_resources import Contents, ResourceServer, providers
         from mcp_resources.testing import Client
 
         server = ResourceServer("x", redact=lambda uri, contents: Contents(contents.body + "!"))
         folder = providers.memory()
         folder.put("big", "x" * 100_000)
-        server.mount(folder, providers.clock())
+        path = pathlib.Path(sys.argv[2], "a.txt")
+        path.write_text("first")
+        server.mount(folder, providers.clock(), providers.files({"watched": path.parent}))
 
         async def use():
             async with Client(server) as client:
@@ -644,6 +646,10 @@ def test_a_forked_process_serves_providers(serves_before: str) -> None:
                 async with client.listen(["memory:///big"]) as listen:
                     folder.put("big", "x" * 100_000)
                     assert (await listen.next()).sort == "updated"
+                async with client.listen(["file:///watched/a.txt"]) as listen:
+                    path.write_text(f"{os.getpid()} {len(path.read_text())}")
+                    assert (await listen.next()).sort == "updated"
+                assert str(os.getpid()) in await client.read_text("file:///watched/a.txt")
                 async with client.listen(["clock:///now"]) as listen:
                     assert (await listen.next()).sort == "updated"
 
@@ -659,6 +665,7 @@ def test_a_forked_process_serves_providers(serves_before: str) -> None:
         asyncio.run(use())
         """,
         serves_before,
+        str(tmp_path),
     )
 
 
