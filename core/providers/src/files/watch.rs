@@ -43,6 +43,7 @@ use inbox::{Change, Inbox};
 use mcp_resources_host::provider::{Feed, Interest};
 use seen::Seen;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use watcher::Watcher;
@@ -139,7 +140,14 @@ impl Watch {
         };
         let Some(reports) = reports.filter(|_| begins) else { return };
         let watcher = Watcher::new(trees, &inbox, &self.seen, self.settings, reports);
-        if std::thread::Builder::new().name("mcp-files".into()).spawn(move || watcher.run()).is_err() {
+        let own = inbox.clone();
+        let run = move || {
+            // After a mistake of ours the next interest begins anew; the panic hook has said where.
+            if catch_unwind(AssertUnwindSafe(|| watcher.run())).is_err() {
+                own.failed();
+            }
+        };
+        if std::thread::Builder::new().name("mcp-files".into()).spawn(run).is_err() {
             inbox.failed();
         }
     }

@@ -12,7 +12,7 @@ use super::super::contents::resolve;
 use super::super::options::Symlinks;
 use super::super::tree::{Tree, join};
 use super::seen::is_settled;
-use super::system::System;
+use super::system::{Short, System};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
@@ -70,11 +70,9 @@ struct Entries {
     all: u64,
 }
 
-/// How a directory differs from the last scan.
+/// How a directory differs from the last scan. At the first, everything in it counts as new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scan {
-    /// It was scanned before; otherwise everything in it counts as new.
-    pub(super) is_known: bool,
     /// Other files.
     pub(super) files: bool,
     /// Other entries of any kind.
@@ -95,7 +93,8 @@ pub(super) enum State {
 /// The way to what a path leads to.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// The entries that it goes through, links and what they lead to, whether they are there or not; the last is where it really is
+    /// The entries that it goes through, links and what they lead to, whether they are there or not. If it leads to something,
+    /// the last is where that really is.
     pub(super) entries: Vec<Vec<u8>>,
     /// The directories among them, which are watched now.
     pub(super) dirs: Vec<Vec<u8>>,
@@ -244,7 +243,11 @@ impl Scene {
 
     /// Watches a directory, if it is not watched.
     fn hold(&mut self, dir: &[u8], system: &mut System) {
-        if self.dirs.get(dir).is_some_and(|known| known.is_armed) || self.dirs.len() >= DIRECTORIES {
+        if self.is_armed(dir) {
+            return;
+        }
+        if self.dirs.len() >= DIRECTORIES && !self.dirs.contains_key(dir) {
+            system.fall_short(Short::Known);
             return;
         }
         let is_armed = self.absolute(dir).is_some_and(|path| system.arm(&path, self.budget));
@@ -298,38 +301,21 @@ impl Scene {
             return None;
         };
         let known = self.dirs.get_mut(dir)?;
-        let is_known = known.facts.replace(facts).is_some();
+        known.facts = Some(facts);
         let before = std::mem::replace(&mut known.entries, entries);
         known.rules = rules;
-        if self.is_listed {
-            for name in &below {
-                let path = join(dir, name);
-                if self.dirs.get(&path).is_none_or(|known| known.facts.is_none()) {
-                    self.stale.insert(path);
-                }
+        for name in &below {
+            let path = join(dir, name);
+            if self.dirs.get(&path).is_none_or(|known| known.facts.is_none()) {
+                self.stale.insert(path);
             }
         }
-        self.keep_only(dir, &below, system);
-        Some(Scan { is_known, files: before.files != entries.files, entries: before.all != entries.all })
+        Some(Scan { files: before.files != entries.files, entries: before.all != entries.all })
     }
 
-    /// Forgets those directories right in `dir` that are not among `below`.
-    fn keep_only(&mut self, dir: &[u8], below: &BTreeSet<Vec<u8>>, system: &mut System) {
-        let skip = if dir.is_empty() { 0 } else { dir.len() + 1 };
-        let from = if dir.is_empty() { vec![0] } else { [dir, b"/"].concat() };
-        let mut missing = BTreeSet::new();
-        for at in self.dirs.range(from..).map(|(at, _)| at).take_while(|at| is_within(dir, at)) {
-            let name = at[skip..].split(|byte| *byte == b'/').next().unwrap_or_default();
-            if !below.contains(name) {
-                missing.insert(at[..skip + name.len()].to_vec());
-            }
-        }
-        missing.iter().for_each(|child| self.forget(child, system));
-    }
-
-    /// Its facts, the sums of its entries, the names of the directories in it, and what its rules are like.
+    /// Its facts, the sums of its entries, the directories in it that matter too, and what its rules are like.
     #[expect(clippy::type_complexity, reason = "of one use, right above")]
-    fn look(&self, dir: &[u8]) -> Option<((Facts, bool), Entries, BTreeSet<Vec<u8>>, u64)> {
+    fn look(&self, dir: &[u8]) -> Option<((Facts, bool), Entries, Vec<Vec<u8>>, u64)> {
         let root = self.tree.open().ok()?;
         let opened = root.open(dir).ok().filter(|opened| opened.is_dir() && opened.real == dir)?;
         let facts = (opened.facts, is_settled(&opened.facts));
@@ -337,7 +323,7 @@ impl Scene {
         // Before they are read: what is edited in between shows the next time.
         let rules = self.rules_of(&listing);
         let chain = self.tree.chain(&root, dir)?;
-        let (mut sums, mut below) = (Entries::default(), BTreeSet::new());
+        let (mut sums, mut below) = (Entries::default(), Vec::new());
         for entry in listing.entries().ok()? {
             let path = join(dir, &entry.name);
             let kind = resolve(&self.tree, &root, &path, entry.kind, &|_| true);
@@ -349,8 +335,8 @@ impl Scene {
             sums.all = sums.all.wrapping_add(hash);
             if !is_dir {
                 sums.files = sums.files.wrapping_add(hash);
-            } else if entry.kind == Kind::Directory {
-                below.insert(entry.name);
+            } else if self.is_listed && entry.kind == Kind::Directory {
+                below.push(entry.name);
             }
         }
         Some((facts, sums, below, rules))

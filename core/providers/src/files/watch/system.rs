@@ -4,6 +4,7 @@
 //! is looked at from time to time; the reason is reported once.
 
 use super::inbox::{Hears, Inbox};
+use super::scene::DIRECTORIES;
 use notify::{Config, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig, Watcher};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,6 +27,8 @@ pub(super) enum Short {
     Watches,
     /// `fs.inotify.max_user_instances`, or the number of open files.
     Instances,
+    /// More directories than are looked at.
+    Known,
 }
 
 #[derive(Debug)]
@@ -165,7 +168,8 @@ impl System {
         }
     }
 
-    fn fall_short(&mut self, short: Short) {
+    /// Something is not watched, for this reason.
+    pub(super) fn fall_short(&mut self, short: Short) {
         if !self.short.contains(&short) {
             self.short.push(short);
         }
@@ -189,6 +193,12 @@ impl Short {
     /// For the log: what, why it matters, and the fix.
     pub(super) fn words(self) -> String {
         let (what, fix) = match self {
+            Self::Known => {
+                return format!(
+                    "a root has more than {DIRECTORIES} directories; changes of the list beyond them are not reported; \
+                     exclude directories, or serve them as several roots"
+                );
+            }
             Self::Option(most) => (
                 format!("there is more to watch than watch_dirs={most} allows"),
                 "raise watch_dirs, or exclude directories",

@@ -6,6 +6,7 @@
 use super::scene::{Found, State};
 use super::seen::{Mark, Seen};
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A target's number.
@@ -22,8 +23,8 @@ pub(super) struct Target {
     pub(super) found: Option<Found>,
     /// What was last read there before it was watched.
     pub(super) before: Option<Mark>,
-    /// The file that the system watches for it, and which file that was.
-    pub(super) file: Option<(Vec<u8>, (u64, u64))>,
+    /// The file that the system watches for it: its whole path, and which file that was.
+    pub(super) file: Option<(PathBuf, (u64, u64))>,
     /// Whether the system does not watch all of it, so that it must be looked at from time to time.
     pub(super) is_polled: bool,
 }
@@ -51,23 +52,24 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// `uri` is watched. Returns the number of its target if that is new.
+    /// `uri` is watched, and `before` was last read there. Returns its target, and whether that is to be looked at: it is
+    /// new. `None` if `uri` was watched already.
     pub(super) fn add(
         &mut self,
         uri: &Arc<str>,
         scene: usize,
         path: &[u8],
         before: Option<Mark>,
-    ) -> Option<Number> {
+    ) -> Option<(Number, bool)> {
         if self.by_uri.contains_key(uri) {
             return None;
         }
-        if let Some(number) = self.by_path.get(&(scene, path.to_vec())) {
-            self.by_uri.insert(uri.clone(), *number);
-            if let Some(target) = self.all.get_mut(number) {
-                target.uris.push(uri.clone());
-            }
-            return None;
+        if let Some(number) = self.by_path.get(&(scene, path.to_vec())).copied() {
+            self.by_uri.insert(uri.clone(), number);
+            let target = self.all.get_mut(&number)?;
+            target.uris.push(uri.clone());
+            target.before = target.before.filter(|known| Some(*known) == before);
+            return Some((number, false));
         }
         let number = self.next;
         self.next += 1;
@@ -76,7 +78,7 @@ impl Targets {
         let (path, uris) = (path.to_vec(), vec![uri.clone()]);
         self.all
             .insert(number, Target { scene, path, uris, found: None, before, file: None, is_polled: false });
-        Some(number)
+        Some((number, true))
     }
 
     /// `uri` is not watched any longer. Returns its target if no other URI has the same.

@@ -163,8 +163,15 @@ impl<R: Reports> Watcher<R> {
             let place =
                 self.scenes.iter().enumerate().find_map(|(at, scene)| Some((at, scene.tree.path_of(uri)?)));
             let Some((at, (path, _))) = place else { continue };
-            if let Some(number) = self.targets.add(uri, at, &path, change.before) {
+            let Some((number, is_new)) = self.targets.add(uri, at, &path, change.before) else { continue };
+            if is_new {
                 self.due.insert(number, Due::default());
+                continue;
+            }
+            // A change may have been reported before this URI was known here, and after its client was told that it is.
+            let found = self.targets.get(number).and_then(|target| target.found.as_ref());
+            if found.is_some_and(|found| change.before.is_none() || found.mark(&self.seen) != change.before) {
+                self.told.insert(uri.clone());
             }
         }
         for scene in &mut self.scenes {
@@ -175,12 +182,10 @@ impl<R: Reports> Watcher<R> {
     }
 
     fn release(&mut self, target: &Target) {
-        let Some(scene) = self.scenes.get_mut(target.scene) else { return };
-        if let Some((path, _)) = &target.file
-            && let Some(path) = scene.absolute(path)
-        {
-            self.system.disarm(&path);
+        if let Some((path, _)) = &target.file {
+            self.system.disarm(path);
         }
+        let Some(scene) = self.scenes.get_mut(target.scene) else { return };
         if let Some(found) = &target.found {
             scene.need(&[], &found.dirs, &mut self.system);
         }
@@ -235,14 +240,14 @@ impl<R: Reports> Watcher<R> {
         if let Some(scene) = self.scenes.get_mut(at) {
             scene.refresh(dir);
         }
-        self.touch(at, |target| is_within(dir, &target.path));
+        self.touch(at, false, |target| is_within(dir, &target.path));
     }
 
     /// Has targets of a root looked at.
-    fn touch(&mut self, at: usize, which: impl Fn(&Target) -> bool) {
+    fn touch(&mut self, at: usize, is_gone: bool, which: impl Fn(&Target) -> bool) {
         for (number, target) in self.targets.iter() {
             if target.scene == at && which(target) {
-                self.due.entry(number).or_default();
+                self.due.entry(number).or_default().is_gone |= is_gone;
             }
         }
     }
@@ -253,7 +258,8 @@ impl<R: Reports> Watcher<R> {
         let (is_moved, has_rules) = (scene.find_root(is_forced, &mut self.system), scene.find_rules());
         self.is_list_new |= is_moved && scene.is_listed;
         if is_moved || has_rules {
-            self.touch(at, |_| true);
+            // Another file may have the same number, now that the watch of the first one has ended.
+            self.touch(at, is_moved, |_| true);
         }
     }
 
@@ -431,25 +437,21 @@ fn hold_file(
     target: &mut Target,
     found: &mut super::scene::Found,
     is_gone: bool,
-    scene: &mut Scene,
+    scene: &Scene,
     system: &mut System,
 ) -> bool {
-    let wanted = match (found.inode(), found.real()) {
-        (Some(inode), Some(real)) => Some((real.to_vec(), inode)),
-        _ => None,
-    };
+    let path = found.real().and_then(|real| scene.absolute(real));
+    let wanted = path.zip(found.inode());
     if target.file == wanted && !is_gone {
         return true;
     }
-    if let Some((path, _)) = target.file.take()
-        && let Some(path) = scene.absolute(&path)
-    {
+    if let Some((path, _)) = target.file.take() {
         system.disarm(&path);
     }
-    let Some((real, inode)) = wanted else { return true };
-    let is_armed = scene.absolute(&real).is_some_and(|path| system.arm(&path, scene.budget));
+    let Some((path, inode)) = wanted else { return true };
+    let is_armed = system.arm(&path, scene.budget);
     if is_armed {
-        target.file = Some((real, inode));
+        target.file = Some((path, inode));
         // What was written before it was watched shows now.
         scene.look_again(&target.path, found);
     }
