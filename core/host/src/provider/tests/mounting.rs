@@ -173,3 +173,43 @@ fn fallbacks_are_asked_in_the_order_of_their_mounts() {
     assert_eq!(text(&served.wait(1)[0]), "third");
     assert_eq!(served.pipe.in_flight(), 0);
 }
+
+/// Keeps its feed.
+struct Keeps(Mutex<Option<Feed>>);
+
+impl Provider for Keeps {
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        *lock(&self.0) = Some(feed);
+        Ok(Mount::new("keeps").template(ONE, Template::new(ANY)).workers(0, 0))
+    }
+
+    fn read(&self, _request: Read, reply: Responder<ReadResult<'static>>) {
+        reply.send(Err(ReadError::NotFound));
+    }
+}
+
+/// What a provider logs without a request reaches the host of the client that waits, under the name of the mount; what comes
+/// before any has waited is kept, and nothing comes after the mount.
+#[test]
+fn a_provider_logs() {
+    let served = Served::new(Limits::default());
+    let keeps = Arc::new(Keeps(Mutex::default()));
+    let mount = served.mount(keeps.clone());
+    let feed = lock(&keeps.0).clone().unwrap();
+    feed.log("early");
+    assert!(served.said().is_empty());
+    let filter = json!({ "resourceSubscriptions": ["held:///a"] });
+    served.ask(1, "subscriptions/listen", json!({ "notifications": filter }));
+    feed.log("late");
+    assert_eq!(served.said(), ["keeps: early", "keeps: late"]);
+    served.mounts.unmount(mount);
+    feed.log("too late");
+    assert!(served.said().is_empty());
+    // A host may say where all of it goes.
+    let (sender, said) = channel();
+    let sender = Mutex::new(sender);
+    served.mounts.log_with(Box::new(move |what| lock(&sender).send(what.to_owned()).unwrap()));
+    served.mount(keeps.clone());
+    lock(&keeps.0).clone().unwrap().log("here");
+    assert_eq!((said.recv().unwrap(), served.said().len()), ("keeps: here".to_owned(), 0));
+}
