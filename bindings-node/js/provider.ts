@@ -117,8 +117,36 @@ const FILES_SHAPE: Shape<FilesOptions> = {
   maxBytes: either('a whole number of bytes or null', COUNT, { is: (value) => value === null, expected: '' }),
 };
 
-/** A directory. */
+/** What is set for all files of {@link config}. */
+export interface ConfigOptions {
+  /** Globs over the paths of keys: only keys that match one of them exist. `server` is that key, `server/**` all in it, `*` is within a segment. */
+  readonly allow: string | readonly string[];
+  /** Globs: values whose path matches one of them are never masked. Default: none. */
+  readonly reveal?: string | readonly string[];
+  /** Which detectors of the guard look for secrets in values; names such as `password` mask a value in any case. Default `all`. */
+  readonly redact?: 'all' | readonly string[];
+}
+
+/** What is set for {@link env}. */
+export interface EnvOptions {
+  /** The names of the variables that exist, as far as they are set; `LC_*` is all that begin so. */
+  readonly allow: string | readonly string[];
+  /** Variables whose values are never masked. Default: none. */
+  readonly reveal?: string | readonly string[];
+  /** Which detectors of the guard look for secrets in values; names such as `API_KEY` mask a value in any case. Default `all`. */
+  readonly redact?: 'all' | readonly string[];
+}
+
+const NAMES = either('a name or an array of names', TEXT, TEXTS);
+const REDACT = either("'all' or an array of detectors", oneOf('all'), TEXTS);
+const CONFIG_SHAPE: Shape<ConfigOptions> = { allow: GLOBS, reveal: GLOBS, redact: REDACT };
+const ENV_SHAPE: Shape<EnvOptions> = { allow: NAMES, reveal: NAMES, redact: REDACT };
+
+/** A directory, or a file. */
 export type Root = string;
+
+/** One directory or file, several, or directories or files by the names that they are to have. */
+type Roots = Root | readonly Root[] | Readonly<Record<string, Root>>;
 
 /**
  * The time: `clock:///now`, and `clock:///{+zone}` for a zone of the IANA database, such as `clock:///Asia/Tokyo`. Clients
@@ -136,19 +164,52 @@ export function clock(): Provider {
  * @param roots - a directory, which has its own name, several, or directories by the names that they are to have.
  * @throws {TypeError} a directory is not there, two have one name, or an option is wrong.
  */
-export function files(
-  roots: Root | readonly Root[] | Readonly<Record<string, Root>>,
-  options: FilesOptions = {},
-): Provider {
+export function files(roots: Roots, options: FilesOptions = {}): Provider {
+  const pairs = inPairs(
+    'files()',
+    roots,
+    "a directory, an array of them, or names with a directory each, such as { app: '.' }",
+  );
+  checkOptions('files()', options, FILES_SHAPE);
+  return declared('files', { ...given(options), roots: pairs });
+}
+
+/**
+ * The keys of configuration files: `config:///{app}`, and `config:///{app}/{+key}`, as `config:///demo/server/port` (S-04).
+ * Files are YAML, TOML, JSON or `.env`. Only keys that `allow` names exist, and values that may be secrets are masked. Clients
+ * that watch a key or a whole file are told when what they see of it changes. A file that is half-written leaves its values as
+ * they were.
+ *
+ * @param apps - a file without a name has its own, without the extension.
+ * @throws {TypeError} a file is not there or makes no sense, two have one name, or an option is wrong.
+ */
+export function config(apps: Roots, options: ConfigOptions): Provider {
+  const pairs = inPairs(
+    'config()',
+    apps,
+    "a file, an array of them, or names with a file each, such as { app: 'app.yaml' }",
+  );
+  checkOptions('config()', options ?? {}, CONFIG_SHAPE);
+  return declared('config', { ...given(options ?? {}), apps: pairs });
+}
+
+/**
+ * Variables of the environment: `env:///{name}`, and `env:///` for all that are allowed (S-04). They are read once, when this is
+ * called: what `process.env` is given later is not seen. Values that may be secrets are masked.
+ *
+ * @throws {TypeError} an option is wrong.
+ */
+export function env(options: EnvOptions): Provider {
+  checkOptions('env()', options ?? {}, ENV_SHAPE);
+  return declared('env', given(options ?? {}));
+}
+
+/** What is served, with names in pairs: what an author names is no name of an option. */
+function inPairs(call: string, roots: Roots, expected: string): Roots | [string, string][] {
   const named = isObject(roots);
   const all = named ? Object.values(roots) : typeof roots === 'string' ? [roots] : roots;
-  if (!TEXTS.is(all)) {
-    const how = "expected a directory, an array of them, or names with a directory each, such as { app: '.' }";
-    throw new TypeError(`files() takes what it is to serve: ${shown(roots)}, ${how}`);
-  }
-  checkOptions('files()', options, FILES_SHAPE);
-  // What an author names is no name of an option: it stands in pairs.
-  return declared('files', { ...given(options), roots: named ? Object.entries(roots) : roots });
+  if (!TEXTS.is(all)) throw new TypeError(`${call} takes what it is to serve: ${shown(roots)}, expected ${expected}`);
+  return named ? Object.entries(roots) : roots;
 }
 
 /** The members that have a value. */

@@ -10,7 +10,11 @@
  * ```
  */
 export {
+  type ConfigOptions,
   clock,
+  config,
+  type EnvOptions,
+  env,
   type FilesOptions,
   files,
   Memory,

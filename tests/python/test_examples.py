@@ -139,6 +139,56 @@ def test_config_file(language: str, mode: str) -> None:
     converse(command(language, "config_file"), mode, body)
 
 
+def test_settings(language: str, mode: str, tmp_path: Path) -> None:
+    """S-04: lists, reads, completes and watches; what is not allowed is not there, and secrets are masked."""
+    file = tmp_path / "app.json"
+
+    def write(port: int) -> None:
+        section = {"port": port, "host": "here", "api_key": "hunter2-canary"}
+        file.write_text(json.dumps({"server": section, "theme": {"name": "dark"}, "features": {"x": 1}}), "utf-8")
+
+    write(8080)
+    server = command(language, "settings", str(file))
+    server.env = dict(os.environ) | {"TZ": "Asia/Tokyo", "APP_TOKEN": "hunter2-canary", "OTHER": "hunter2-canary"}
+    changed: asyncio.Queue[str] = asyncio.Queue()
+    port = "config:///app/server/port"
+
+    async def on_message(message: types.ServerNotification | Exception) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            changed.put_nowait(message.params.uri)
+
+    async def body(client: Client) -> None:
+        keys = [f"server{key}" for key in ("", "/api_key", "/host", "/port")] + ["theme/name"]
+        uris = ["config:///", "env:///", "config:///app", *(f"config:///app/{key}" for key in keys)]
+        items = await listed(client)
+        assert set(items) == {*uris, "env:///APP_TOKEN", "env:///TZ"}
+        assert items[port].size == 4
+        assert (await read(client, port)).text == "8080"
+        texts = {uri: (await read(client, uri)).text for uri in items}
+        assert "hunter2" not in f"{texts}{items}"
+        assert texts["env:///TZ"] == "Asia/Tokyo"
+        assert json.loads(texts["config:///app"])["server"]["api_key"] == "[redacted:key-name]"
+        assert await complete(client, "config:///{app}/{+key}", "key", "server/") == keys[1:4]
+        assert await complete(client, "env:///{name}", "name", "app") == ["APP_TOKEN"]
+        errors = [
+            await refused(client, f"{uri}") for uri in ("config:///app/features", "config:///app/none", "env:///OTHER")
+        ]
+        assert {error.code for error in errors} == {NOT_FOUND[mode]}
+        assert len({error.message for error in errors}) == 1
+        if mode == MODERN:
+            async with client.listen(resource_subscriptions=[port, "config:///app/server/host"]) as subscription:
+                write(9090)
+                assert await anext(subscription) == ResourceUpdated(port)
+        else:
+            await client.subscribe_resource("config:///app/server/host")
+            await client.subscribe_resource(port)
+            write(9090)
+            assert await changed.get() == port
+        assert (await read(client, port)).text == "9090"
+
+    converse(server, mode, body, on_message)
+
+
 def test_access_rules(language: str, mode: str) -> None:
     """R-075, S-10."""
 

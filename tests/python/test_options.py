@@ -9,8 +9,10 @@ import pytest
 from mcp_resources import providers
 from vectors import ROOT
 
-WITH_OPTIONS = ["files"]
-NODE = (ROOT / "bindings-node" / "dist" / "provider.d.ts", r"interface FilesOptions \{(.*?)\n\}", r"readonly (\w+)\?:")
+DOCUMENTS = {"config": "config.md", "env": "config.md", "files": "files.md"}
+"""The kinds that have options, and where these are documented."""
+KINDS = pytest.mark.parametrize("kind", DOCUMENTS)
+NODE = ROOT / "bindings-node" / "dist" / "provider.d.ts"
 
 
 @pytest.fixture(scope="module")
@@ -23,23 +25,26 @@ def tables(program: Path) -> dict[str, list[dict[str, str | None]]]:
 
 def test_the_command_has_every_kind(tables: dict[str, list[dict[str, str | None]]]) -> None:
     """S-01: a kind that is added must be looked at here."""
-    assert sorted(kind for kind, rows in tables.items() if rows) == WITH_OPTIONS
+    assert sorted(kind for kind, rows in tables.items() if rows) == sorted(DOCUMENTS)
 
 
-def test_every_language_has_the_options(tables: dict[str, list[dict[str, str | None]]]) -> None:
-    """S-01: the same names; what must be given is an argument of its own."""
-    names = {row["name"] for row in tables["files"] if row["default"] is not None}
-    assert set(providers.FilesOptions.__annotations__) == names
-    path, shape, member = NODE
-    found = re.search(shape, path.read_text("utf-8"), re.DOTALL)
+@KINDS
+def test_every_language_has_the_options(tables: dict[str, list[dict[str, str | None]]], kind: str) -> None:
+    """S-01, S-04: the same names; what must be given is an argument of its own, or a member that cannot be left out."""
+    names = {row["name"] for row in tables[kind] if row["default"] is not None}
+    shape = f"{kind.capitalize()}Options"
+    assert set(getattr(providers, shape).__annotations__) == names
+    found = re.search(rf"interface {shape} \{{(.*?)\n\}}", NODE.read_text("utf-8"), re.DOTALL)
     assert found is not None
-    assert set(re.findall(member, found[1])) == {re.sub(r"_(\w)", lambda m: m[1].upper(), name or "") for name in names}
+    members = set(re.findall(r"readonly (\w+)\?:", found[1]))
+    assert members == {re.sub(r"_(\w)", lambda m: m[1].upper(), name or "") for name in names}
 
 
-def test_the_documents_have_the_table(tables: dict[str, list[dict[str, str | None]]]) -> None:
-    """S-01: `docs/files.md` has it word for word."""
-    text = (ROOT / "docs" / "files.md").read_text("utf-8")
-    assert written(tables["files"]) in text, f"\n{written(tables['files'])}"
+@KINDS
+def test_the_documents_have_the_table(tables: dict[str, list[dict[str, str | None]]], kind: str) -> None:
+    """S-01, S-04: the page of the provider has it word for word."""
+    text = (ROOT / "docs" / DOCUMENTS[kind]).read_text("utf-8")
+    assert written(tables[kind]) in text, f"\n{written(tables[kind])}"
 
 
 def written(rows: list[dict[str, str | None]]) -> str:

@@ -17,10 +17,44 @@ from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from ._core import Memory, Provider, declared, memory
 
-__all__ = ["FilesOptions", "Memory", "Provider", "Root", "clock", "files", "memory"]
+__all__ = [
+    "ConfigOptions",
+    "EnvOptions",
+    "FilesOptions",
+    "Memory",
+    "Provider",
+    "Root",
+    "clock",
+    "config",
+    "env",
+    "files",
+    "memory",
+]
 
 Root: TypeAlias = str | os.PathLike[str]
-"""A directory."""
+"""A directory, or a file."""
+
+
+class ConfigOptions(TypedDict, total=False):
+    """The keyword arguments of `config` that may be left out: for all of its files."""
+
+    reveal: str | Sequence[str]
+    """Globs: values whose path matches one of them are never masked. Default: none."""
+    redact: Literal["all"] | Sequence[str]
+    """Which detectors of the guard look for secrets in values.
+
+    Names such as `password` or `api_key` mask a value in any case. Default `all`."""
+
+
+class EnvOptions(TypedDict, total=False):
+    """The keyword arguments of `env` that may be left out."""
+
+    reveal: str | Sequence[str]
+    """Variables whose values are never masked. Default: none."""
+    redact: Literal["all"] | Sequence[str]
+    """Which detectors of the guard look for secrets in values.
+
+    Names such as `PASSWORD` or `API_KEY` mask a value in any case. Default `all`."""
 
 
 class FilesOptions(TypedDict, total=False):
@@ -57,6 +91,46 @@ def clock() -> Provider:
     Clients that subscribe to it are notified every second. A clock is for one server: make another for each.
     """
     return declared("clock", None)
+
+
+def config(
+    apps: Root | Sequence[Root] | Mapping[str, Root], *, allow: str | Sequence[str], **options: Unpack[ConfigOptions]
+) -> Provider:
+    """The keys of configuration files: `config:///{app}` and `config:///{app}/{+key}` (S-04).
+
+    The URI of a key is `config:///demo/server/port`. Files are YAML, TOML, JSON or `.env`. Only keys that `allow` names
+    exist, and values that may be secrets are masked. Clients that watch a key or a whole file are notified when what
+    they see of it changes. A file that is half-written leaves its values as they were.
+
+    Args:
+        apps: a file, which has its own name without the extension, a list of them, or files by the names that they are
+            to have.
+        allow: globs over the paths of keys: `server` is that key, `server/**` all in it, `*` is within a segment.
+        options: see `ConfigOptions`.
+
+    Raises:
+        ValueError: a file is not there or makes no sense, two have one name, or an option has a value that is not
+            allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    return declared("config", {"apps": _paths(apps), "allow": allow, **options})
+
+
+def env(*, allow: str | Sequence[str], **options: Unpack[EnvOptions]) -> Provider:
+    """Variables of the environment: `env:///{name}`, and `env:///` for all that are allowed (S-04).
+
+    They are read once, when this is called: what `os.environ` sets later is not seen. Values that may be secrets are
+    masked.
+
+    Args:
+        allow: the names of the variables that exist, as far as they are set; `LC_*` is all that begin so.
+        options: see `EnvOptions`.
+
+    Raises:
+        ValueError: an option has a value that is not allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    return declared("env", {"allow": allow, **options})
 
 
 def files(roots: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[FilesOptions]) -> Provider:

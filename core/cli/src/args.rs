@@ -78,6 +78,8 @@ pub(crate) struct ServerArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Providers:
   DIR, files:DIR, files:NAME=DIR   the files of a directory [default: files:.]
+  config:FILE,GLOB                 keys of a YAML, TOML, JSON or .env file
+  env:NAME,NAME                    variables of the environment
   clock:                           the time
 
 Messages go to stderr. SIGHUP reads the file of --config again.

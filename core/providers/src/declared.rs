@@ -26,6 +26,10 @@ use std::sync::Arc;
 pub const KINDS: &[Kind] = &[
     #[cfg(feature = "clock")]
     crate::clock::KIND,
+    #[cfg(feature = "config")]
+    crate::config::KIND,
+    #[cfg(feature = "config")]
+    crate::env::KIND,
     #[cfg(feature = "files")]
     crate::files::KIND,
     #[cfg(feature = "memory")]
@@ -36,6 +40,10 @@ pub const KINDS: &[Kind] = &[
 const NAMES: &[&str] = &[
     #[cfg(feature = "clock")]
     "clock",
+    #[cfg(feature = "config")]
+    "config",
+    #[cfg(feature = "config")]
+    "env",
     #[cfg(feature = "files")]
     "files",
     #[cfg(feature = "memory")]
@@ -54,6 +62,10 @@ pub struct Set {
 enum Declared {
     #[cfg(feature = "clock")]
     Clock,
+    #[cfg(feature = "config")]
+    Config(crate::config::Config),
+    #[cfg(feature = "config")]
+    Env(crate::env::Env),
     #[cfg(feature = "files")]
     Files(crate::files::Files),
     #[cfg(feature = "memory")]
@@ -79,11 +91,16 @@ impl Set {
         match kind {
             #[cfg(feature = "clock")]
             "clock" => self.plain(kind, &options, || Declared::Clock),
+            #[cfg(feature = "config")]
+            "config" => {
+                let options: crate::config::Options = read("config", options)?;
+                self.add_config(options.at(&self.folder))
+            }
+            #[cfg(feature = "config")]
+            "env" => self.add_env(read("env", options)?),
             #[cfg(feature = "files")]
             "files" => {
-                use mcp_resources_engine::option::{FromOption, Step};
-                let options = crate::files::Options::from_option(options)
-                    .map_err(|error| error.under(Step::Name("files".into())))?;
+                let options: crate::files::Options = read("files", options)?;
                 self.add_files(options.at(&self.folder))
             }
             #[cfg(feature = "memory")]
@@ -103,6 +120,10 @@ impl Set {
             match declared {
                 #[cfg(feature = "clock")]
                 Declared::Clock => Arc::new(crate::clock::Clock::new()),
+                #[cfg(feature = "config")]
+                Declared::Config(config) => Arc::new(config),
+                #[cfg(feature = "config")]
+                Declared::Env(env) => Arc::new(env),
                 #[cfg(feature = "files")]
                 Declared::Files(files) => Arc::new(files),
                 #[cfg(feature = "memory")]
@@ -136,12 +157,43 @@ impl Set {
         Ok(())
     }
 
+    #[cfg(feature = "config")]
+    fn add_config(&mut self, options: crate::config::Options) -> Result<(), OptionError> {
+        let new = crate::config::Config::new(options)?;
+        for declared in &mut self.declared {
+            #[expect(clippy::single_match, reason = "how many kinds there are is up to the features")]
+            match declared {
+                Declared::Config(config) => return config.take(new),
+                _ => {}
+            }
+        }
+        self.declared.push(Declared::Config(new));
+        Ok(())
+    }
+
+    #[cfg(feature = "config")]
+    fn add_env(&mut self, options: crate::env::Options) -> Result<(), OptionError> {
+        let new = crate::env::Env::new(options)?;
+        for declared in &mut self.declared {
+            #[expect(clippy::single_match, reason = "how many kinds there are is up to the features")]
+            match declared {
+                Declared::Env(env) => {
+                    env.take(&new);
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        self.declared.push(Declared::Env(new));
+        Ok(())
+    }
+
     #[cfg(feature = "files")]
     fn add_files(&mut self, options: crate::files::Options) -> Result<(), OptionError> {
         let new = crate::files::Files::new(options)?;
         for declared in &mut self.declared {
             #[cfg_attr(
-                not(any(feature = "clock", feature = "memory")),
+                not(any(feature = "clock", feature = "config", feature = "memory")),
                 expect(irrefutable_let_patterns, reason = "others are features")
             )]
             if let Declared::Files(files) = declared {
@@ -153,8 +205,19 @@ impl Set {
     }
 }
 
+/// Options of a kind, whose name stands before what is wrong.
+#[cfg(any(feature = "config", feature = "files"))]
+fn read<T: mcp_resources_engine::option::FromOption>(
+    kind: &'static str,
+    options: OptionValue,
+) -> Result<T, OptionError> {
+    use mcp_resources_engine::option::Step;
+    T::from_option(options).map_err(|error| error.under(Step::Name(kind.into())))
+}
+
 /// What a word of the command declares: `clock:`, `files:DIR`, `files:NAME=DIR`, or a directory alone, such as `.`: the kind, and
 /// its options. What is before the first `=` is a name if it has no `/`: a directory whose own name has a `=` is `files:./a=b`.
+/// `config:FILE,GLOB,…` allows what the globs match, `env:NAME,…` the variables with these names.
 ///
 /// # Errors
 /// It is neither a kind of this build nor a directory, or its kind needs more.
@@ -172,6 +235,20 @@ pub fn word(word: &str) -> Result<(String, OptionValue), OptionError> {
                 "{word:?} names no directory; write files:DIR or files:NAME=DIR"
             )));
         }
+        #[cfg(feature = "config")]
+        ("config", "") => {
+            return Err(OptionError::sentence(format!(
+                "{word:?} names no file; write config:FILE,GLOB or config:NAME=FILE,GLOB"
+            )));
+        }
+        #[cfg(feature = "config")]
+        ("config", rest) => crate::config::word(rest),
+        #[cfg(feature = "config")]
+        ("env", "") => {
+            return Err(OptionError::sentence(format!("{word:?} names no variable; write env:NAME,NAME")));
+        }
+        #[cfg(feature = "config")]
+        ("env", rest) => OptionValue::List(rest.split(',').map(|name| name.trim().into()).collect()),
         (_, "") => OptionValue::None,
         ("files", rest) => match rest.split_once('=') {
             Some((name, dir)) if !name.contains('/') && kind.len() < word.len() => {

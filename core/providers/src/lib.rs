@@ -8,15 +8,22 @@
 //! A provider is a module and a cargo feature of the same name, so that a program compiles what it serves and no more. The
 //! features and what they need stand in the manifest. Two are small enough to be read as examples of
 //! [`Provider`](mcp_resources_host::provider::Provider): [`clock`], which answers from memory and tells of the time as it
-//! passes, and [`memory`], whose entries come and go. [`files`] serves directories. A program that names its providers in a
+//! passes, and [`memory`], whose entries come and go. [`files`] serves directories;
+//! [`config`] files of configuration and, with the same feature, [`env`](mod@env) the environment. A program that names its providers in a
 //! file or on a command line makes them with [`declared`]; their options as data are [`options`].
 
 #[cfg(feature = "clock")]
 pub mod clock;
-#[cfg(any(feature = "clock", feature = "files", feature = "memory"))]
+#[cfg(feature = "config")]
+pub mod config;
+#[cfg(any(feature = "clock", feature = "config", feature = "files", feature = "memory"))]
 pub mod declared;
+#[cfg(feature = "config")]
+pub mod env;
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(feature = "config")]
+mod masks;
 #[cfg(feature = "memory")]
 pub mod memory;
 pub mod options;

@@ -28,7 +28,7 @@ pub struct Row {
 
 /// The table of the options of a type: `TABLE`, and [`Named`](mcp_resources_engine::option::Named). Behind the arrow stands
 /// what puts the value where it belongs.
-#[cfg(feature = "files")]
+#[cfg(any(feature = "config", feature = "files"))]
 macro_rules! option_table {
     ($type:ty, $expected:literal { $($name:literal: $kind:literal, $default:expr, $about:literal => $set:expr;)+ }) => {
         impl $type {
@@ -57,5 +57,5 @@ macro_rules! option_table {
         }
     };
 }
-#[cfg(feature = "files")]
+#[cfg(any(feature = "config", feature = "files"))]
 pub(crate) use option_table;

@@ -47,7 +47,7 @@ pub(crate) fn text(segment: &[u8]) -> String {
     // A name that looks like a drive, like dots or like an encoded separator is hidden however it is percent-encoded.
     let mut whole = String::from("file:///-/");
     append(&mut whole, &text);
-    if guard::is_harmless(&whole) {
+    if !matches!(segment, b"." | b"..") && guard::is_harmless(&whole) {
         return text;
     }
     text.clear();
@@ -65,6 +65,27 @@ pub(crate) fn text(segment: &[u8]) -> String {
 fn escape(text: &mut String, byte: u8) {
     use std::fmt::Write;
     let _ = write!(text, "~{byte:02X}");
+}
+
+#[cfg(all(test, feature = "config"))]
+mod spelling {
+    use super::text;
+
+    /// S-04: any name is one segment.
+    #[test]
+    fn names_are_segments() {
+        for (name, expected) in [
+            ("a/b", "a~2Fb"),
+            ("a~2Fb", "a~7E2Fb"),
+            ("~", "~"),
+            (".", "~2E"),
+            ("..", "~2E~2E"),
+            ("../..", "..~2F.."),
+            ("a%2Fb", "a~252Fb"),
+        ] {
+            assert_eq!(text(name.as_bytes()), expected);
+        }
+    }
 }
 
 #[cfg(all(test, feature = "memory"))]

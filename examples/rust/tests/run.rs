@@ -88,6 +88,18 @@ fn config_file() {
 }
 
 #[test]
+fn settings() {
+    let mut example = Example::start("settings", &[]);
+    let file: Value = serde_json::from_slice(&std::fs::read(data("app.json")).unwrap()).unwrap();
+    assert_eq!(example.json("config:///app"), json!({"server": file["server"], "theme": file["theme"]}));
+    let keys = example.complete("config:///{app}/{+key}", "key", "s");
+    assert_eq!(keys, json!(["server", "server/host", "server/port"]));
+    assert_eq!(example.kind_of_error("config:///app/features"), "not_found");
+    assert_eq!(example.kind_of_error("env:///PATH"), "not_found");
+    example.end();
+}
+
+#[test]
 fn access_rules() {
     let mut example = Example::start("access_rules", &[]);
     assert_eq!(example.kind_of_error("team://blue/notes/salaries"), "not_found");

@@ -11,6 +11,8 @@ mod audit;
 #[cfg(test)]
 mod chaos;
 #[cfg(test)]
+mod config;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod flows;

@@ -1,0 +1,259 @@
+//! One application: its file, and what was last read of it.
+//!
+//! ```text
+//!   Good ──the file is changed and makes sense──▶ Good, anew
+//!    │ ├──it makes none, or is empty: half-written──▶ Good, as before; said once for each text
+//!    │ └──it cannot be opened──▶ Down: reads fail ──it is there again──▶ Good
+//! ```
+//!
+//! Law: a request looks at the file as it is now. The lock is held while the file is read, so it is only taken where blocking is
+//! allowed, and nothing is told or logged while it is held.
+
+use super::parse::{Format, MOST};
+use super::tree::{Node, Settings};
+use std::fs::{File, Metadata};
+use std::hash::{BuildHasher, RandomState};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// A file that was changed less than this before it was read may change again without a trace in its times.
+const SETTLED: Duration = Duration::from_secs(3);
+/// How many messages wait for a log.
+const WAITING: usize = 8;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct App {
+    /// As in URIs, before percent-encoding: it needs no escape.
+    pub(super) name: String,
+    /// `config:///NAME`.
+    pub(super) uri: String,
+    pub(super) file: PathBuf,
+    format: Format,
+    settings: Arc<Settings>,
+    hasher: RandomState,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The file as it was when it was last read, and whether that was long after its last change.
+    seen: Option<(Facts, bool)>,
+    good: Option<Good>,
+    /// Whether the file could not be opened.
+    is_down: bool,
+    /// The digest of the last text that made no sense.
+    bad: Option<u64>,
+    said: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Good {
+    now: Arc<Snapshot>,
+    digest: u64,
+}
+
+/// What is served of an application.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    pub(super) root: Node,
+    /// When the file was last changed.
+    pub(super) modified: Option<String>,
+}
+
+/// What identifies the state of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Facts {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// What was there before and is there now; `None` is a file that could not be opened.
+pub(super) type Change = (Option<Arc<Snapshot>>, Option<Arc<Snapshot>>);
+
+impl App {
+    /// Reads the file for the first time.
+    ///
+    /// # Errors
+    /// Why it cannot be served, as half a sentence.
+    pub(super) fn open(
+        name: String,
+        uri: String,
+        file: PathBuf,
+        settings: Arc<Settings>,
+    ) -> Result<Self, String> {
+        let format = Format::of(&file)
+            .ok_or("has no name that says how it is written; name it .yaml, .yml, .toml, .json or .env")?;
+        let app =
+            Self { name, uri, file, format, settings, hasher: RandomState::new(), state: Mutex::default() };
+        let (bytes, facts) = read(&app.file).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => "does not exist; create it, or name another file".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "cannot be opened; let this process read it".to_owned(),
+            std::io::ErrorKind::FileTooLarge => format!("is larger than {MOST} bytes"),
+            std::io::ErrorKind::IsADirectory => "is no file; name one".to_owned(),
+            _ => "cannot be read".to_owned(),
+        })?;
+        let members = format.parse(&bytes).map_err(|fault| format!("cannot be served: {fault}"))?;
+        let digest = app.hasher.hash_one(&bytes);
+        let mut state = State { seen: Some((facts, facts.is_settled())), ..State::default() };
+        app.put(&mut state, members, digest, facts);
+        Ok(Self { state: Mutex::new(state), ..app })
+    }
+
+    /// What is there now, with what has changed since this was called last. `None` if the file cannot be opened.
+    pub(super) fn now(&self) -> (Option<Arc<Snapshot>>, Option<Change>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = state.now();
+        self.refresh(&mut state);
+        let now = state.now();
+        let is_same = match (&before, &now) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            (None, None) => true,
+            _ => false,
+        };
+        let change = (!is_same).then(|| (before, now.clone()));
+        (now, change)
+    }
+
+    /// What is to be logged, once.
+    pub(super) fn said(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).said)
+    }
+
+    fn refresh(&self, state: &mut State) {
+        if let (Some((seen, true)), false) = (state.seen, state.is_down)
+            && std::fs::metadata(&self.file).is_ok_and(|metadata| Facts::of(&metadata) == seen)
+        {
+            return;
+        }
+        let (bytes, facts) = match read(&self.file) {
+            Ok(read) => read,
+            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
+                return self.keep(state, 0, &format!("it is larger than {MOST} bytes"));
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut state.is_down, true) {
+                    let what = format!(
+                        "{} cannot be read: {}; reads fail until it can",
+                        self.file.display(),
+                        error.kind()
+                    );
+                    state.say(what);
+                }
+                return;
+            }
+        };
+        state.seen = Some((facts, facts.is_settled()));
+        if std::mem::replace(&mut state.is_down, false) {
+            state.say(format!("{} can be read again", self.file.display()));
+        }
+        let digest = self.hasher.hash_one(&bytes);
+        if state.good.as_ref().is_some_and(|good| good.digest == digest) {
+            state.bad = None;
+            return;
+        }
+        // Writers empty a file before they fill it.
+        let parsed = match bytes.is_empty() {
+            true => Err("it is empty".to_owned()),
+            false => self.format.parse(&bytes).map_err(|fault| fault.to_string()),
+        };
+        match parsed {
+            Ok(members) => {
+                if state.bad.take().is_some() {
+                    state.say(format!("{} makes sense again", self.file.display()));
+                }
+                self.put(state, members, digest, facts);
+            }
+            Err(fault) => self.keep(state, digest, &fault),
+        }
+    }
+
+    /// Serves what a file says from now on.
+    fn put(
+        &self,
+        state: &mut State,
+        members: serde_json::Map<String, serde_json::Value>,
+        digest: u64,
+        facts: Facts,
+    ) {
+        let (root, hollow) = Node::root(members, &self.settings);
+        if let Some(path) = hollow {
+            state.say(format!(
+                "allow names {path:?} of {:?}, but nothing in it; add {:?} to serve that too",
+                self.name,
+                format!("{path}/**")
+            ));
+        }
+        let modified = jiff::Timestamp::from_second(facts.modified.0).ok();
+        let modified = modified.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        // Keys and values as before leave those alone who watch.
+        match &state.good {
+            Some(good) if good.now.root == root && good.now.modified == modified => {
+                state.good = Some(Good { now: good.now.clone(), digest });
+            }
+            _ => state.good = Some(Good { now: Arc::new(Snapshot { root, modified }), digest }),
+        }
+    }
+
+    /// Keeps what was there before a text that makes no sense.
+    fn keep(&self, state: &mut State, digest: u64, fault: &str) {
+        if state.bad.replace(digest) != Some(digest) {
+            state.say(format!("{}: {fault}; what it said before is still served", self.file.display()));
+        }
+    }
+}
+
+impl State {
+    fn now(&self) -> Option<Arc<Snapshot>> {
+        self.good.as_ref().filter(|_| !self.is_down).map(|good| good.now.clone())
+    }
+
+    fn say(&mut self, what: String) {
+        if self.said.len() < WAITING {
+            self.said.push(what);
+        }
+    }
+}
+
+impl Facts {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            file: (metadata.dev(), metadata.ino()),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// Whether a later change would show.
+    fn is_settled(&self) -> bool {
+        // Not the time of its contents: that can be set to any, and in the future.
+        let last = u64::try_from(self.changed.0).unwrap_or_default();
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        now.saturating_sub(Duration::from_secs(last)) > SETTLED
+    }
+}
+
+/// A file as it is now.
+fn read(file: &Path) -> std::io::Result<(Vec<u8>, Facts)> {
+    // A pipe would be opened for ever.
+    if !std::fs::metadata(file)?.is_file() {
+        return Err(std::io::ErrorKind::IsADirectory.into());
+    }
+    let opened = File::open(file)?;
+    let metadata = opened.metadata()?;
+    if metadata.len() > MOST {
+        return Err(std::io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::new();
+    opened.take(MOST + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MOST {
+        true => Err(std::io::ErrorKind::FileTooLarge.into()),
+        false => Ok((bytes, Facts::of(&metadata))),
+    }
+}

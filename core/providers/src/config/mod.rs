@@ -1,0 +1,384 @@
+//! Configuration: `config:///{app}` and `config:///{app}/{+key}`, for files in YAML, TOML, JSON or `.env` form (S-04).
+//!
+//! ```text
+//!   Options ──▶ Config ──▶ App, one for each file: read when it has changed ──▶ Tree: what is allowed, with its masks
+//!                 └─ Watch: a thread looks at the files while somebody watches a key or the lists
+//! ```
+//!
+//! Law: nothing exists but what `allow` names. A key that is absent, not allowed, or that the guard hides is one and the same:
+//! not found. A value whose name says secret, or in which a detector finds one, is masked before it is kept.
+
+mod app;
+mod dotenv;
+mod options;
+mod parse;
+mod tree;
+mod watch;
+
+pub use options::Options;
+pub(crate) use options::word;
+
+use crate::masks::{Masks, globs};
+use crate::path;
+use app::{App, Change};
+use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::OptionError;
+use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::{Arc, PoisonError, RwLock};
+use tree::{Settings, is_plain};
+use watch::Watch;
+
+const INDEX: &str = "config:///";
+const APPS: &str = "config:///{app}";
+const KEYS: &str = "config:///{app}/{+key}";
+
+const OF_INDEX: Route = Route(0);
+const OF_APPS: Route = Route(1);
+const OF_KEYS: Route = Route(2);
+
+/// How many keys of an application are listed; all that are allowed can be read.
+const LISTED: usize = 1_000;
+/// How many values are looked for: more than are sent, so that it is said that there are more.
+const COMPLETED: usize = 101;
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const TEXT: &str = "text/plain";
+
+/// The word for it where providers are declared.
+pub const KIND: crate::options::Kind = crate::options::Kind {
+    name: "config",
+    about: "The keys of configuration files that are allowed, as config:///APP/KEY.",
+    options: Options::TABLE,
+};
+
+/// Where what is wrong is written: to the log of the one who asks, or of nobody in particular.
+type Log<'a> = dyn Fn(&str) + 'a;
+
+/// Files of configuration that are served. They are in one server at a time.
+#[derive(Debug)]
+pub struct Config {
+    apps: Vec<Arc<App>>,
+    feed: RwLock<Option<Feed>>,
+    watch: Arc<Watch>,
+}
+
+impl Config {
+    /// The files of `options`. Each is read here once, so that what is wrong is known at the start.
+    ///
+    /// # Errors
+    /// There is no file, one cannot be read or makes no sense, two have the same name, or nothing was said of what is allowed:
+    /// a server that shows nothing would look as if it did not work.
+    pub fn new(options: Options) -> Result<Self, OptionError> {
+        if options.apps.is_empty() {
+            let reason = "config: there is no file; name one: `apps: {NAME: FILE}`, or config:FILE";
+            return Err(OptionError::sentence(reason));
+        }
+        let Some(allow) = &options.allow else {
+            let file = options.apps.first().map(|app| app.file.display().to_string()).unwrap_or_default();
+            return Err(OptionError::sentence(format!(
+                "config: nothing of {file} is allowed; say which keys are served: `allow: [\"server\", \"server/**\"]`, or \
+                 'config:{file},server,server/**' with the command"
+            )));
+        };
+        let settings =
+            Settings { allow: globs("allow", allow)?, masks: Masks::new(&options.redact, &options.reveal)? };
+        let settings = Arc::new(settings);
+        let mut config = Self { apps: Vec::new(), feed: RwLock::default(), watch: Arc::default() };
+        for named in &options.apps {
+            let name = named.resolve()?;
+            let mut uri = String::from(INDEX);
+            path::append(&mut uri, &name);
+            let app = App::open(name, uri, named.file.clone(), settings.clone()).map_err(|what| {
+                OptionError::sentence(format!("config: the file {} {what}", named.file.display()))
+            })?;
+            config.add(Arc::new(app))?;
+        }
+        Ok(config)
+    }
+
+    /// The files of both, each with its own options.
+    ///
+    /// # Errors
+    /// Two have the same name.
+    pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
+        self.take(other)?;
+        Ok(self)
+    }
+
+    /// The same in place. After an error nothing has changed.
+    pub(crate) fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        let before = self.apps.len();
+        other.apps.into_iter().try_for_each(|app| self.add(app)).inspect_err(|_| self.apps.truncate(before))
+    }
+
+    fn add(&mut self, app: Arc<App>) -> Result<(), OptionError> {
+        if let Some(first) = self.apps.iter().find(|first| first.name == app.name) {
+            return Err(OptionError::sentence(format!(
+                "config: two files have the name {:?}: {} and {}; give one of them another: NAME=FILE, or \
+                 `apps: {{NAME: FILE}}`",
+                app.name,
+                first.file.display(),
+                app.file.display()
+            )));
+        }
+        self.apps.push(app);
+        Ok(())
+    }
+}
+
+impl Provider for Config {
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        let mut own = self.feed.write().unwrap_or_else(PoisonError::into_inner);
+        if own.as_ref().is_some_and(Feed::is_alive) {
+            let reason = "it is mounted already; make another for each server".into();
+            return Err(RegistrationError::Mount { mount: "config".into(), reason });
+        }
+        *own = Some(feed);
+        self.watch.begin_anew();
+        let index = Resource::new(INDEX)
+            .name("config")
+            .title("The applications whose configuration is served")
+            .mime_type(JSON)
+            .priority(1.0);
+        let apps = Template::new(APPS)
+            .title("The configuration of an application, as far as it is served")
+            .mime_type(JSON)
+            .completes("app")
+            .list(ListSource { pages: true });
+        let keys = Template::new(KEYS)
+            .title("A key of it: a value, or an object of keys")
+            .description("The path of the key, as server/port. A slash within a name is ~2F.")
+            .completes("app")
+            .completes("key")
+            .list(ListSource { pages: true });
+        Ok(Mount::new("config").resource(OF_INDEX, index).template(OF_APPS, apps).template(OF_KEYS, keys))
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        let answer = self.answer(&request, &|what| reply.log(what)).and_then(|(value, mime_type)| {
+            let text = tree::text(value);
+            reply.facts(text.len() as u64)?;
+            Ok(Contents::text(text).with_mime_type(mime_type).into())
+        });
+        reply.send(answer);
+    }
+
+    fn list(&self, request: List, reply: Responder<ListPage>) {
+        let permits = |uri: &str| request.permits(uri);
+        let (cursor, limit) = (request.cursor(), request.limit().max(1));
+        let page = match request.route() {
+            OF_APPS => self.list_apps(cursor, limit, &permits, &|what| reply.log(what)),
+            _ => self.list_keys(cursor, limit, &permits, &|what| reply.log(what)),
+        };
+        reply.send(Ok(page));
+    }
+
+    fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
+        let typed = request.value();
+        let permits = |uri: &str| request.permits(uri);
+        let values: Vec<String> = match request.variable() {
+            "app" => {
+                let fits = self.apps.iter().filter(|app| app.name.starts_with(typed) && permits(&app.uri));
+                fits.map(|app| app.name.clone()).take(COMPLETED).collect()
+            }
+            "key" => {
+                let app = match request.argument("app") {
+                    Some(app) => self.app(app),
+                    None => self.apps.first().filter(|_| self.apps.len() == 1),
+                };
+                app.map(|app| self.complete_keys(app, typed, &permits, &|what| reply.log(what)))
+                    .unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
+        let values = values.into_iter().map(Cow::Owned).collect();
+        reply.send(Ok(Completion { values, total: None, has_more: None }));
+    }
+
+    fn interest(&self, change: Interest<'_>) {
+        let feed = self.feed.read().unwrap_or_else(PoisonError::into_inner).clone();
+        self.watch.interest(change, feed, &self.apps);
+    }
+}
+
+impl Config {
+    /// The value that is read, and its media type.
+    fn answer(&self, request: &Read, log: &Log<'_>) -> Result<(Value, &'static str), ReadError> {
+        let permits = |uri: &str| request.permits(uri);
+        if request.route() == OF_INDEX {
+            let apps = self.apps.iter().filter(|app| permits(&app.uri));
+            let apps: Map<_, _> = apps.map(|app| (app.name.clone(), app.uri.clone().into())).collect();
+            return Ok((Value::Object(apps), JSON));
+        }
+        let app = self.app(request.param("app").unwrap_or_default()).ok_or(ReadError::NotFound)?;
+        let root = self.now(app, log).ok_or(ReadError::Failed)?;
+        let key = request.param("key").unwrap_or_default();
+        let node = root.root.find(key).ok_or(ReadError::NotFound)?;
+        let value = node.value(&uri_of(app, key), &permits);
+        let mime_type = if is_plain(&value) { TEXT } else { JSON };
+        Ok((value, mime_type))
+    }
+
+    fn list_apps(
+        &self,
+        cursor: Option<&str>,
+        limit: usize,
+        permits: &tree::Permits<'_>,
+        log: &Log<'_>,
+    ) -> ListPage {
+        let from =
+            cursor.map_or(0, |cursor| self.apps.iter().take_while(|app| app.name != cursor).count() + 1);
+        let mut rest = self.apps.iter().skip(from).filter(|app| permits(&app.uri));
+        let mut last = None;
+        let items: Vec<Resource> = rest
+            .by_ref()
+            .take(limit)
+            .map(|app| {
+                last = Some(app.name.clone());
+                let listed = Resource::new(&*app.uri).name(&*app.name).mime_type(JSON).priority(0.9);
+                match self.now(app, log).and_then(|now| now.modified.clone()) {
+                    Some(modified) => listed.last_modified(modified),
+                    None => listed,
+                }
+            })
+            .collect();
+        let next = last.filter(|_| rest.next().is_some());
+        ListPage { next, ..ListPage::new(items) }
+    }
+
+    fn list_keys(
+        &self,
+        cursor: Option<&str>,
+        limit: usize,
+        permits: &tree::Permits<'_>,
+        log: &Log<'_>,
+    ) -> ListPage {
+        // Behind which key of which application. The order is that of the walk: by segments.
+        let (from, after) = cursor.and_then(|cursor| cursor.split_once('/')).unzip();
+        let skip = from.map_or(0, |from| self.apps.iter().take_while(|app| app.name != from).count());
+        let (mut items, mut last, mut missing, mut more) = (Vec::new(), None, Vec::new(), false);
+        for (at, app) in self.apps.iter().enumerate().skip(skip) {
+            let Some(now) = self.now(app, log) else {
+                missing.push(app.name.clone());
+                continue;
+            };
+            let after = after.filter(|_| at == skip);
+            let mut listed = 0;
+            now.root.walk(&app.uri, &mut |visit| {
+                if !permits(visit.uri) {
+                    return true;
+                }
+                listed += 1;
+                if listed > LISTED {
+                    return false;
+                }
+                if after.is_some_and(|after| visit.path.split('/').le(after.split('/'))) {
+                    return true;
+                }
+                if items.len() == limit {
+                    more = true;
+                    return false;
+                }
+                last = Some(format!("{}/{}", app.name, visit.path));
+                items.push(item(&visit, now.modified.as_deref()));
+                true
+            });
+            if more {
+                break;
+            }
+        }
+        ListPage { next: last.filter(|_| more), missing, ..ListPage::new(items) }
+    }
+
+    /// The paths of keys that begin with what was typed, percent-encoded or not.
+    fn complete_keys(
+        &self,
+        app: &App,
+        typed: &str,
+        permits: &tree::Permits<'_>,
+        log: &Log<'_>,
+    ) -> Vec<String> {
+        let mut values = Vec::new();
+        let Some(now) = self.now(app, log) else { return values };
+        let plain = decoded(typed);
+        now.root.walk(&app.uri, &mut |visit| {
+            let encoded = visit.uri.get(app.uri.len() + 1..).unwrap_or_default();
+            let fits = encoded.starts_with(typed)
+                || plain.as_ref().is_some_and(|plain| visit.path.starts_with(plain));
+            if fits && permits(visit.uri) {
+                values.push(encoded.to_owned());
+            }
+            values.len() < COMPLETED
+        });
+        values
+    }
+
+    fn app(&self, name: &str) -> Option<&Arc<App>> {
+        self.apps.iter().find(|app| app.name == name)
+    }
+
+    /// What an application has now. A change that is seen here is told of here.
+    fn now(&self, app: &App, log: &Log<'_>) -> Option<Arc<app::Snapshot>> {
+        let feed = self.feed.read().unwrap_or_else(PoisonError::into_inner).clone();
+        match feed {
+            Some(feed) => self.watch.see(app, &feed, log),
+            None => app.now().0,
+        }
+    }
+}
+
+/// A key as it is listed. The size of an object is not said: it depends on who asks.
+fn item(visit: &tree::Visit<'_>, modified: Option<&str>) -> Resource {
+    // A name has something to see in it.
+    let name = if visit.path.trim().is_empty() { visit.uri } else { visit.path };
+    let mut listed = Resource::new(visit.uri).name(name);
+    listed = match visit.node.leaf() {
+        Some(Value::String(text)) => listed.mime_type(TEXT).size(text.len() as u64),
+        Some(value) => {
+            listed.mime_type(if is_plain(value) { TEXT } else { JSON }).size(value.to_string().len() as u64)
+        }
+        None => listed.mime_type(JSON),
+    };
+    match modified {
+        Some(modified) => listed.last_modified(modified),
+        None => listed,
+    }
+}
+
+/// The URI of a key whose path is spelled as keys are.
+fn uri_of(app: &App, key: &str) -> String {
+    let mut uri = app.uri.clone();
+    if !key.is_empty() {
+        uri.push('/');
+        path::append(&mut uri, key);
+    }
+    uri
+}
+
+/// A text without its percent-encoding; `None` if it is none of UTF-8.
+fn decoded(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let pair = if byte == b'%' { mcp_resources_template::uri::hex_pair(&bytes[at + 1..]) } else { None };
+        out.push(pair.unwrap_or(byte));
+        at += if pair.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8(out).ok()
+}
+
+/// Whether what somebody watches has changed.
+fn differs(app: &App, uri: &str, change: &Change) -> bool {
+    let Some(key) = uri.strip_prefix(&*app.uri).map(|rest| rest.strip_prefix('/').unwrap_or(rest)) else {
+        return false;
+    };
+    let Some(key) = decoded(key) else { return false };
+    let value = |snapshot: &Option<Arc<app::Snapshot>>| {
+        snapshot.as_ref().map(|snapshot| snapshot.root.find(&key).map(|node| node.value(&app.uri, &|_| true)))
+    };
+    value(&change.0) != value(&change.1)
+}

@@ -1,0 +1,253 @@
+//! The keys of an application that are served, as they are served.
+//!
+//! ```text
+//!   members of the file ──allow──▶ ──masks──▶ Tree      what is not allowed and what is masked is not in it
+//! ```
+//!
+//! Law: what clients see is decided once, when a file was read: lists, reads and completion look at the same tree, and a
+//! value that is masked cannot leave it. A list is one value: it is allowed as a whole.
+
+use crate::masks::{MASK, Masks, is_secret};
+use crate::path;
+use globset::GlobSet;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The longest path of a key, in bytes; what has a longer one is not served.
+const LONGEST: usize = 1_024;
+
+/// What is served of the applications of one declaration.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) allow: GlobSet,
+    pub(super) masks: Masks,
+}
+
+/// A key, or the root of all.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Node {
+    /// The key as the file has it.
+    name: String,
+    /// Whether it has a URI of its own. Without one it leads to others.
+    is_allowed: bool,
+    body: Body,
+}
+
+#[derive(Debug, PartialEq)]
+enum Body {
+    Leaf(Value),
+    /// By the text of their keys in a URI.
+    Members(BTreeMap<String, Node>),
+}
+
+/// Asks whether a URI may be seen.
+pub(super) type Permits<'a> = dyn Fn(&str) -> bool + 'a;
+
+/// One key on a walk.
+pub(super) struct Visit<'v> {
+    /// Its path, as in a URI before percent-encoding.
+    pub(super) path: &'v str,
+    pub(super) uri: &'v str,
+    pub(super) node: &'v Node,
+}
+
+/// Makes a tree.
+struct Maker<'s> {
+    settings: &'s Settings,
+    /// An object that is allowed where nothing in it is.
+    hollow: Option<String>,
+}
+
+impl Node {
+    /// The root of all that is allowed of `members`, and the path of an object that is allowed where nothing in it is.
+    pub(super) fn root(members: Map<String, Value>, settings: &Settings) -> (Self, Option<String>) {
+        let mut maker = Maker { settings, hollow: None };
+        let body = Body::Members(maker.members(members, "", false));
+        (Self { name: String::new(), is_allowed: true, body }, maker.hollow)
+    }
+
+    /// The key at `path`, if it has a URI; the root at an empty one.
+    pub(super) fn find(&self, path: &str) -> Option<&Self> {
+        if path.is_empty() {
+            return Some(self);
+        }
+        let mut node = self;
+        for text in path.split('/') {
+            let Body::Members(members) = &node.body else { return None };
+            node = members.get(text)?;
+        }
+        Some(node).filter(|node| node.is_allowed)
+    }
+
+    /// Visits each key that has a URI, one that others are in before those, until `visit` says no.
+    pub(super) fn walk(&self, uri: &str, visit: &mut dyn FnMut(Visit<'_>) -> bool) -> bool {
+        self.walk_within(&mut String::new(), &mut uri.to_owned(), visit)
+    }
+
+    fn walk_within(
+        &self,
+        path: &mut String,
+        uri: &mut String,
+        visit: &mut dyn FnMut(Visit<'_>) -> bool,
+    ) -> bool {
+        let Body::Members(members) = &self.body else { return true };
+        for (text, node) in members {
+            let (path_end, uri_end) = (path.len(), uri.len());
+            extend(path, uri, text);
+            let goes_on =
+                (!node.is_allowed || visit(Visit { path, uri, node })) && node.walk_within(path, uri, visit);
+            path.truncate(path_end);
+            uri.truncate(uri_end);
+            if !goes_on {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Its value as far as it may be seen; `uri` is its own.
+    pub(super) fn value(&self, uri: &str, permits: &Permits<'_>) -> Value {
+        match &self.body {
+            Body::Leaf(value) => value.clone(),
+            Body::Members(members) => {
+                let mut shown = Map::new();
+                for (text, node) in members {
+                    let mut own = uri.to_owned();
+                    own.push('/');
+                    path::append(&mut own, text);
+                    if !permits(&own) {
+                        continue;
+                    }
+                    let value = node.value(&own, permits);
+                    let is_empty = value.as_object().is_some_and(Map::is_empty);
+                    if node.is_allowed || !is_empty {
+                        shown.insert(node.name.clone(), value);
+                    }
+                }
+                Value::Object(shown)
+            }
+        }
+    }
+
+    /// The one value that it is, if it is no object.
+    pub(super) fn leaf(&self) -> Option<&Value> {
+        match &self.body {
+            Body::Leaf(value) => Some(value),
+            Body::Members(_) => None,
+        }
+    }
+
+    /// Whether the same keys are listed, with the same media types.
+    pub(super) fn lists_as(&self, other: &Self) -> bool {
+        match (&self.body, &other.body) {
+            (Body::Leaf(own), Body::Leaf(other)) => is_plain(own) == is_plain(other),
+            (Body::Members(own), Body::Members(other)) => {
+                own.len() == other.len()
+                    && own.iter().zip(other).all(|((text, own), (other_text, other))| {
+                        text == other_text && own.is_allowed == other.is_allowed && own.lists_as(other)
+                    })
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Members(BTreeMap::new())
+    }
+}
+
+/// Whether a value is read as plain text, and not as JSON.
+pub(super) fn is_plain(value: &Value) -> bool {
+    !matches!(value, Value::Array(_) | Value::Object(_))
+}
+
+/// The text that a value is read as.
+pub(super) fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+fn extend(path: &mut String, uri: &mut String, text: &str) {
+    if !path.is_empty() {
+        path.push('/');
+    }
+    path.push_str(text);
+    uri.push('/');
+    path::append(uri, text);
+}
+
+impl Maker<'_> {
+    fn members(
+        &mut self,
+        members: Map<String, Value>,
+        above: &str,
+        is_masked: bool,
+    ) -> BTreeMap<String, Node> {
+        let mut made = BTreeMap::new();
+        for (name, value) in members {
+            // A key without a character has no segment; one that holds a secret must not become one.
+            if name.is_empty() || name.len() > LONGEST {
+                continue;
+            }
+            let text = path::text(name.as_bytes());
+            let path = if above.is_empty() { text.clone() } else { format!("{above}/{text}") };
+            let is_masked = is_masked || is_secret(&name);
+            if path.len() <= LONGEST
+                && let Some(node) = self.node(name, value, &path, is_masked)
+            {
+                made.insert(text, node);
+            }
+        }
+        made
+    }
+
+    fn node(&mut self, name: String, value: Value, path: &str, is_masked: bool) -> Option<Node> {
+        let is_allowed = self.settings.allow.is_match(path);
+        let body = match value {
+            Value::Object(members) => {
+                let was_empty = members.is_empty();
+                let members = self.members(members, path, is_masked);
+                if members.is_empty() && !is_allowed {
+                    return None;
+                }
+                if members.is_empty() && !was_empty && self.hollow.is_none() {
+                    self.hollow = Some(path.to_owned());
+                }
+                Body::Members(members)
+            }
+            _ if !is_allowed => return None,
+            value if self.settings.masks.reveals(path) => Body::Leaf(value),
+            _ if is_masked => Body::Leaf(MASK.into()),
+            value => Body::Leaf(covered(value, &self.settings.masks)),
+        };
+        // Only what is served is looked at.
+        if self.settings.masks.finds_in(&name) {
+            return None;
+        }
+        Some(Node { name, is_allowed, body })
+    }
+}
+
+/// A value that is not masked as a whole, without the secrets in it.
+fn covered(value: Value, masks: &Masks) -> Value {
+    match value {
+        Value::String(text) => match masks.text(&text) {
+            Cow::Borrowed(_) => Value::String(text),
+            Cow::Owned(covered) => Value::String(covered),
+        },
+        Value::Array(items) => items.into_iter().map(|item| covered(item, masks)).collect(),
+        Value::Object(members) => {
+            let shown = members.into_iter().filter(|(name, _)| !masks.finds_in(name)).map(|(name, value)| {
+                let value = if is_secret(&name) { MASK.into() } else { covered(value, masks) };
+                (name, value)
+            });
+            Value::Object(shown.collect())
+        }
+        other => other,
+    }
+}
