@@ -85,6 +85,7 @@ def goals(results: Results) -> Iterator[Goal]:
     yield from _updates(results)
     yield from _http(results)
     yield from _start(results)
+    yield from _files(results)
     yield from _client(results)
 
 
@@ -180,6 +181,26 @@ def _start(results: Results) -> Iterator[Goal]:
         for server in ("ours-rust", "ours-python", "ours-node"):
             found = results.figure(era, server, "listener_kib")
             yield Goal(era, f"memory of an idle listener, {server}", 16, found, unit="KiB", why="listener")
+
+
+def _files(results: Results) -> Iterator[Goal]:
+    ours = "ours-command"
+    for what, figure, bound, unit in (
+        ("first list of 100,000 files", "first_ms", 50, "ms"),
+        ("whole list of 100,000 files", "whole_ms", 1_000, "ms"),
+        ("memory at most while they are listed", "peak_mib", 32, "MiB"),
+    ):
+        found = results.figure("W10-list", ours, figure)
+        yield Goal("W10", what, bound, found, unit=unit, why=f"files {figure}")
+    found = results.ratio("W10-read", "fastmcp", ours)
+    yield Goal("W10", "CPU of a read of 4 KiB, fastmcp over ours", 100, found, below=False, why="files read")
+    found = results.figure("W10-change", ours, "p99_us")
+    yield Goal("W10", "change to notification, p99", 50_000, found, unit="µs", why="files change")
+    for server, bound in ((ours, 50), ("ours-python", 150), ("ours-node", 250)):
+        found = results.figure("W15", server, "start_ms")
+        yield Goal("W15", f"start to first list, {server}", bound, found, unit="ms", why=f"serve {server}")
+    found = results.figure("W15", ours, "rest_mib")
+    yield Goal("W15", f"memory at rest, {ours}", 16, found, unit="MiB", why="serve rest")
 
 
 def _client(results: Results) -> Iterator[Goal]:

@@ -74,6 +74,8 @@ def _table(table: Table, newest: int) -> str:
     kind = KINDS[table.workload]
     figures = [one for one in kind.figures if any(row.figure(one.name) for row in table.rows)]
     versus = [one for one in ("python-sdk", "ts-sdk", "rmcp") if _has(table.row(one), kind)]
+    # Where the official SDKs do not take part.
+    versus = versus or [one for one in ("fastmcp",) if _has(table.row(one), kind)]
     ratios = [f"{one} ÷ it" for one in versus]
     floor = [f"× {kind.floor}"] if kind.floor else []
     head = [kind.who, *(one.title for one in figures), *floor, *ratios]

@@ -4,7 +4,12 @@ from dataclasses import dataclass
 
 from data import Spread
 
-PEERS = {"ours-python": ("python-sdk", "fastmcp"), "ours-node": ("ts-sdk",), "ours-rust": ("rmcp",)}
+PEERS = {
+    "ours-python": ("python-sdk", "fastmcp"),
+    "ours-node": ("ts-sdk",),
+    "ours-rust": ("rmcp",),
+    "ours-command": ("fastmcp",),
+}
 OFFICIAL = {"ours-python": "python-sdk", "ours-node": "ts-sdk", "ours-rust": "rmcp"}
 
 
@@ -31,6 +36,11 @@ UPDATES = Figure("rate", "updates/s", 0, less=False)
 TOLD = Figure("told_us", "CPU µs/listener told", 2)
 MEMORY = Figure("listener_kib", "KiB/listener", 1)
 FAN_OUT = Figure("fan_out_ms", "fan-out ms", 0)
+FIRST = Figure("first_ms", "first page, ms", 1)
+WHOLE = Figure("whole_ms", "whole list, ms", 0)
+FIRST_LIST = Figure("start_ms", "start to first list, ms", 1)
+CPU_START = Figure("cpu_ms", "CPU ms", 1)
+WALKED = Figure("after_mib", "MiB after it", 1)
 START = Figure("start_ms", "start to first answer, ms", 1)
 IMPORT = Figure("import_ms", "import, ms", 1)
 REST = Figure("rest_mib", "MiB at rest", 1)
@@ -72,6 +82,14 @@ KINDS = {
     "W7-open-5000": Kind("5,000 reads in a second, come what may, over HTTP", (P50, P99, CPU), CPU, "floor-http"),
     "W8": Kind("start, import, memory", (START, IMPORT, REST, AFTER, PEAK), START),
     "W9": Kind("10,000 idle HTTP listeners, then one update", (MEMORY, FAN_OUT, TOLD), MEMORY),
+    "W10-list": Kind(
+        "list a folder of 100,000 files to the end, stdio", (FIRST, WHOLE, CPU_ITEM, WALKED, PEAK), CPU_ITEM
+    ),
+    "W10-read": Kind("read a file of 4 KiB of that folder, 64 in flight, stdio", (CPU, RATE), CPU),
+    "W10-change": Kind("change of a file in that folder → notification, stdio", (P50, P99, WALKED), P50),
+    "W15": Kind(
+        "serve a folder of 1,000 files over stdio: to the first list", (FIRST_LIST, CPU_START, REST), FIRST_LIST
+    ),
     "W16-1": Kind(
         "a client reads `bench://item/{id}` of our server, one at a time, stdio",
         (CPU_CLIENT, RATE),

@@ -5,6 +5,7 @@
 
 mod client;
 mod figures;
+mod files;
 mod http;
 mod measure;
 mod options;
@@ -109,6 +110,7 @@ fn one(
         Workload::Open(rate) => http::measure_open(&launch, rate, &setting),
         Workload::Start => start::measure(&launch, contestant, &setting),
         Workload::Client(_) => reader::measure(&launch, &setting),
+        Workload::Files(work) => files::measure(&launch, work, &setting),
         _ => measure::measure(&launch, &setting),
     }
 }

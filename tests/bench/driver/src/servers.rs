@@ -1,5 +1,6 @@
 //! The servers of the comparison: who takes part in what, who cannot and why, and how each is started.
 
+use crate::files::{Folder, Work};
 use crate::options::Options;
 use crate::process::Launch;
 use crate::workload::{Read, Workload};
@@ -75,6 +76,8 @@ impl Contestant {
 const RULES: u32 = 1_000;
 
 const OURS: [&str; 3] = ["ours-rust", "ours-python", "ours-node"];
+/// `mcp-resources serve`, built natively.
+const COMMAND: &str = "ours-command";
 const PEERS: [&str; 4] = ["python-sdk", "fastmcp", "ts-sdk", "rmcp"];
 
 /// Who is in a workload's table, in the order of its rows.
@@ -86,6 +89,16 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     }
     if matches!(workload, Workload::Client(_)) {
         return OURS.iter().chain(&["python-sdk", "ts-sdk"]).map(|name| Contestant::usual(name)).collect();
+    }
+    if let Workload::Files(work) = workload {
+        // The command from the wheel and from npm starts otherwise, and does the same then.
+        let packed: &[&'static str] = if work == Work::Start { &OURS[1..] } else { &[] };
+        return [COMMAND]
+            .iter()
+            .chain(packed)
+            .chain(&["fastmcp"])
+            .map(|name| Contestant::usual(name))
+            .collect();
     }
     let floor: &[&'static str] = match workload {
         Workload::Start => &["floor", "bare-python", "bare-node"],
@@ -124,7 +137,7 @@ pub(crate) fn lacks(contestant: &Contestant, workload: Workload, modern: bool) -
     let tells = matches!(workload, Workload::Updates | Workload::Subscribers | Workload::Listeners);
     match (contestant.name, workload) {
         ("rmcp", Workload::Template(_)) => Some("has no router: URIs are matched by hand"),
-        ("fastmcp", _) if tells => Some("has no subscriptions"),
+        ("fastmcp", _) if tells || workload == Workload::Files(Work::Change) => Some("has no subscriptions"),
         ("python-sdk", _) if tells && !modern => Some("`MCPServer` has no `resources/subscribe`"),
         ("python-sdk", Workload::Listeners) => Some("`MCPServer` takes at most 1,024 listeners"),
         ("ts-sdk", _) if tells && workload.is_http() && !modern => {
@@ -151,6 +164,8 @@ enum Way {
     Http,
     /// To be a client.
     Client,
+    /// To serve a folder over stdio.
+    Files(Folder),
 }
 
 impl Launcher {
@@ -166,6 +181,7 @@ impl Launcher {
     ) -> Result<Launch, Box<dyn Error>> {
         let way = match workload {
             Workload::Client(_) => Way::Client,
+            Workload::Files(work) => Way::Files(work.folder()),
             _ if workload.is_http() => Way::Http,
             _ => Way::Stdio,
         };
@@ -174,6 +190,10 @@ impl Launcher {
             command.extend(self.command(OURS[0], Way::Stdio)?);
         }
         let mut environment = workload.environment();
+        // A peer lists what it has registered, which is of no use to reads.
+        if matches!(workload, Workload::Files(Work::List | Work::Start)) {
+            environment.push(("LIST", "1".into()));
+        }
         if contestant.handler == Handler::Guarded {
             environment.push(("RULES", RULES.to_string()));
         }
@@ -195,10 +215,15 @@ impl Launcher {
 
 /// The words of the command that starts a server or a client, one on each line; `PORT` stands for the port.
 fn ask(serve: &str, name: &str, way: Way) -> Result<Vec<String>, Box<dyn Error>> {
+    let folder;
     let transport: &[&str] = match way {
         Way::Stdio => &["--stdio"],
         Way::Http => &["--http", "PORT"],
         Way::Client => &["--client"],
+        Way::Files(which) => {
+            folder = which.path().display().to_string();
+            &["--files", &folder]
+        }
     };
     let output = Command::new(serve).args([name, "--print"]).args(transport).output()?;
     if !output.status.success() {
@@ -224,7 +249,11 @@ mod tests {
         for workload in Workload::all() {
             let all = contestants(workload, true);
             // A provider is the same code in every language.
-            let ours: &[&str] = if workload == Workload::Provided { &OURS[..1] } else { &OURS };
+            let ours: &[&str] = match workload {
+                Workload::Provided => &OURS[..1],
+                Workload::Files(_) => &[COMMAND],
+                _ => &OURS,
+            };
             assert!(ours.iter().all(|name| all.contains(&Contestant::usual(name))));
             for one in &all {
                 assert_eq!(all.iter().filter(|other| *other == one).count(), 1, "{one} in {workload:?}");

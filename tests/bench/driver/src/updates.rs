@@ -1,11 +1,15 @@
-//! W6: one subscriber of many resources, and one update of each, told over the same pipe.
+//! W6: one subscriber of many resources, and one update of each, told over the same pipe. W10: a file that changes.
 
 use crate::client;
-use crate::figures::Figures;
+use crate::figures::{Figures, mib};
+use crate::files;
 use crate::measure::Setting;
 use crate::process::{Launch, Server};
 use memchr::memmem;
 use std::error::Error;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const ACKNOWLEDGED: &[u8] = b"notifications/subscriptions/acknowledged";
@@ -14,10 +18,13 @@ const UPDATED: &[u8] = b"notifications/resources/updated";
 /// What a server gets after the last acknowledgement.
 const SETTLE: Duration = Duration::from_millis(100);
 
+/// What a server gets for a second notification of one change.
+const QUIET: Duration = Duration::from_millis(20);
+
 /// Starts the server, subscribes to every resource, and updates one after the other.
 pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
-    let mut run = Run { server: Server::start(launch, None)?, incoming: Vec::new(), chunk: vec![0; 1 << 16] };
-    run.subscribe(setting)?;
+    let mut run = Run::new(launch)?;
+    run.subscribe((0..setting.requests).map(|number| format!("bench://sub/{number}")), setting.modern)?;
     // A server may acknowledge before it has written down who listens.
     std::thread::sleep(SETTLE);
     let (cpu, start) = (run.server.cpu_ns()?, Instant::now());
@@ -33,6 +40,40 @@ pub(crate) fn measure(launch: &Launch, setting: &Setting) -> Result<Figures, Box
     Ok(Figures::of_requests(latencies, done, wall, cpu))
 }
 
+/// Starts the server, subscribes to the file at `path`, whose URI is `uri`, and changes it time and again: the next time when
+/// the server has said all that it has to say of the last.
+pub(crate) fn measure_file(
+    launch: &Launch,
+    path: &Path,
+    uri: &str,
+    setting: &Setting,
+) -> Result<Figures, Box<dyn Error>> {
+    let mut run = Run::new(launch)?;
+    run.subscribe([uri.to_owned()].into_iter(), setting.modern)?;
+    std::thread::sleep(SETTLE);
+    let file = OpenOptions::new().write(true).open(path)?;
+    let (cpu, start) = (run.server.cpu_ns()?, Instant::now());
+    let mut latencies = Vec::new();
+    for number in 0..setting.requests {
+        if start.elapsed() > setting.time {
+            break;
+        }
+        let changed = Instant::now();
+        file.write_all_at(format!("{number:08}\n").as_bytes(), 0)?;
+        run.until(|incoming| memmem::find(incoming, UPDATED).is_some())?;
+        latencies.push(u64::try_from(changed.elapsed().as_nanos())?);
+        std::thread::sleep(QUIET);
+        run.drain(number + 1_000_000, setting.modern)?;
+    }
+    let (cpu, wall) = (run.server.cpu_ns()? - cpu, start.elapsed());
+    let done = u64::try_from(latencies.len())?;
+    let figures = Figures::of_requests(latencies, done, wall, cpu);
+    let figures = figures.with("after_mib", mib(run.server.resident()?));
+    // As it was made.
+    file.set_len(0)?;
+    Ok(figures)
+}
+
 struct Run {
     server: Server,
     incoming: Vec<u8>,
@@ -40,10 +81,13 @@ struct Run {
 }
 
 impl Run {
-    fn subscribe(&mut self, setting: &Setting) -> Result<(), Box<dyn Error>> {
-        let uris = (0..setting.requests).map(|number| format!("bench://sub/{number}"));
+    fn new(launch: &Launch) -> Result<Self, Box<dyn Error>> {
+        Ok(Self { server: Server::start(launch, None)?, incoming: Vec::new(), chunk: vec![0; 1 << 16] })
+    }
+
+    fn subscribe(&mut self, uris: impl Iterator<Item = String>, modern: bool) -> Result<(), Box<dyn Error>> {
         let mut request = Vec::new();
-        if setting.modern {
+        if modern {
             let uris: Vec<String> = uris.collect();
             client::listen_to(&mut request, "0", &uris)?;
             request.push(b'\n');
@@ -80,6 +124,14 @@ impl Run {
             is_told && has_answer(incoming, number + 1_000_000)
         })?;
         heard.ok_or_else(|| "no update".into())
+    }
+
+    /// Drops what the server has written so far: what comes before the answer to a read.
+    fn drain(&mut self, id: u64, modern: bool) -> Result<(), Box<dyn Error>> {
+        let mut request = Vec::new();
+        client::read(&mut request, id, files::PAGE_URI, modern)?;
+        self.server.write(&request)?;
+        self.until(|incoming| has_answer(incoming, id))
     }
 
     /// Reads until it holds for what has come, which is then dropped.

@@ -1,22 +1,23 @@
-//! W4: `resources/list`, page by page to its end.
+//! `resources/list`, page by page to its end: W4, and the walk of W10.
 
 use crate::client::{self, Answer};
 use crate::figures::{Figures, micros, per};
 use crate::measure::Setting;
 use crate::process::{Launch, Server};
 use std::error::Error;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Starts the server and walks its list until as many walks are done or the time is over; one walk at least.
 pub(crate) fn measure(launch: &Launch, listed: u32, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
     let mut walker = Walker::new(Server::start(launch, None)?, setting.modern)?;
+    let number_of = |uri: &str| uri.strip_prefix("bench://r/").and_then(|number| number.parse().ok());
     for _ in 0..setting.warm {
-        walker.walk(listed)?;
+        walker.walk(listed, number_of)?;
     }
     (walker.resources, walker.pages) = (0, 0);
     let (cpu, start) = (walker.server.cpu_ns()?, Instant::now());
     for _ in 0..setting.requests {
-        walker.walk(listed)?;
+        walker.walk(listed, number_of)?;
         if start.elapsed() > setting.time {
             break;
         }
@@ -28,18 +29,24 @@ pub(crate) fn measure(launch: &Launch, listed: u32, setting: &Setting) -> Result
         .with("cpu_us_page", per(micros(cpu), walker.pages)))
 }
 
-struct Walker {
-    server: Server,
+/// A client that lists.
+pub(crate) struct Walker {
+    pub(crate) server: Server,
     modern: bool,
     next: u64,
     incoming: Vec<u8>,
     chunk: Vec<u8>,
-    resources: u64,
+    /// How many resources were listed so far.
+    pub(crate) resources: u64,
     pages: u64,
 }
 
+/// How long the server took for a page, and the cursor of the next.
+pub(crate) type Turned = (Duration, Option<String>);
+
 impl Walker {
-    fn new(server: Server, modern: bool) -> Result<Self, Box<dyn Error>> {
+    /// A client of this server, which is ready to be asked.
+    pub(crate) fn new(server: Server, modern: bool) -> Result<Self, Box<dyn Error>> {
         let (incoming, chunk) = (Vec::new(), vec![0; 1 << 18]);
         let mut walker = Self { server, modern, next: 1, incoming, chunk, resources: 0, pages: 0 };
         if !modern {
@@ -51,37 +58,50 @@ impl Walker {
         Ok(walker)
     }
 
-    /// One walk; every `bench://r/{n}` must come exactly once.
-    fn walk(&mut self, listed: u32) -> Result<(), Box<dyn Error>> {
+    /// One walk; of the resources that have a number every one below `listed` must come exactly once. Returns how long the
+    /// first page took.
+    pub(crate) fn walk(
+        &mut self,
+        listed: u32,
+        number_of: impl Fn(&str) -> Option<usize>,
+    ) -> Result<Duration, Box<dyn Error>> {
         let mut seen = vec![false; usize::try_from(listed)?];
-        let mut cursor: Option<String> = None;
-        loop {
-            let mut request = Vec::new();
-            client::list(&mut request, self.next, cursor.as_deref(), self.modern)?;
-            self.next += 1;
-            self.server.write(&request)?;
-            self.line()?;
-            let answer = Answer::parse(self.incoming.trim_ascii_end())?;
-            let (page, next) = answer.page()?;
-            for resource in page {
-                let number = resource.uri.strip_prefix("bench://r/").map(str::parse::<usize>);
-                if let Some(number) = number.transpose()? {
-                    let place = seen.get_mut(number).ok_or("a resource that is none")?;
-                    if std::mem::replace(place, true) {
-                        return Err(format!("{} is listed twice", resource.uri).into());
-                    }
-                }
-            }
-            self.resources += u64::try_from(page.len())?;
-            self.pages += 1;
-            cursor = next.map(String::from);
-            self.incoming.clear();
-            if cursor.is_none() {
-                break;
-            }
+        let mut see = |uri: &str| {
+            let Some(number) = number_of(uri) else { return Ok(()) };
+            let place = seen.get_mut(number).ok_or("a resource that is none")?;
+            if std::mem::replace(place, true) { Err(format!("{uri} is listed twice").into()) } else { Ok(()) }
+        };
+        let (first, mut cursor) = self.page(None, &mut see)?;
+        while cursor.is_some() {
+            cursor = self.page(cursor.as_deref(), &mut see)?.1;
         }
         let missing = seen.iter().filter(|seen| !**seen).count();
-        if missing > 0 { Err(format!("{missing} resources were not listed").into()) } else { Ok(()) }
+        if missing > 0 { Err(format!("{missing} resources were not listed").into()) } else { Ok(first) }
+    }
+
+    /// One page, of which `see` gets each URI.
+    pub(crate) fn page(
+        &mut self,
+        cursor: Option<&str>,
+        see: &mut dyn FnMut(&str) -> Result<(), Box<dyn Error>>,
+    ) -> Result<Turned, Box<dyn Error>> {
+        let mut request = Vec::new();
+        client::list(&mut request, self.next, cursor, self.modern)?;
+        self.next += 1;
+        let start = Instant::now();
+        self.server.write(&request)?;
+        self.line()?;
+        let took = start.elapsed();
+        let answer = Answer::parse(self.incoming.trim_ascii_end())?;
+        let (page, next) = answer.page()?;
+        for resource in page {
+            see(&resource.uri)?;
+        }
+        self.resources += u64::try_from(page.len())?;
+        self.pages += 1;
+        let next = next.map(String::from);
+        self.incoming.clear();
+        Ok((took, next))
     }
 
     /// Reads one line.

@@ -1,6 +1,7 @@
 //! The workloads: which URI a request reads, and what its answer must hold.
 
 use crate::client::Contents;
+use crate::files::{self, Work};
 use crate::servers::{Contestant, Handler};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -39,6 +40,8 @@ pub(crate) enum Workload {
     Start,
     /// W9: listeners that wait, then one update.
     Listeners,
+    /// W10 and W15: the files of a folder.
+    Files(Work),
     /// W16: what a client spends on reading from our server, with so many reads in flight.
     Client(u32),
 }
@@ -68,6 +71,8 @@ pub(crate) enum Read {
     Blob,
     /// `bench://t<n>/{id}/z` with this n.
     Template(u32),
+    /// The file of 4 KiB in the folder of W10.
+    Page,
     /// Anything, answered with the static text.
     Anything,
 }
@@ -96,7 +101,7 @@ impl Workload {
             Self::Client(1),
             Self::Client(64),
         ];
-        reads.into_iter().chain(rest).collect()
+        reads.into_iter().chain(rest).chain(Work::ALL.map(Self::Files)).collect()
     }
 
     /// The workload with this name.
@@ -124,6 +129,10 @@ impl Workload {
             Self::Open(rate) => format!("W7-open-{rate}"),
             Self::Start => "W8".into(),
             Self::Listeners => "W9".into(),
+            Self::Files(Work::List) => "W10-list".into(),
+            Self::Files(Work::Read) => "W10-read".into(),
+            Self::Files(Work::Change) => "W10-change".into(),
+            Self::Files(Work::Start) => "W15".into(),
             Self::Client(in_flight) => format!("W16-{in_flight}"),
         }
     }
@@ -136,7 +145,12 @@ impl Workload {
     /// Requests in flight; over HTTP, connections.
     pub(crate) fn in_flight(self) -> u64 {
         match self {
-            Self::Read(Read::Item) | Self::Each | Self::Provided | Self::Open(_) | Self::Start => 64,
+            Self::Read(Read::Item)
+            | Self::Each
+            | Self::Provided
+            | Self::Open(_)
+            | Self::Start
+            | Self::Files(Work::Read) => 64,
             // A server that tries one template after the other takes long for each.
             Self::Template(_) => 8,
             Self::Http(connections) => connections.into(),
@@ -156,6 +170,9 @@ impl Workload {
             Self::Http(_) | Self::Open(_) => 50_000,
             Self::List(count) => 200_000 / u64::from(count),
             Self::Updates | Self::Listeners | Self::Start => 10_000,
+            Self::Files(Work::Read) => 100_000,
+            Self::Files(Work::Change) => 200,
+            Self::Files(Work::List | Work::Start) => 1,
             Self::Subscribers => 1_000,
         };
         if quick { (full / 5).max(1) } else { full }
@@ -166,6 +183,7 @@ impl Workload {
         match self {
             // Each update waits for the one before.
             Self::Updates => time.saturating_mul(2),
+            Self::Files(Work::Change) => time.saturating_mul(8),
             _ => time,
         }
     }
@@ -206,10 +224,11 @@ impl Workload {
         let read = match self {
             Self::Read(read) => read,
             Self::Template(count) => Read::Template(count - 1),
+            Self::Files(_) => Read::Page,
             _ => Read::Item,
         };
         match (read, contestant.handler) {
-            (Read::Text | Read::Blob, _) => read,
+            (Read::Text | Read::Blob | Read::Page, _) => read,
             _ if contestant.is_floor() => Read::Anything,
             (Read::Static, Handler::Inline) => Read::Inline,
             (_, Handler::Constant) => Read::Constant,
@@ -235,6 +254,7 @@ impl Read {
             Self::ProviderItem => format!("bench://pitem/{id}"),
             Self::WorkerItem => format!("bench://witem/{id}"),
             Self::Template(number) => format!("bench://t{number}/{id}/z"),
+            Self::Page => files::PAGE_URI.into(),
             Self::Text => "bench://text1m".into(),
             Self::Blob => "bench://blob1m".into(),
         }
@@ -254,6 +274,7 @@ impl Read {
                 let number = contents.text().and_then(|text| text.strip_suffix(" z"));
                 number.and_then(|digits| digits.parse().ok()) == Some(id)
             }
+            Self::Page => contents.text() == Some(&**PAGE_TEXT),
             Self::Text => contents.text().is_some_and(|text| Sha256::digest(text) == *TEXT_DIGEST),
             Self::Blob => {
                 let bytes = contents.blob().and_then(|blob| STANDARD.decode(blob).ok());
@@ -269,6 +290,8 @@ impl Read {
 }
 
 type Output = sha2::digest::Output<Sha256>;
+
+static PAGE_TEXT: LazyLock<String> = LazyLock::new(files::page_text);
 
 static TEXT_DIGEST: LazyLock<Output> = LazyLock::new(|| Sha256::digest(large_text()));
 
