@@ -42,6 +42,13 @@ def test_who_cannot_and_who_is_better_is_said(tmp_path: Path) -> None:
     assert "- W2: CPU µs/request, ts-sdk 0.42 (0.33–0.50) × ours-node" in text
 
 
+def test_a_peer_without_an_official_sdk_beside_it_has_its_ratio(tmp_path: Path) -> None:
+    table = _table({"ours-command": [2.0, 4.0], "fastmcp": [800.0, 800.0]}).replace("W2", "W10-read")
+    text = _report(tmp_path, table)
+    assert "| W10 | CPU of a read of 4 KiB, fastmcp over ours | ≥ 100 × | 300 (200–400) | met |" in text
+    assert "| ours-command | 3.00 (2.00–4.00) | 300 (200–400) |" in text
+
+
 def test_what_was_not_measured_again_stays(tmp_path: Path) -> None:
     _report(tmp_path, _table({"ours-node": [4.0]}).replace("W2", "W1"))
     _report(tmp_path, _table({"ours-node": [8.0]}))

@@ -177,7 +177,7 @@ impl Root {
     }
 
     /// What the system says of an entry, on its way through links: to compare, not to believe.
-    fn stat(&self, directory: &[u8], name: &[u8]) -> Option<Facts> {
+    pub(super) fn stat(&self, directory: &[u8], name: &[u8]) -> Option<Facts> {
         let path = if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() };
         let stat = again(|| fs::statat(&self.fd, &*path, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
         Some(Facts::of(&stat))

@@ -135,15 +135,23 @@ fn pieces(
     is_cancelled: &dyn Fn() -> bool,
     mut take: impl FnMut(&[u8]) -> Result<bool, ReadError>,
 ) -> Result<(), ReadError> {
+    let size = opened.facts.size;
     // Some systems' own files have no size.
-    let size = usize::try_from(opened.facts.size).unwrap_or(CHUNK).saturating_add(1);
-    let mut piece = vec![0; size.clamp(4_096, CHUNK)];
+    let room = usize::try_from(size).unwrap_or(CHUNK).saturating_add(1);
+    let mut piece = vec![0; room.clamp(4_096, CHUNK)];
     let mut file = opened.into_file();
+    let mut done = 0;
     while !is_cancelled() {
         match file.read(&mut piece) {
             Ok(0) => return Ok(()),
-            Ok(read) if take(piece.get(..read).unwrap_or_default())? => {}
-            Ok(_) => return Ok(()),
+            Ok(read) => {
+                done += read as u64;
+                // All of its size, and there was room for more: one call less than to see its end.
+                let is_over = done == size && read < piece.len();
+                if !take(piece.get(..read).unwrap_or_default())? || is_over {
+                    return Ok(());
+                }
+            }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) => return Err(ReadError::Failed),
         }

@@ -10,6 +10,7 @@
 
 use super::beneath::{Facts, Kind, Missing, Root, components};
 use super::options::Settings;
+use super::tree::join;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -195,13 +196,16 @@ impl Rules {
         paths.map(|path| rustix::fs::stat(path).ok().map(|stat| Facts::of(&stat))).collect()
     }
 
-    /// The rules in a file beneath the root.
+    /// The rules in a file beneath the root. It is opened only if it is not the one whose rules are kept.
     fn beneath(&self, root: &Root, directory: &[u8], name: &[u8]) -> Option<Arc<Gitignore>> {
-        let path = if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() };
+        let path = join(directory, name);
+        if let Some(rules) = self.known(&path, &root.stat(directory, name)?) {
+            return rules;
+        }
         match root.open(&path) {
             Ok(opened) if opened.facts.kind == Kind::File => {
                 let facts = opened.facts;
-                self.keep(path, facts, || opened.into_file())
+                self.keep(path, facts, opened.into_file())
             }
             Ok(_) | Err(Missing::NotFound | Missing::Failed(_)) => None,
         }
@@ -210,27 +214,34 @@ impl Rules {
     /// The rules in a file of the repository that the root is in.
     fn outside(&self, path: &Path) -> Option<Arc<Gitignore>> {
         use rustix::fs::{Mode, OFlags};
+        let key = path.as_os_str().as_bytes();
+        if let Some(rules) = self.known(key, &Facts::of(&rustix::fs::stat(path).ok()?)) {
+            return rules;
+        }
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
         let facts = Facts::of(&rustix::fs::fstat(&file).ok()?);
         if facts.kind != Kind::File {
             return None;
         }
-        self.keep(path.as_os_str().as_bytes().to_vec(), facts, || std::fs::File::from(file))
+        self.keep(key.to_vec(), facts, std::fs::File::from(file))
     }
 
-    fn keep<R: Read>(&self, path: Vec<u8>, facts: Facts, open: impl FnOnce() -> R) -> Option<Arc<Gitignore>> {
-        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, rules)) = lock().get(&path).filter(|(known, _)| *known == facts) {
-            return rules.clone();
-        }
+    /// What was kept of a file of rules, if it is still the same one and was not changed.
+    fn known(&self, path: &[u8], facts: &Facts) -> Option<Option<Arc<Gitignore>>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(path).filter(|(known, _)| known == facts).map(|(_, rules)| rules.clone())
+    }
+
+    /// Reads a file of rules that is open, and keeps them.
+    fn keep(&self, path: Vec<u8>, facts: Facts, file: impl Read) -> Option<Arc<Gitignore>> {
         let mut text = Vec::new();
-        open().take(LARGEST).read_to_end(&mut text).ok()?;
+        file.take(LARGEST).read_to_end(&mut text).ok()?;
         let rules = parse(&text);
         let seconds = u64::try_from(facts.modified.0).unwrap_or_default();
         let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         if SystemTime::now().duration_since(changed).is_ok_and(|age| age > SETTLED) {
-            let mut kept = lock();
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() >= KEPT {
                 kept.clear();
             }

@@ -171,7 +171,7 @@ fn start(launch: &Launch, setting: &Setting) -> Result<Figures, Box<dyn Error>> 
     let start = Instant::now();
     let mut walker = Walker::new(Server::start(launch, None)?, setting.modern)?;
     let mut listed = 0;
-    walker.page(None, &mut |uri| {
+    walker.page(None, |uri| {
         listed += u32::from(Folder::Small.number_of(uri).is_some());
         Ok(())
     })?;

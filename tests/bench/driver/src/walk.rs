@@ -83,7 +83,7 @@ impl Walker {
     pub(crate) fn page(
         &mut self,
         cursor: Option<&str>,
-        see: &mut dyn FnMut(&str) -> Result<(), Box<dyn Error>>,
+        mut see: impl FnMut(&str) -> Result<(), Box<dyn Error>>,
     ) -> Result<Turned, Box<dyn Error>> {
         let mut request = Vec::new();
         client::list(&mut request, self.next, cursor, self.modern)?;
