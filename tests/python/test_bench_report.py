@@ -43,7 +43,11 @@ def test_who_cannot_and_who_is_better_is_said(tmp_path: Path) -> None:
 
 
 def test_a_peer_without_an_official_sdk_beside_it_has_its_ratio(tmp_path: Path) -> None:
-    table = _table({"ours-command": [2.0, 4.0], "fastmcp": [800.0, 800.0]}).replace("W2", "W10-read")
+    table = (
+        _table({"ours-command": [2.0, 4.0], "fastmcp": [800.0, 800.0]})
+        .replace("W2", "W10-read")
+        .replace("false", "true")
+    )
     text = _report(tmp_path, table)
     assert "| W10 | CPU of a read of 4 KiB, fastmcp over ours | ≥ 100 × | 300 (200–400) | met |" in text
     assert "| ours-command | 3.00 (2.00–4.00) | 300 (200–400) |" in text

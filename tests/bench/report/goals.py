@@ -192,7 +192,7 @@ def _files(results: Results) -> Iterator[Goal]:
     ):
         found = results.figure("W10-list", ours, figure)
         yield Goal("W10", what, bound, found, unit=unit, why=f"files {figure}")
-    found = results.ratio("W10-read", "fastmcp", ours)
+    found = results.ratio("W10-read/modern", "fastmcp", ours)
     yield Goal("W10", "CPU of a read of 4 KiB, fastmcp over ours", 100, found, below=False, why="files read")
     found = results.figure("W10-change", ours, "p99_us")
     yield Goal("W10", "change to notification, p99", 50_000, found, unit="µs", why="files change")

@@ -16,6 +16,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
 const WAYS: [Way; 2] = [Way::Kernel, Way::Steps];
 
@@ -362,6 +363,39 @@ fn rules_are_those_of_now() {
     assert_eq!(walk(&[tree], 10, |_| {}).len(), 5);
 }
 
+/// S-01: rules that are kept hold for as long as their file is the same: not after another took its place that is as large and
+/// as old, nor after it was edited or removed.
+#[test]
+fn kept_rules_are_those_of_their_file() {
+    for way in WAYS {
+        let folder = Folder::with([
+            ("repo/.git/info/exclude", "c.txt\n"),
+            ("repo/sub/.gitignore", "a.txt\n"),
+            ("repo/sub/a.txt", ""),
+            ("repo/sub/b.txt", ""),
+            ("repo/sub/c.txt", ""),
+        ]);
+        // What was written just now is not kept.
+        let age = |path: &str| {
+            let file = fs::File::options().write(true).open(folder.0.join(path)).unwrap();
+            file.set_modified(UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
+        };
+        age("repo/.git/info/exclude");
+        age("repo/sub/.gitignore");
+        let tree = folder.tree_at("repo/sub", way, |options| options);
+        let list = || walk(std::slice::from_ref(&tree), 10, |_| {});
+        assert_eq!([list(), list()], [["r/b.txt"], ["r/b.txt"]]);
+        folder.write("repo/other", "b.txt\n");
+        age("repo/other");
+        fs::rename(folder.0.join("repo/other"), folder.0.join("repo/sub/.gitignore")).unwrap();
+        assert_eq!([list(), list()], [["r/a.txt"], ["r/a.txt"]]);
+        folder.write("repo/.git/info/exclude", "a.txt\n");
+        assert_eq!(list(), ["r/c.txt"]);
+        fs::remove_file(folder.0.join("repo/sub/.gitignore")).unwrap();
+        assert_eq!(list(), ["r/b.txt", "r/c.txt"]);
+    }
+}
+
 /// S-01: `*` is within a segment, `**` over segments.
 #[test]
 fn globs_include_and_exclude() {
@@ -525,6 +559,10 @@ fn sizes_and_lines() {
     assert_eq!(read("a", Some("4-9"), None), Err(range("lines from 1 to 3")));
     assert_eq!(read("big", Some("2-"), None), Err(range("lines from 1 to 1")));
     assert_eq!(read("big", None, None).unwrap().len(), 300_000);
+    for size in [1, 4_095, 4_096, 65_535, 65_536, 65_537] {
+        folder.write("big", "x".repeat(size));
+        assert_eq!(read("big", None, None).unwrap().len(), size);
+    }
     // It grows after it was opened.
     let grows = open("a");
     folder.write("a", "x".repeat(200_000));

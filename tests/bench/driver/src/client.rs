@@ -125,6 +125,11 @@ impl<'a> Answer<'a> {
         serde_json::from_slice(line).map_err(|error| format!("{error} in {}", shown(line)).into())
     }
 
+    /// Whether it answers nothing: whoever serves a folder may say that its list has changed.
+    pub(crate) fn is_notification(&self) -> bool {
+        self.id.is_none() && self.result.is_none() && self.error.is_none()
+    }
+
     /// A page of a list, and the cursor of the next; an error of the server's is an error.
     pub(crate) fn page(&self) -> Result<Page<'_, 'a>, Box<dyn Error>> {
         if let Some(error) = self.error {

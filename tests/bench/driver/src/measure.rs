@@ -117,7 +117,9 @@ impl<'a> Run<'a> {
             }
             let lines = std::mem::take(&mut self.incoming);
             for line in Lines(&lines) {
-                self.check(line?, first)?;
+                if !self.answers(line?, first)? {
+                    continue;
+                }
                 waiting -= 1;
                 if self.next < end && start.elapsed() < time {
                     self.word()?;
@@ -160,11 +162,15 @@ impl<'a> Run<'a> {
         Ok(memchr::memchr(b'\n', &self.chunk[..read]).is_some())
     }
 
-    fn check(&self, line: &[u8], first: u64) -> Result<(), Box<dyn Error>> {
+    /// Whether a line is an answer, which must be the right one; else it is a notification.
+    fn answers(&self, line: &[u8], first: u64) -> Result<bool, Box<dyn Error>> {
         let answer = Answer::parse(line)?;
+        if answer.is_notification() {
+            return Ok(false);
+        }
         let id = answer.id.filter(|id| (first..self.next).contains(id)).ok_or("an answer to nothing")?;
         if self.setting.read.accepts(id, answer.contents()?) {
-            return Ok(());
+            return Ok(true);
         }
         Err(format!("wrong contents for request {id}: {}", client::shown(line)).into())
     }

@@ -52,7 +52,6 @@ impl Walker {
         if !modern {
             walker.server.write(client::INITIALIZE)?;
             walker.line()?;
-            walker.incoming.clear();
             walker.server.write(client::INITIALIZED)?;
         }
         Ok(walker)
@@ -90,26 +89,34 @@ impl Walker {
         self.next += 1;
         let start = Instant::now();
         self.server.write(&request)?;
-        self.line()?;
-        let took = start.elapsed();
-        let answer = Answer::parse(self.incoming.trim_ascii_end())?;
-        let (page, next) = answer.page()?;
-        for resource in page {
-            see(&resource.uri)?;
+        loop {
+            let line = self.line()?;
+            let took = start.elapsed();
+            let answer = Answer::parse(&line)?;
+            if answer.is_notification() {
+                continue;
+            }
+            let (page, next) = answer.page()?;
+            for resource in page {
+                see(&resource.uri)?;
+            }
+            self.resources += u64::try_from(page.len())?;
+            self.pages += 1;
+            return Ok((took, next.map(String::from)));
         }
-        self.resources += u64::try_from(page.len())?;
-        self.pages += 1;
-        let next = next.map(String::from);
-        self.incoming.clear();
-        Ok((took, next))
     }
 
     /// Reads one line.
-    fn line(&mut self) -> Result<(), Box<dyn Error>> {
-        while !self.incoming.ends_with(b"\n") {
+    fn line(&mut self) -> Result<Vec<u8>, Box<dyn Error>> {
+        let mut searched = 0;
+        loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.incoming[searched..]) {
+                let rest = self.incoming.split_off(searched + at + 1);
+                return Ok(std::mem::replace(&mut self.incoming, rest));
+            }
+            searched = self.incoming.len();
             let read = self.server.read(&mut self.chunk)?;
             self.incoming.extend_from_slice(&self.chunk[..read]);
         }
-        Ok(())
     }
 }
