@@ -95,7 +95,7 @@ impl Folder {
     fn make(self) -> Result<(), Box<dyn Error>> {
         let path = self.path();
         let ready = path.with_extension("ready");
-        let made = format!("2: {} directories of {EACH} files\n", self.directories());
+        let made = format!("1: {} directories of {EACH} files\n", self.directories());
         if fs::read_to_string(&ready).is_ok_and(|found| found == made) {
             return Ok(());
         }
