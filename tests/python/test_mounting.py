@@ -458,7 +458,7 @@ def test_what_is_wrong_with_a_mount_is_said() -> None:
     server.mount(clock, folder)
     assert said(folder) == "memory: it is mounted already; unmount it first, or make another"
     assert "the mount memory has it" in said(providers.memory())
-    assert said(clock, at=other) == "clock: it is mounted already; make a clock for each server"
+    assert said(clock, at=other) == "clock: it is mounted already; make another for each server"
     assert said(providers.clock(), providers.memory(), providers.memory(), at=other)
     other.mount(providers.memory())
     assert "memory:///{+path}" in said(providers.memory(), at=other)

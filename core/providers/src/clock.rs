@@ -1,13 +1,9 @@
 //! The time: `clock:///now`, and `clock:///{+zone}` for a time zone of the IANA database, such as `clock:///Asia/Tokyo`.
 //!
-//! ```text
-//!   nothing watched ──interest──▶ a thread marks each second ──interest ends, or unmounted──▶ no thread
-//! ```
-//!
-//! Law: the thread begins with the first interest and ends with the last. The lock is a leaf: nothing is told while it is
-//! held.
+//! While somebody watches, a thread marks each second as a change.
 
 use crate::path;
+use crate::watching::{Own, Watched, Watching};
 use jiff::Timestamp;
 use jiff::tz;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
@@ -17,8 +13,7 @@ use mcp_resources_host::provider::{
     Complete, Entry, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 const NOW: &str = "clock:///now";
@@ -40,25 +35,8 @@ pub const KIND: crate::options::Kind = crate::options::Kind {
 /// second as `lastModified`. It is in one server at a time.
 #[derive(Debug, Default)]
 pub struct Clock {
-    feed: RwLock<Option<Feed>>,
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    watched: Mutex<Watched>,
-    changed: Condvar,
-}
-
-/// What somebody waits for.
-#[derive(Debug, Default)]
-struct Watched {
-    uris: BTreeSet<Arc<str>>,
-    lists: bool,
-    /// The thread for it: its process, and its number.
-    teller: Option<(u32, u64)>,
-    /// How many threads there were.
-    begun: u64,
+    own: Own,
+    watching: Arc<Watching>,
 }
 
 impl Clock {
@@ -68,12 +46,8 @@ impl Clock {
     }
 
     fn now(&self) -> Timestamp {
-        let now = self.feed().map_or(0, |feed| feed.now());
+        let now = self.own.feed().map_or(0, |feed| feed.now());
         i64::try_from(now).ok().and_then(|now| Timestamp::from_millisecond(now).ok()).unwrap_or_default()
-    }
-
-    fn feed(&self) -> Option<Feed> {
-        self.feed.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The time in a zone, to the second: RFC 3339 with the zone's name, as `2026-11-22T08:00:00+09:00[Asia/Tokyo]`.
@@ -85,14 +59,8 @@ impl Clock {
 
 impl Provider for Clock {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
-        let mut own = self.feed.write().unwrap_or_else(PoisonError::into_inner);
-        if own.as_ref().is_some_and(Feed::is_alive) {
-            let reason = "it is mounted already; make a clock for each server".into();
-            return Err(RegistrationError::Mount { mount: "clock".into(), reason });
-        }
-        *own = Some(feed);
-        // A thread of an earlier mount ends by itself.
-        self.shared.lock().teller = None;
+        self.own.mount("clock", feed)?;
+        self.watching.begin_anew();
         let zone = Template::new(ZONE)
             .title("The time in a zone")
             .mime_type(TEXT)
@@ -142,68 +110,25 @@ impl Provider for Clock {
     }
 
     fn interest(&self, change: Interest<'_>) {
-        let mut watched = self.shared.lock();
-        match change {
-            Interest::Uri { uri, on: true, .. } => drop(watched.uris.insert(uri.clone())),
-            Interest::Uri { uri, on: false, .. } => drop(watched.uris.remove(uri)),
-            Interest::Lists { on } => watched.lists = on,
-        }
-        let process = std::process::id();
-        if watched.is_empty() {
-            self.shared.changed.notify_all();
-        } else if watched.teller.is_none_or(|(of, _)| of != process)
-            && let Some(feed) = self.feed()
-        {
-            watched.begun += 1;
-            let (shared, own) = (self.shared.clone(), (process, watched.begun));
-            let begun =
-                std::thread::Builder::new().name("mcp-clock".into()).spawn(move || shared.tell(&feed, own));
-            watched.teller = begun.is_ok().then_some(own);
-        }
+        self.watching.interest(change, self.own.feed(), "mcp-clock", || {
+            let mut told = None;
+            move |feed, watched| {
+                let now = feed.now() / 1_000;
+                if told.replace(now).is_some_and(|before| before != now) {
+                    tell(feed, watched, now);
+                }
+                Duration::from_millis(1_000 - feed.now() % 1_000)
+            }
+        });
     }
 }
 
-impl Shared {
-    /// Marks each second as a change, until nothing is watched or another thread does it.
-    fn tell(&self, feed: &Feed, own: (u32, u64)) {
-        let mut told = feed.now() / 1_000;
-        while feed.is_alive() {
-            let wait = Duration::from_millis(1_000 - feed.now() % 1_000);
-            let watched = self.lock();
-            let waited = self.changed.wait_timeout(watched, wait);
-            let mut watched = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if watched.is_empty() || watched.teller != Some(own) {
-                watched.ended(own);
-                return;
-            }
-            let (uris, lists): (Vec<_>, bool) = (watched.uris.iter().cloned().collect(), watched.lists);
-            drop(watched);
-            let now = feed.now() / 1_000;
-            if now == told {
-                continue;
-            }
-            told = now;
-            // They are in canonical form: nothing is wrong with them.
-            uris.iter().for_each(|uri| drop(feed.updated(uri)));
-            if lists {
-                feed.publish(vec![update(now)]);
-            }
-        }
-        self.lock().ended(own);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Watched {
-    fn ended(&mut self, teller: (u32, u64)) {
-        self.teller = self.teller.filter(|other| *other != teller);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.uris.is_empty() && !self.lists
+/// Marks a second as a change.
+fn tell(feed: &Feed, watched: &Watched, now: u64) {
+    // They are in canonical form: nothing is wrong with them.
+    watched.uris.iter().for_each(|uri| drop(feed.updated(uri)));
+    if watched.lists {
+        feed.publish(vec![update(now)]);
     }
 }
 

@@ -54,6 +54,10 @@ const NAMES: &[&str] = &[
 #[derive(Debug, Default)]
 pub struct Set {
     declared: Vec<Declared>,
+    #[cfg_attr(
+        not(any(feature = "config", feature = "files")),
+        expect(dead_code, reason = "no other kind has paths")
+    )]
     folder: PathBuf,
 }
 

@@ -28,3 +28,5 @@ mod masks;
 pub mod memory;
 pub mod options;
 mod path;
+#[cfg(any(feature = "clock", feature = "config", feature = "files"))]
+mod watching;

@@ -20,6 +20,7 @@ pub(crate) use options::word;
 
 use crate::masks::{Masks, globs};
 use crate::path;
+use crate::watching::Own;
 use app::{App, Change};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -28,7 +29,7 @@ use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Te
 use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use tree::{Settings, is_plain};
 use watch::Watch;
 
@@ -61,7 +62,7 @@ type Log<'a> = dyn Fn(&str) + 'a;
 #[derive(Debug)]
 pub struct Config {
     apps: Vec<Arc<App>>,
-    feed: RwLock<Option<Feed>>,
+    own: Own,
     watch: Arc<Watch>,
 }
 
@@ -86,7 +87,7 @@ impl Config {
         let settings =
             Settings { allow: globs("allow", allow)?, masks: Masks::new(&options.redact, &options.reveal)? };
         let settings = Arc::new(settings);
-        let mut config = Self { apps: Vec::new(), feed: RwLock::default(), watch: Arc::default() };
+        let mut config = Self { apps: Vec::new(), own: Own::default(), watch: Arc::default() };
         for named in &options.apps {
             let name = named.resolve()?;
             let mut uri = String::from(INDEX);
@@ -131,12 +132,7 @@ impl Config {
 
 impl Provider for Config {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
-        let mut own = self.feed.write().unwrap_or_else(PoisonError::into_inner);
-        if own.as_ref().is_some_and(Feed::is_alive) {
-            let reason = "it is mounted already; make another for each server".into();
-            return Err(RegistrationError::Mount { mount: "config".into(), reason });
-        }
-        *own = Some(feed);
+        self.own.mount("config", feed)?;
         self.watch.begin_anew();
         let index = Resource::new(INDEX)
             .name("config")
@@ -199,8 +195,7 @@ impl Provider for Config {
     }
 
     fn interest(&self, change: Interest<'_>) {
-        let feed = self.feed.read().unwrap_or_else(PoisonError::into_inner).clone();
-        self.watch.interest(change, feed, &self.apps);
+        self.watch.interest(change, self.own.feed(), &self.apps);
     }
 }
 
@@ -322,8 +317,7 @@ impl Config {
 
     /// What an application has now. A change that is seen here is told of here.
     fn now(&self, app: &App, log: &Log<'_>) -> Option<Arc<app::Snapshot>> {
-        let feed = self.feed.read().unwrap_or_else(PoisonError::into_inner).clone();
-        match feed {
+        match self.own.feed() {
             Some(feed) => self.watch.see(app, &feed, log),
             None => app.now().0,
         }

@@ -28,6 +28,7 @@ mod watch;
 
 pub use options::{Options, Symlinks};
 
+use crate::watching::Own;
 use beneath::{Missing, Way};
 use contents::{Asker, Lines};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
@@ -37,7 +38,7 @@ use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Te
 use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
 use mcp_resources_template::{TemplateOptions, VariableOptions};
 use std::borrow::Cow;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use tree::{INDEX, Tree};
 use watch::Watch;
 
@@ -63,7 +64,7 @@ pub const KIND: crate::options::Kind = crate::options::Kind {
 #[derive(Debug)]
 pub struct Files {
     trees: Vec<Arc<Tree>>,
-    feed: RwLock<Option<Feed>>,
+    own: Own,
     watch: Watch,
 }
 
@@ -82,7 +83,7 @@ impl Files {
             let reason = "files: there is no root; name a directory: `roots: {NAME: DIR}`, or files:DIR";
             return Err(OptionError::sentence(reason));
         }
-        let mut files = Self { trees: Vec::new(), feed: RwLock::default(), watch: Watch::default() };
+        let mut files = Self { trees: Vec::new(), own: Own::default(), watch: Watch::default() };
         files.add(Tree::all(&options, way)?)?;
         Ok(files)
     }
@@ -121,12 +122,7 @@ impl Files {
 
 impl Provider for Files {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
-        let mut own = self.feed.write().unwrap_or_else(PoisonError::into_inner);
-        if own.as_ref().is_some_and(Feed::is_alive) {
-            let reason = "it is mounted already; make another for each server".into();
-            return Err(RegistrationError::Mount { mount: "files".into(), reason });
-        }
-        *own = Some(feed);
+        self.own.mount("files", feed)?;
         let directory = |uri: &str| Resource::new(uri).mime_type(contents::DIRECTORY);
         let index = directory(INDEX).name("files").title("The directories that are served").priority(1.0);
         let mut mount = Mount::new("files").resource(OF_INDEX, index);
@@ -192,8 +188,7 @@ impl Provider for Files {
     }
 
     fn interest(&self, change: Interest<'_>) {
-        let feed = self.feed.read().unwrap_or_else(PoisonError::into_inner).clone();
-        self.watch.interest(&self.trees, change, feed);
+        self.watch.interest(&self.trees, change, self.own.feed());
     }
 }
 

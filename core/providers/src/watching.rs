@@ -1,0 +1,145 @@
+//! The one server that a provider is in, and a thread that works while somebody watches.
+//!
+//! ```text
+//!   nothing watched ──interest──▶ a thread calls `look` again and again ──interest ends, or unmounted──▶ no thread
+//! ```
+//!
+//! Law: the thread begins with the first interest and ends with the last; there is one at a time, in the process that is asked. The
+//! lock is a leaf: nothing is read, told or logged while it is held.
+
+use mcp_resources_engine::resource::RegistrationError;
+use mcp_resources_host::provider::Feed;
+use std::sync::{PoisonError, RwLock};
+
+/// The one server that a provider is in.
+#[derive(Debug, Default)]
+pub(crate) struct Own(RwLock<Option<Feed>>);
+
+impl Own {
+    /// Takes the feed of a mount.
+    ///
+    /// # Errors
+    /// The provider `name` is in a server already.
+    pub(crate) fn mount(&self, name: &str, feed: Feed) -> Result<(), RegistrationError> {
+        let mut own = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if own.as_ref().is_some_and(Feed::is_alive) {
+            let reason = "it is mounted already; make another for each server".into();
+            return Err(RegistrationError::Mount { mount: name.into(), reason });
+        }
+        *own = Some(feed);
+        Ok(())
+    }
+
+    /// The feed of the last mount.
+    pub(crate) fn feed(&self) -> Option<Feed> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(any(feature = "clock", feature = "config"))]
+pub(crate) use polling::{Watched, Watching};
+
+#[cfg(any(feature = "clock", feature = "config"))]
+mod polling {
+    use mcp_resources_host::provider::{Feed, Interest};
+    use std::collections::BTreeSet;
+    use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+    use std::time::Duration;
+
+    /// Who watches, and the thread for them.
+    #[derive(Debug, Default)]
+    pub(crate) struct Watching {
+        state: Mutex<State>,
+        changed: Condvar,
+    }
+
+    #[derive(Debug, Default)]
+    struct State {
+        watched: Watched,
+        /// The thread: its process, and its number.
+        thread: Option<(u32, u64)>,
+        /// How many threads there were.
+        begun: u64,
+    }
+
+    /// What somebody watches.
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct Watched {
+        /// In canonical form.
+        pub(crate) uris: BTreeSet<Arc<str>>,
+        pub(crate) lists: bool,
+    }
+
+    impl Watched {
+        fn is_empty(&self) -> bool {
+            self.uris.is_empty() && !self.lists
+        }
+    }
+
+    impl Watching {
+        /// A new mount: a thread of an earlier one ends by itself.
+        pub(crate) fn begin_anew(&self) {
+            self.lock().thread = None;
+        }
+
+        /// What is watched now.
+        #[cfg(feature = "config")]
+        pub(crate) fn watched(&self) -> Watched {
+            self.lock().watched.clone()
+        }
+
+        /// Takes note of who watches. The first one starts a thread, which calls what `looks` makes: it is given what is watched,
+        /// and says how long to wait until it is called again.
+        pub(crate) fn interest<L>(
+            self: &Arc<Self>,
+            change: Interest<'_>,
+            feed: Option<Feed>,
+            name: &str,
+            looks: impl FnOnce() -> L,
+        ) where
+            L: FnMut(&Feed, &Watched) -> Duration + Send + 'static,
+        {
+            let mut state = self.lock();
+            let watched = &mut state.watched;
+            match change {
+                Interest::Uri { uri, on: true, .. } => drop(watched.uris.insert(uri.clone())),
+                Interest::Uri { uri, on: false, .. } => drop(watched.uris.remove(uri)),
+                Interest::Lists { on } => watched.lists = on,
+            }
+            let process = std::process::id();
+            if state.watched.is_empty() {
+                self.changed.notify_all();
+            } else if state.thread.is_none_or(|(of, _)| of != process)
+                && let Some(feed) = feed
+            {
+                state.begun += 1;
+                let (own, watching, look) = ((process, state.begun), self.clone(), looks());
+                let thread = std::thread::Builder::new().name(name.into());
+                let begun = thread.spawn(move || watching.work(&feed, own, look));
+                state.thread = begun.is_ok().then_some(own);
+            }
+        }
+
+        fn work(&self, feed: &Feed, own: (u32, u64), mut look: impl FnMut(&Feed, &Watched) -> Duration) {
+            loop {
+                let mut state = self.lock();
+                if state.watched.is_empty() || state.thread != Some(own) || !feed.is_alive() {
+                    // Under the same lock: who watches from now on starts another.
+                    state.thread = state.thread.filter(|other| *other != own);
+                    return;
+                }
+                let watched = state.watched.clone();
+                drop(state);
+                let wait = look(feed, &watched);
+                let state = self.lock();
+                if !state.watched.is_empty() && state.thread == Some(own) {
+                    drop(self.changed.wait_timeout(state, wait));
+                }
+            }
+        }
+
+        fn lock(&self) -> MutexGuard<'_, State> {
+            self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}
