@@ -120,6 +120,8 @@ async def test_words_name_what_is_served(program: Path, project: Path, words: li
 async def test_two_folders_are_two_roots(program: Path, project: Path) -> None:
     """S-01: entries of one kind are merged."""
     async with Client([str(program), "serve", "files:one=.", "files:two=src"], cwd=project) as client:
+        instructions = (await client.about()).instructions
+        assert instructions == "The files of directories, as file:///NAME/PATH."
         listed = await uris(client)
         assert {"file:///one/", "file:///two/", "file:///one/src/main.py", "file:///two/main.py"} <= set(listed)
 

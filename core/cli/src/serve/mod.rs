@@ -152,9 +152,8 @@ impl Serving {
         if let Some(description) = document.description {
             builder = builder.description(description);
         }
-        if let Some(instructions) = document.instructions {
-            builder = builder.instructions(instructions);
-        }
+        let kinds = made.iter().map(|(declared, _)| declared.kind.as_str());
+        builder = builder.instructions(document.instructions.unwrap_or_else(|| about(kinds)));
         let builder = guarded(builder, document.guard, &folder)?;
         let server = builder.build().map_err(|error| Failed::usage(error.to_string()))?;
         let mut serving = Self { server, folder, mounted: Vec::new(), guard };
@@ -223,6 +222,13 @@ impl Serving {
         }
         Err(reason)
     }
+}
+
+/// What a model is told of a server whose author says nothing: what there is, and under which URIs.
+fn about<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
+    let of = |kind: &str| declared::KINDS.iter().find(|known| known.name == kind).map(|known| known.about);
+    let all: Vec<&str> = kinds.filter_map(of).collect();
+    all.join(" ")
 }
 
 /// The providers of a kind. Relative paths begin at `folder`.
