@@ -341,7 +341,10 @@ test('all are mounted or none, each once; the clock in one server', async () => 
     () => one.mount(folder),
     (error) => error instanceof RegistrationError && error.message.startsWith('memory: it is mounted already'),
   );
-  assert.throws(() => other.mount(folder, clock), /^RegistrationError: clock: it is mounted already; make a clock/);
+  assert.throws(
+    () => other.mount(folder, clock),
+    /^RegistrationError: clock: it is mounted already; make another for each/,
+  );
   await talk(other, async (client) => assert.deepEqual(await client.listTemplates(), []));
   assert.throws(() => one.mount(providers.memory()), /^RegistrationError: memory: .*the mount memory has it/);
   other.mount(folder);

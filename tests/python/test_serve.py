@@ -85,6 +85,7 @@ def serve(program: Path, tmp_path: Path) -> Callable[..., object]:
         with subprocess.Popen(
             [program, "serve", *words],
             cwd=at,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # `nohup` ignores it
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
