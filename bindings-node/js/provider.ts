@@ -70,7 +70,7 @@ export class Memory extends Provider {
     translated(() => nativeOf(this, 'put()').put(path, content, mimeType));
   }
 
-  /** Takes out what is at a path; `false` if nothing is. Clients that watch it or listen to the list are told. */
+  /** Takes out what is at a path; `false` if nothing is. Subscribers are notified, and that the list has changed. */
   remove(path: string): boolean {
     checkPath(path);
     return nativeOf(this, 'remove()').remove(path);
@@ -96,7 +96,7 @@ export interface FilesOptions {
   readonly symlinks?: 'never' | 'inside';
   /** How many files are listed at most; all can be read. Default 1,000. */
   readonly listMax?: number;
-  /** Whether clients are told of changes. Default `true`. */
+  /** Whether clients are notified of changes. Default `true`. */
   readonly watch?: boolean;
   /** How many directories the system watches at most; beyond it they are looked at from time to time. Default 8,192. */
   readonly watchDirs?: number;
@@ -158,8 +158,8 @@ export function clock(): Provider {
 
 /**
  * The files of directories: `file:///NAME/`, `file:///{root}/{+path}`, and `?lines=10-40` for a part of a text (S-01).
- * Clients that watch a file or a directory are told when it changes, and those that listen to the lists when files come and
- * go. Nothing outside a directory is read, whatever its links say.
+ * Subscribers of a file or directory are notified when it changes, and clients are notified that the list has changed when
+ * files are added or removed. Nothing outside a directory is read, wherever its links lead.
  *
  * @param roots - a directory, which has its own name, several, or directories by the names that they are to have.
  * @throws {TypeError} a directory is not there, two have one name, or an option is wrong.
@@ -176,9 +176,9 @@ export function files(roots: Roots, options: FilesOptions = {}): Provider {
 
 /**
  * The keys of configuration files: `config:///{app}`, and `config:///{app}/{+key}`, as `config:///demo/server/port` (S-04).
- * Files are YAML, TOML, JSON or `.env`. Only keys that `allow` names exist, and values that may be secrets are masked. Clients
- * that watch a key or a whole file are told when what they see of it changes. A file that is half-written leaves its values as
- * they were.
+ * Files are YAML, TOML, JSON or `.env`. Only the keys that `allow` names are served, and values that may be secrets are masked.
+ * Subscribers of a key or a whole file are notified when the value that is served changes. While a file is half-written, its
+ * last good values are served.
  *
  * @param apps - a file without a name has its own, without the extension.
  * @throws {TypeError} a file is not there or makes no sense, two have one name, or an option is wrong.

@@ -1,6 +1,6 @@
 """A folder of files, as the servers of agents' configurations are: `project_files.py --root FOLDER`.
 
-file:///project/{+path}  a file below the folder; clients that watch one are told when it changes
+file:///project/{+path}  a file below the folder; subscribers are notified when it changes
 """
 
 import argparse

@@ -76,7 +76,7 @@ class FilesOptions(TypedDict, total=False):
     list_max: int
     """How many files are listed at most; all can be read. Default 1,000."""
     watch: bool
-    """Whether clients are told of changes. Default `True`."""
+    """Whether clients are notified of changes. Default `True`."""
     watch_dirs: int
     """How many directories the system watches at most; beyond it they are looked at from time to time.
 
@@ -136,8 +136,8 @@ def env(*, allow: str | Sequence[str], **options: Unpack[EnvOptions]) -> Provide
 def files(roots: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[FilesOptions]) -> Provider:
     """The files of directories: `file:///{root}/{+path}`, with `?lines=10-40` for a part of a text (S-01).
 
-    Clients that watch a file or a directory are told when it changes, and those that listen to the lists when files
-    come and go. Nothing outside a directory is read, whatever its links say.
+    Subscribers of a file or directory are notified when it changes, and clients are notified that the list has changed
+    when files are added or removed. Nothing outside a directory is read, wherever its links lead.
 
     Args:
         roots: a directory, which has its own name, a list of them, or directories by the names that they are to have.

@@ -151,7 +151,7 @@ impl Calls {
         reports.values().try_for_each(|report| visit.call(report))
     }
 
-    /// Cancels all calls: nobody is there to wait for them.
+    /// Cancels all calls.
     pub(crate) fn clear(&self) {
         let calls = (std::mem::take(&mut *lock(&self.waiting)), std::mem::take(&mut *lock(&self.reports)));
         if let Ok(desk) = self.desk.get() {

@@ -12,7 +12,7 @@ const MAX: usize = 1 << 20;
 pub fn files_path(data: &[u8]) {
     if is_path(data) {
         let spelled = encode(data);
-        let uri = format!("file:///root/{spelled}");
+        let uri = format!("file:///project/{spelled}");
         assert_eq!(normalize(&uri, MAX).as_deref(), Ok(&*uri));
         assert!(guard::is_harmless(&uri), "{uri}");
         let value = value(&uri);
@@ -21,7 +21,7 @@ pub fn files_path(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Some(path) = decode(&text) {
         assert!(is_path(&path), "{text}");
-        assert_eq!(value(&format!("file:///root/{}", encode(&path))).as_deref(), Some(&*text));
+        assert_eq!(value(&format!("file:///project/{}", encode(&path))).as_deref(), Some(&*text));
     }
 }
 

@@ -98,14 +98,14 @@ impl Set {
             #[cfg(feature = "config")]
             "config" => {
                 let options: crate::config::Options = read("config", options)?;
-                self.add_config(options.at(&self.folder))
+                self.merge(Declared::Config(crate::config::Config::new(options.at(&self.folder))?))
             }
             #[cfg(feature = "config")]
-            "env" => self.add_env(read("env", options)?),
+            "env" => self.merge(Declared::Env(crate::env::Env::new(read("env", options)?)?)),
             #[cfg(feature = "files")]
             "files" => {
                 let options: crate::files::Options = read("files", options)?;
-                self.add_files(options.at(&self.folder))
+                self.merge(Declared::Files(crate::files::Files::new(options.at(&self.folder))?))
             }
             #[cfg(feature = "memory")]
             "memory" => self.plain(kind, &options, || Declared::Memory),
@@ -153,59 +153,39 @@ impl Set {
         if !has_none {
             return Err(OptionError::sentence(format!("{kind} has no options; leave out {options}")));
         }
-        let new = make();
-        let is_same = |one: &Declared| std::mem::discriminant(one) == std::mem::discriminant(&new);
-        if !self.declared.iter().any(is_same) {
-            self.declared.push(new);
-        }
-        Ok(())
+        self.merge(make())
     }
 
-    #[cfg(feature = "config")]
-    fn add_config(&mut self, options: crate::config::Options) -> Result<(), OptionError> {
-        let new = crate::config::Config::new(options)?;
-        for declared in &mut self.declared {
-            #[expect(clippy::single_match, reason = "how many kinds there are is up to the features")]
-            match declared {
-                Declared::Config(config) => return config.take(new),
-                _ => {}
+    /// Adds it to the one of its kind that was declared before, if there is one.
+    fn merge(&mut self, new: Declared) -> Result<(), OptionError> {
+        let kind = std::mem::discriminant(&new);
+        match self.declared.iter_mut().find(|declared| std::mem::discriminant(*declared) == kind) {
+            Some(before) => before.take(new),
+            None => {
+                self.declared.push(new);
+                Ok(())
             }
         }
-        self.declared.push(Declared::Config(new));
-        Ok(())
     }
+}
 
-    #[cfg(feature = "config")]
-    fn add_env(&mut self, options: crate::env::Options) -> Result<(), OptionError> {
-        let new = crate::env::Env::new(options)?;
-        for declared in &mut self.declared {
-            #[expect(clippy::single_match, reason = "how many kinds there are is up to the features")]
-            match declared {
-                Declared::Env(env) => {
-                    env.take(&new);
-                    return Ok(());
-                }
-                _ => {}
+impl Declared {
+    /// Takes what another one of its kind has. After an error nothing has changed.
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        match (self, other) {
+            #[cfg(feature = "config")]
+            (Self::Config(config), Self::Config(other)) => config.take(other),
+            #[cfg(feature = "config")]
+            (Self::Env(env), Self::Env(other)) => {
+                env.take(&other);
+                Ok(())
             }
+            #[cfg(feature = "files")]
+            (Self::Files(files), Self::Files(other)) => files.take(other),
+            // The others have nothing to take. With `files` alone there are none.
+            #[cfg(any(feature = "clock", feature = "config", feature = "memory"))]
+            _ => Ok(()),
         }
-        self.declared.push(Declared::Env(new));
-        Ok(())
-    }
-
-    #[cfg(feature = "files")]
-    fn add_files(&mut self, options: crate::files::Options) -> Result<(), OptionError> {
-        let new = crate::files::Files::new(options)?;
-        for declared in &mut self.declared {
-            #[cfg_attr(
-                not(any(feature = "clock", feature = "config", feature = "memory")),
-                expect(irrefutable_let_patterns, reason = "others are features")
-            )]
-            if let Declared::Files(files) = declared {
-                return files.take(new);
-            }
-        }
-        self.declared.push(Declared::Files(new));
-        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Law: the thread begins with the first interest and ends with the last; there is one at a time, in the process that is asked. The
-//! lock is a leaf: nothing is read, told or logged while it is held.
+//! lock is a leaf: no file is read, no notification sent and nothing logged while it is held.
 
 use mcp_resources_engine::resource::RegistrationError;
 use mcp_resources_host::provider::Feed;
@@ -88,8 +88,8 @@ mod polling {
             self.lock().watched.clone()
         }
 
-        /// Takes note of who watches. The first one starts a thread, which calls what `looks` makes: it is given what is watched,
-        /// and says how long to wait until it is called again.
+        /// Records a change of interest. The first interest starts a thread, which calls the closure that `looks` makes. The closure
+        /// is given what is watched, and returns how long to wait until it is called again.
         pub(crate) fn interest<L>(
             self: &Arc<Self>,
             change: Interest<'_>,
@@ -124,7 +124,7 @@ mod polling {
             loop {
                 let mut state = self.lock();
                 if state.watched.is_empty() || state.thread != Some(own) || !feed.is_alive() {
-                    // Under the same lock: who watches from now on starts another.
+                    // Under the same lock: a later interest starts another thread.
                     state.thread = state.thread.filter(|other| *other != own);
                     return;
                 }

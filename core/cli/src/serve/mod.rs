@@ -181,7 +181,7 @@ impl Serving {
         Ok(())
     }
 
-    /// Reads the file again. What has not changed stays as it is, with all who watch it.
+    /// Reads the file again. Providers that have not changed stay mounted, with their subscriptions.
     fn reload(&mut self, path: &Path) {
         match Document::of_file(path).and_then(|document| self.replace(document)) {
             Ok(changed) => output::say("note", &format!("{}: read again, {changed}", path.display())),
@@ -224,7 +224,7 @@ impl Serving {
     }
 }
 
-/// What a model is told of a server whose author says nothing: what there is, and under which URIs.
+/// The default `instructions`: which kinds of resources there are, and their URIs.
 fn about<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
     let of = |kind: &str| declared::KINDS.iter().find(|known| known.name == kind).map(|known| known.about);
     let all: Vec<&str> = kinds.filter_map(of).collect();

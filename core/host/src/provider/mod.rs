@@ -105,7 +105,7 @@ pub trait Provider: Send + Sync + 'static {
     fn interest(&self, _change: Interest<'_>) {}
 }
 
-/// A provider that others hold too: a program may keep one to tell it of what it should serve.
+/// A shared provider: the program keeps a reference, to change what is served.
 impl<P: Provider + ?Sized> Provider for Arc<P> {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
         (*self).clone().mount(feed)

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Law: a request looks at the file as it is now. The lock is held while the file is read, so it is only taken where blocking is
-//! allowed, and nothing is told or logged while it is held.
+//! allowed, and no notification is sent and nothing is logged while it is held.
 
 use super::parse::{Format, MOST};
 use super::tree::{Node, Settings};

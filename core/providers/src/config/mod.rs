@@ -55,8 +55,16 @@ pub const KIND: crate::options::Kind = crate::options::Kind {
     options: Options::TABLE,
 };
 
-/// Where what is wrong is written: to the log of the one who asks, or of nobody in particular.
+/// Writes a message to the log: the request's, if there is one, or the server's.
 type Log<'a> = dyn Fn(&str) + 'a;
+
+/// The page of a list that is asked for.
+struct Asked<'a> {
+    cursor: Option<&'a str>,
+    limit: usize,
+    permits: &'a tree::Permits<'a>,
+    log: &'a Log<'a>,
+}
 
 /// Files of configuration that are served. They are in one server at a time.
 #[derive(Debug)]
@@ -164,10 +172,15 @@ impl Provider for Config {
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
         let permits = |uri: &str| request.permits(uri);
-        let (cursor, limit) = (request.cursor(), request.limit().max(1));
+        let asked = Asked {
+            cursor: request.cursor(),
+            limit: request.limit().max(1),
+            permits: &permits,
+            log: &|what| reply.log(what),
+        };
         let page = match request.route() {
-            OF_APPS => self.list_apps(cursor, limit, &permits, &|what| reply.log(what)),
-            _ => self.list_keys(cursor, limit, &permits, &|what| reply.log(what)),
+            OF_APPS => self.list_apps(&asked),
+            _ => self.list_keys(&asked),
         };
         reply.send(Ok(page));
     }
@@ -217,13 +230,8 @@ impl Config {
         Ok((value, mime_type))
     }
 
-    fn list_apps(
-        &self,
-        cursor: Option<&str>,
-        limit: usize,
-        permits: &tree::Permits<'_>,
-        log: &Log<'_>,
-    ) -> ListPage {
+    fn list_apps(&self, asked: &Asked<'_>) -> ListPage {
+        let Asked { cursor, limit, permits, log } = *asked;
         let from =
             cursor.map_or(0, |cursor| self.apps.iter().take_while(|app| app.name != cursor).count() + 1);
         let mut rest = self.apps.iter().skip(from).filter(|app| permits(&app.uri));
@@ -244,13 +252,8 @@ impl Config {
         ListPage { next, ..ListPage::new(items) }
     }
 
-    fn list_keys(
-        &self,
-        cursor: Option<&str>,
-        limit: usize,
-        permits: &tree::Permits<'_>,
-        log: &Log<'_>,
-    ) -> ListPage {
+    fn list_keys(&self, asked: &Asked<'_>) -> ListPage {
+        let Asked { cursor, limit, permits, log } = *asked;
         // Behind which key of which application. The order is that of the walk: by segments.
         let (from, after) = cursor.and_then(|cursor| cursor.split_once('/')).unzip();
         let skip = from.map_or(0, |from| self.apps.iter().take_while(|app| app.name != from).count());

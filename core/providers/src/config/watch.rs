@@ -1,4 +1,4 @@
-//! What is told of a change of a file, by whoever sees it first: a request, or the thread that looks while somebody watches.
+//! The notifications that a change of a file causes. A request may see the change first, or the thread that polls.
 //!
 //! Law: the thread polls. A few calls of `stat` cost less than the system's watches, which see neither a file behind a changed
 //! link, as a mounted ConfigMap is, nor one on a network's disk, and which can run out.
@@ -25,7 +25,7 @@ impl Watch {
         self.watching.begin_anew();
     }
 
-    /// Takes note of who watches. What was there before the thread began is what was read last.
+    /// Records a change of interest. The thread compares with what was read last.
     pub(super) fn interest(self: &Arc<Self>, change: Interest<'_>, feed: Option<Feed>, apps: &[Arc<App>]) {
         self.watching.interest(change, feed, "mcp-config", || {
             let (watch, apps) = (self.clone(), apps.to_vec());
@@ -38,7 +38,7 @@ impl Watch {
         });
     }
 
-    /// What an application has now, after all who have to know were told.
+    /// What an application has now. If that is a change, its subscribers have been notified.
     pub(super) fn see(&self, app: &App, feed: &Feed, log: &Log<'_>) -> Option<Arc<Snapshot>> {
         let (now, change) = app.now();
         app.said().iter().for_each(|what| log(what));

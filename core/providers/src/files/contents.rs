@@ -16,17 +16,17 @@ const TEXT: &str = "text/plain";
 const BYTES: &str = "application/octet-stream";
 /// How many bytes are read at a time.
 const CHUNK: usize = 64 * 1024;
-/// How many children of a directory are told at most, the first ones by name.
+/// How many children of a directory are read at most, the first ones by name.
 const CHILDREN: usize = 1_000;
 /// Of the last child that is told where there are more: how many there are in all, as far as they were counted.
 const MORE: &str = r#"{"io.github.mcp-resources/more":true}"#;
 
-/// What a reading asks of the one who waits for it.
+/// What a read needs of its request.
 pub(super) struct Asker<'a> {
     /// Whether an answer may have so many bytes.
     pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
-    /// Whether the one who asks may see a URI.
+    /// Whether the client may see a URI.
     pub(super) permits: &'a dyn Fn(&str) -> bool,
 }
 

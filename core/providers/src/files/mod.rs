@@ -252,7 +252,7 @@ impl Files {
         contents::directory(tree, &root, &path, &dir, &asker).map_err(failed)
     }
 
-    /// The roots that the one who asks may see.
+    /// The roots that the client may see.
     fn index(&self, asker: &Asker<'_>) -> Result<ReadResult<'static>, ReadError> {
         let uris = self.trees.iter().map(|tree| tree.uri(b"", true)).filter(|uri| (asker.permits)(uri));
         let child = |uri| Contents::text("").with_uri(uri).with_mime_type(contents::DIRECTORY);

@@ -147,7 +147,7 @@ impl Options {
         self
     }
 
-    /// Whether clients are told of changes. Default `true`.
+    /// Whether clients are notified of changes. Default `true`.
     #[must_use]
     pub fn watch(mut self, watch: bool) -> Self {
         self.settings.watch = watch;
@@ -191,7 +191,7 @@ option_table!(Options, "a directory, a list of them, or an object of options" {
         "How many files are listed at most; all can be read." =>
         |own, value| put(&mut own.settings.list_max, usize::from_option(value));
     "watch": "true or false", Some("true"),
-        "Whether clients are told of changes." =>
+        "Whether clients are notified of changes." =>
         |own, value| put(&mut own.settings.watch, bool::from_option(value));
     "watch_dirs": "a whole number", Some("8192"),
         "How many directories the system watches at most; beyond it they are looked at from time to time." =>

@@ -79,7 +79,7 @@ fn contents_are_checked() {
     assert!(read("7").contains("no entry of the contents makes sense"));
 }
 
-/// a result without a type is complete; one of a type that nobody knows is an error.
+/// a result without a type is complete; one of an unknown type is an error.
 #[test]
 fn unknown_types_of_results_are_errors() {
     for (kind, expected) in [
