@@ -46,7 +46,7 @@ mod polling {
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
     use std::time::Duration;
 
-    /// Who watches, and the thread for them.
+    /// What is watched, and the thread for it.
     #[derive(Debug, Default)]
     pub(crate) struct Watching {
         state: Mutex<State>,

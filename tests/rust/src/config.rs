@@ -300,7 +300,7 @@ async fn a_half_written_file_keeps_its_values() {
     assert_eq!(client.read_text("config:///demo/a").await.unwrap(), "5");
 }
 
-/// S-04: who watches causes the log to say so too, without a request.
+/// S-04: a faulty file is logged while it is watched, without a request too.
 #[tokio::test]
 async fn the_watch_says_what_it_finds() {
     let file = File::new("app.toml", "a = 1\n");
@@ -327,7 +327,7 @@ async fn an_object_alone_is_not_what_is_in_it() {
     assert!(log.lock().unwrap()[0].contains("add \"server/**\""));
 }
 
-/// S-04, R-083, R-092: only keys whose value has changed are told of, the lists when keys come and go.
+/// S-04, R-083, R-092: only keys whose value has changed are updated; the lists change when keys are added or removed.
 #[tokio::test]
 async fn only_what_changed_is_told() {
     let text = |port: u16, more: &str| {
@@ -339,7 +339,7 @@ async fn only_what_changed_is_told() {
     let listen = client.listen(&uris, true).await.unwrap();
     file.replace(text(2, ""));
     assert_eq!(client.next(&listen).await.unwrap().params["uri"], uris[1]);
-    // A change behind a mask is none; a value that is read as it changes is told of as well.
+    // A change behind a mask is none; a change that a read sees first is reported too.
     file.write(text(2, "").replace("hunter2", "hunter3"));
     file.write(text(3, ""));
     assert_eq!(client.read_text(uris[1]).await.unwrap(), "3");
@@ -349,7 +349,7 @@ async fn only_what_changed_is_told() {
     assert!(listed(&mut client).await.contains(&"config:///demo/new".to_owned()));
 }
 
-/// S-04, R-076: an application is told of with any of its keys; in a legacy session too. Who watches later hears too.
+/// S-04, R-076: an application is updated with any of its keys, in a legacy session too, and for later subscribers too.
 #[tokio::test]
 async fn an_application_is_told_of() {
     let file = File::new("app.env", "export A=1\nB='2'\n");

@@ -180,7 +180,7 @@ fn bare(error: &mcp_resources_host::testing::ServerError, uri: &str) -> String {
     format!("{} {} {}", error.code, error.message, error.data).replace(&json!(uri).to_string(), "URI")
 }
 
-/// Ways to spell what nobody may read.
+/// Ways to spell what may not be read.
 fn hostile() -> Vec<String> {
     let text = include_str!("../../fixtures/guard/hostile.json");
     let fixture: Value = serde_json::from_str(text).unwrap();
@@ -211,7 +211,7 @@ fn hostile() -> Vec<String> {
 }
 
 /// S-01, S-11, S-18, R-075: whatever way a URI spells what is hidden, ignored, denied or outside, it is what an absent one
-/// is, whoever asks, and it is told of to nobody.
+/// is, and no notification names it.
 #[tokio::test]
 async fn hostile_spellings_lead_nowhere() {
     let folder = project();

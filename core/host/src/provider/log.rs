@@ -34,7 +34,7 @@ impl Mounts {
 }
 
 impl Log {
-    /// Messages go to the host of `peer` from now on, those that have waited for one too.
+    /// From now on log messages go to the host of `peer`, including those that were waiting.
     pub(super) fn follow(&self, peer: &Peer) {
         let waiting = {
             let mut state = self.lock();

@@ -191,7 +191,7 @@ impl App {
         }
         let modified = jiff::Timestamp::from_second(facts.modified.0).ok();
         let modified = modified.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-        // Keys and values as before leave those alone who watch.
+        // If keys and values are the same, there is no change to report.
         match &state.good {
             Some(good) if good.now.root == root && good.now.modified == modified => {
                 state.good = Some(Good { now: good.now.clone(), digest });

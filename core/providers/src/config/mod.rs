@@ -43,7 +43,7 @@ const OF_KEYS: Route = Route(2);
 
 /// How many keys of an application are listed; all that are allowed can be read.
 const LISTED: usize = 1_000;
-/// How many values are looked for: more than are sent, so that it is said that there are more.
+/// How many values are looked for: one more than is sent shows that there are more.
 const COMPLETED: usize = 101;
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain";
@@ -318,7 +318,7 @@ impl Config {
         self.apps.iter().find(|app| app.name == name)
     }
 
-    /// What an application has now. A change that is seen here is told of here.
+    /// What an application has now. Its subscribers are notified if that is a change.
     fn now(&self, app: &App, log: &Log<'_>) -> Option<Arc<app::Snapshot>> {
         match self.own.feed() {
             Some(feed) => self.watch.see(app, &feed, log),
@@ -327,7 +327,7 @@ impl Config {
     }
 }
 
-/// A key as it is listed. The size of an object is not said: it depends on who asks.
+/// A key as it is listed. An object has no size there: its size depends on what the client may see.
 fn item(visit: &tree::Visit<'_>, modified: Option<&str>) -> Resource {
     // A name has something to see in it.
     let name = if visit.path.trim().is_empty() { visit.uri } else { visit.path };

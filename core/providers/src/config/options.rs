@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(super) apps: Vec<NamedFile>,
-    /// `None`: nobody has said.
+    /// `None`: it was not set.
     pub(super) allow: Option<Vec<String>>,
     pub(super) reveal: Vec<String>,
     pub(super) redact: Detectors,

@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(value(Format::Yaml, &long), "line 2: its texts are too long");
     }
 
-    /// S-04: what is wrong is said with its line, and nothing of the file.
+    /// S-04: an error names the line, and quotes nothing of the file.
     #[test]
     fn faults_quote_nothing() {
         let deep =

@@ -43,14 +43,14 @@ impl Watch {
         let (now, change) = app.now();
         app.said().iter().for_each(|what| log(what));
         if let Some(change) = change {
-            self.tell(app, &change, feed);
+            self.notify(app, &change, feed);
         }
         now
     }
 
-    /// Tells those who watch what has changed, and of the lists if keys have come or gone. A value alone changes no list: a
-    /// client that lists anew with each edit would gain a size.
-    fn tell(&self, app: &App, change: &Change, feed: &Feed) {
+    /// Notifies the subscribers of what has changed, and that the lists have if keys were added or removed. A value alone changes
+    /// no list: a client that lists anew with each edit would gain a size.
+    fn notify(&self, app: &App, change: &Change, feed: &Feed) {
         let watched = self.watching.watched();
         for uri in watched.uris.iter().filter(|uri| is_of(uri, app) && differs(app, uri, change)) {
             // They are in canonical form: nothing is wrong with them.

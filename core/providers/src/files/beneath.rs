@@ -208,7 +208,7 @@ impl Root {
             };
             let real = match self.symlinks {
                 Symlinks::Never => path.to_vec(),
-                // Where it is cannot be told: the other way knows how it came there.
+                // The kernel does not say where it is: the other way finds out step by step.
                 Symlinks::Inside => self.real(&fd)?,
             };
             return Some(Ok(Opened { fd, facts, real }));

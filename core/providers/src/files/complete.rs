@@ -11,7 +11,7 @@ use super::spell;
 use super::tree::{Tree, join};
 use std::sync::Arc;
 
-/// How many values are looked for: more than are sent, so that it is said that there are more.
+/// How many values are looked for: one more than is sent shows that there are more.
 const MOST: usize = 101;
 
 /// The names of roots that begin with what was typed.

@@ -1,6 +1,6 @@
 //! What a file or a directory is read as.
 //!
-//! Law: no more is held than an answer may have. A size is said before anything is read, and counted again while it is: a
+//! Law: no more is held than an answer may have. The size is checked before the file is read, and again while it is read: a
 //! file may grow.
 
 use super::beneath::{Dir, Entry, Facts, Kind, Missing, Opened, Root};
@@ -18,7 +18,7 @@ const BYTES: &str = "application/octet-stream";
 const CHUNK: usize = 64 * 1024;
 /// How many children of a directory are read at most, the first ones by name.
 const CHILDREN: usize = 1_000;
-/// Of the last child that is told where there are more: how many there are in all, as far as they were counted.
+/// In `_meta` of the last child, if there are more: how many there are, as far as they were counted.
 const MORE: &str = r#"{"io.github.mcp-resources/more":true}"#;
 
 /// What a read needs of its request.
@@ -217,7 +217,7 @@ pub(super) fn directory(
             first.push(name, is_dir);
         }
     }
-    // What is not served is no part of what is said.
+    // What is not served does not count.
     let mut children = first.into_sorted().0;
     let more = children.len() > CHILDREN;
     children.truncate(CHILDREN);
@@ -313,7 +313,7 @@ pub(super) fn modified(facts: &Facts) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// S-01: both ends belong to a range, and what is no range is said to be none.
+    /// S-01: both ends belong to a range, and anything else is refused.
     #[test]
     fn ranges_of_lines() {
         let lines = |first, last| Some(Lines { first, last });

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   Options ──▶ Files ──▶ Tree, one for each root: opens beneath it, judges, spells; nothing stays open between two requests
-//!   interest ──▶ Watch, a thread while somebody waits: compares what is there with what was, and tells the Feed
+//!   interest ──▶ Watch, a thread while there are subscribers: compares what is there with what was, and notifies the Feed
 //! ```
 //!
 //! No answer may be kept (`ttlMs` is 0): whatever has just written a file on this machine may be who reads it next, and a file

@@ -536,7 +536,7 @@ fn completion_goes_on_from_what_was_typed() {
     assert_eq!(complete::roots(&[tree], ""), ["r"]);
 }
 
-/// S-01, S-12: a size is said before anything is read, and what is read is what may be read.
+/// S-01, S-12: the size is checked before a file is read, and no more than that is read.
 #[test]
 fn sizes_and_lines() {
     let folder = Folder::with([("a", "one\ntwo\nthree\n"), ("empty", ""), ("big", &"x".repeat(300_000))]);
@@ -570,7 +570,7 @@ fn sizes_and_lines() {
     assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 100_000, .. })));
 }
 
-/// S-01: what there is beyond a bound and is not served is not told of, not even by another page.
+/// S-01: files that are not served leave no trace beyond a bound either, such as another page.
 #[test]
 fn what_is_not_served_leaves_no_trace() {
     let folder = Folder::with([(".gitignore", "z*\n")]);
@@ -588,7 +588,7 @@ fn what_is_not_served_leaves_no_trace() {
     assert_eq!((page.items.len(), page.next), (1_000, None));
 }
 
-/// S-01: a long directory is told up to a bound, and that there is more.
+/// S-01: a long directory is read up to a bound, and says that there is more.
 #[test]
 fn a_long_directory_is_cut() {
     let folder = Folder::new();

@@ -107,7 +107,7 @@ impl Tree {
     ) -> Result<Opened, Missing> {
         let opened = match root.open(path) {
             Ok(opened) => opened,
-            // What may not be told is not told by an error either.
+            // An error must not reveal it either.
             Err(Missing::Failed(_))
                 if [false, true].iter().any(|is_dir| !self.admits(root, path, *is_dir)) =>
             {

@@ -17,7 +17,7 @@
 //! directory that is served. Never recursively: ignored directories, which may be large and busy, cost nothing.
 //!
 //! **What a change of the lists is.** A file comes, goes, or is a directory from now on. Not its size and date, though lists
-//! have them: a log file would have all clients walk all pages again with each line. Whoever cares for a file watches it.
+//! have them: a log file would have all clients walk all pages again with each line. A client that needs a file subscribes to it.
 //!
 //! **What a first interest hears.** A client may have read what it watches long ago. If what was last read here is what is
 //! there once it is watched, nothing is reported; if it is not, or is not known, one change is. The lists count as changed
@@ -93,7 +93,7 @@ impl Default for Settings {
     }
 }
 
-/// The watcher of a provider's roots: nothing while nobody is interested.
+/// The watcher of a provider's roots: it does nothing without subscribers.
 pub(super) struct Watch {
     settings: Settings,
     seen: Arc<Seen>,

@@ -24,7 +24,7 @@ pub(super) struct Hint {
     pub(super) gone: bool,
 }
 
-/// Somebody watches a URI, or nobody any longer.
+/// The first subscription of a URI, or the end of the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) on: bool,
@@ -129,7 +129,7 @@ impl Inbox {
         self.lock().is_running = false;
     }
 
-    /// Whether the thread is to end. It has ended for whoever asks for another then.
+    /// Whether the thread is to end. From then on another one may be started.
     pub(super) fn ends(&self, is_dead: bool) -> bool {
         let mut state = self.lock();
         if is_dead || (state.wanted.is_empty() && !state.lists) {

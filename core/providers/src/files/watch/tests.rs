@@ -329,7 +329,7 @@ fn a_file_that_never_rests() {
     bench.expect_updated("log");
 }
 
-/// S-01: nothing is left when nobody is interested, and it begins again.
+/// S-01: without subscribers nothing is left of the watcher, and it can start again.
 #[test]
 fn it_begins_and_ends() {
     let bench = Bench::new(Folder::with([("a", "1"), ("d/b", "1"), ("d/e/c", "1")]), HEARS);

@@ -103,7 +103,7 @@ impl<R: Reports> Watcher<R> {
         }
     }
 
-    /// Looks until nobody watches anything, or the mount has ended.
+    /// Runs until the last subscription or the mount has ended.
     pub(super) fn run(mut self) {
         loop {
             let batch = self.inbox.take(self.deadline());
@@ -191,7 +191,7 @@ impl<R: Reports> Watcher<R> {
         }
     }
 
-    /// The system has not told all that it has seen: all of it is watched anew, and compared with what was known.
+    /// The system has dropped events: everything is watched anew, and compared with what was known.
     fn lost(&mut self) {
         self.system.reset();
         for scene in &mut self.scenes {
