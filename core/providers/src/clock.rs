@@ -2,17 +2,21 @@
 //!
 //! While somebody watches, a thread marks each second as a change.
 
+use crate::answers::{completion, page};
+use crate::declared::{self, Declare};
+use crate::options::Kind;
 use crate::path;
 use crate::watching::{Own, Watched, Watching};
 use jiff::Timestamp;
 use jiff::tz;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_host::provider::{
     Complete, Entry, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
-use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,13 +27,6 @@ const TEXT: &str = "text/plain";
 
 const OF_NOW: Route = Route(0);
 const OF_ZONES: Route = Route(1);
-
-/// The word for it where providers are declared.
-pub const KIND: crate::options::Kind = crate::options::Kind {
-    name: "clock",
-    about: "The time, as clock:///now and clock:///ZONE.",
-    options: &[],
-};
 
 /// The clock. It tells of each second while somebody watches a time, or listens to the lists: they have the
 /// second as `lastModified`. It is in one server at a time.
@@ -54,6 +51,23 @@ impl Clock {
     fn local(&self, zone: &str) -> Result<String, ReadError> {
         let zone = tz::db().get(zone).map_err(|_| ReadError::NotFound)?;
         Ok(self.now().to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S%:z[%Q]").to_string())
+    }
+}
+
+impl Declare for Clock {
+    const KIND: Kind =
+        Kind { name: "clock", about: "The time, as clock:///now and clock:///ZONE.", options: &[] };
+
+    fn declare(options: OptionValue, _folder: &Path) -> Result<Self, OptionError> {
+        declared::nothing("clock", &options).map(|()| Self::new())
+    }
+
+    fn take(&mut self, _other: Self) -> Result<(), OptionError> {
+        Ok(())
+    }
+
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        Ok(if rest.is_empty() { OptionValue::None } else { rest.into() })
     }
 }
 
@@ -85,28 +99,27 @@ impl Provider for Clock {
     fn list(&self, request: List, reply: Responder<ListPage>) {
         let zones = zones();
         let after = request.cursor().map_or(0, |after| zones.partition_point(|zone| zone.as_str() <= after));
-        let page = zones.get(after..).unwrap_or_default();
-        let items: Vec<_> = page
-            .iter()
-            .take(request.limit())
-            .map(|zone| {
+        let rest = zones.get(after..).unwrap_or_default().iter();
+        let page = page(
+            request.limit(),
+            rest,
+            |zone| (*zone).clone(),
+            |zone| {
                 let mut uri = String::from(ROOT);
                 path::append(&mut uri, zone);
                 Resource::new(uri).name(zone.as_str()).mime_type(TEXT)
-            })
-            .collect();
-        let next = page.get(request.limit()..).filter(|rest| !rest.is_empty());
-        let last = next.and_then(|_| page.get(request.limit().saturating_sub(1)));
-        reply.send(Ok(ListPage { next: last.cloned(), ..ListPage::new(items) }));
+            },
+        );
+        reply.send(Ok(page));
     }
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
         let typed = request.value().to_lowercase();
         let fits = zones().into_iter().filter(|zone| zone.to_lowercase().contains(&typed));
-        let mut values: Vec<Cow<'static, str>> = fits.map(Cow::Owned).collect();
+        let mut values: Vec<String> = fits.collect();
         // What begins so comes first.
         values.sort_by_key(|zone| !zone.to_lowercase().starts_with(&typed));
-        reply.send(Ok(Completion { values, total: None, has_more: None }));
+        reply.send(Ok(completion(values)));
     }
 
     fn interest(&self, change: Interest<'_>) {

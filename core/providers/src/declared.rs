@@ -13,67 +13,132 @@
 //! # Ok::<(), mcp_resources_engine::option::OptionError>(())
 //! ```
 //!
-//! Law: several declarations of one kind are one provider, and what one of them says holds for that one alone.
+//! Law: several declarations of one kind are one provider, and the options of each apply to that declaration alone.
 
 use crate::options::Kind;
+#[cfg(feature = "_named")]
+use mcp_resources_engine::option::{FromOption, Step};
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::suggest::closest;
 use mcp_resources_host::provider::Provider;
+use std::any::Any;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// A provider that is made of options by name.
+pub trait Declare: Provider + fmt::Debug + Sized {
+    /// Its word, its description and its options.
+    const KIND: Kind;
+
+    /// Makes one. Relative paths begin at `folder`.
+    ///
+    /// # Errors
+    /// The options are wrong, or what they name is not there.
+    fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError>;
+
+    /// Adds what another declaration of the kind serves. After an error nothing has changed.
+    ///
+    /// # Errors
+    /// Both serve something under the same name.
+    fn take(&mut self, other: Self) -> Result<(), OptionError>;
+
+    /// The options that the command's word `KIND:REST` stands for. `rest` is empty for the word `KIND:`.
+    ///
+    /// # Errors
+    /// The word says too little. The message has the forms that are allowed.
+    fn word(rest: &str) -> Result<OptionValue, OptionError>;
+}
+
+/// One provider of type `T`, with relative paths that begin at the directory of this process.
+///
+/// # Errors
+/// The options are wrong, or what they name is not there.
+pub fn one<T: Declare>(options: OptionValue) -> Result<T, OptionError> {
+    T::declare(options, Path::new(""))
+}
+
+/// A provider that was declared, or why it cannot be.
+type Made = Result<Box<dyn Declared>, OptionError>;
+
+/// A row of the table of kinds.
+struct Entry {
+    kind: Kind,
+    declare: fn(OptionValue, &Path) -> Made,
+    word: fn(&str) -> Result<OptionValue, OptionError>,
+}
+
 /// The kinds that this build has, by name.
-pub const KINDS: &[Kind] = &[
+const ENTRIES: &[Entry] = &[
     #[cfg(feature = "clock")]
-    crate::clock::KIND,
+    entry::<crate::clock::Clock>(),
     #[cfg(feature = "config")]
-    crate::config::KIND,
+    entry::<crate::config::Config>(),
     #[cfg(feature = "config")]
-    crate::env::KIND,
+    entry::<crate::env::Env>(),
     #[cfg(feature = "files")]
-    crate::files::KIND,
+    entry::<crate::files::Files>(),
     #[cfg(feature = "memory")]
-    crate::memory::KIND,
+    entry::<crate::memory::Memory>(),
 ];
 
 /// Their names.
-const NAMES: &[&str] = &[
-    #[cfg(feature = "clock")]
-    "clock",
-    #[cfg(feature = "config")]
-    "config",
-    #[cfg(feature = "config")]
-    "env",
-    #[cfg(feature = "files")]
-    "files",
-    #[cfg(feature = "memory")]
-    "memory",
-];
+const NAMES: [&str; ENTRIES.len()] = {
+    let mut names = [""; ENTRIES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = ENTRIES[at].kind.name;
+        at += 1;
+    }
+    names
+};
+
+const fn entry<T: Declare>() -> Entry {
+    Entry {
+        kind: T::KIND,
+        declare: |options, folder| {
+            T::declare(options, folder).map(|own| -> Box<dyn Declared> { Box::new(own) })
+        },
+        word: T::word,
+    }
+}
+
+/// A provider that was declared, whatever type it is.
+trait Declared: fmt::Debug {
+    /// See [`Declare::take`]. Both are of one kind.
+    fn take(&mut self, other: Box<dyn Declared>) -> Result<(), OptionError>;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+    fn into_provider(self: Box<Self>) -> Arc<dyn Provider>;
+}
+
+impl<T: Declare> Declared for T {
+    fn take(&mut self, other: Box<dyn Declared>) -> Result<(), OptionError> {
+        match other.into_any().downcast::<T>() {
+            Ok(other) => Declare::take(self, *other),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+
+    fn into_provider(self: Box<Self>) -> Arc<dyn Provider> {
+        Arc::new(*self)
+    }
+}
+
+/// The kinds that this build has, by name.
+pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+    ENTRIES.iter().map(|entry| &entry.kind)
+}
 
 /// What was declared so far.
 #[derive(Debug, Default)]
 pub struct Set {
-    declared: Vec<Declared>,
-    #[cfg_attr(
-        not(any(feature = "config", feature = "files")),
-        expect(dead_code, reason = "no other kind has paths")
-    )]
+    /// With the names of their kinds.
+    declared: Vec<(&'static str, Box<dyn Declared>)>,
     folder: PathBuf,
-}
-
-/// One kind that was declared.
-#[derive(Debug)]
-enum Declared {
-    #[cfg(feature = "clock")]
-    Clock,
-    #[cfg(feature = "config")]
-    Config(crate::config::Config),
-    #[cfg(feature = "config")]
-    Env(crate::env::Env),
-    #[cfg(feature = "files")]
-    Files(crate::files::Files),
-    #[cfg(feature = "memory")]
-    Memory,
 }
 
 impl Set {
@@ -92,24 +157,14 @@ impl Set {
     /// # Errors
     /// There is no such kind in this build, or its options are wrong. What was declared before stays.
     pub fn add(&mut self, kind: &str, options: OptionValue) -> Result<(), OptionError> {
-        match kind {
-            #[cfg(feature = "clock")]
-            "clock" => self.plain(kind, &options, || Declared::Clock),
-            #[cfg(feature = "config")]
-            "config" => {
-                let options: crate::config::Options = read("config", options)?;
-                self.merge(Declared::Config(crate::config::Config::new(options.at(&self.folder))?))
+        let entry = find(kind).ok_or_else(|| OptionError::unknown("provider", kind, &NAMES))?;
+        let new = (entry.declare)(options, &self.folder)?;
+        match self.declared.iter_mut().find(|(kind, _)| *kind == entry.kind.name) {
+            Some((_, before)) => before.take(new),
+            None => {
+                self.declared.push((entry.kind.name, new));
+                Ok(())
             }
-            #[cfg(feature = "config")]
-            "env" => self.merge(Declared::Env(crate::env::Env::new(read("env", options)?)?)),
-            #[cfg(feature = "files")]
-            "files" => {
-                let options: crate::files::Options = read("files", options)?;
-                self.merge(Declared::Files(crate::files::Files::new(options.at(&self.folder))?))
-            }
-            #[cfg(feature = "memory")]
-            "memory" => self.plain(kind, &options, || Declared::Memory),
-            _ => Err(OptionError::unknown("provider", kind, NAMES)),
         }
     }
 
@@ -120,137 +175,51 @@ impl Set {
 
     /// One provider for each kind that was declared, in the order of their first declarations.
     pub fn providers(self) -> Vec<Arc<dyn Provider>> {
-        let provider = |declared: Declared| -> Arc<dyn Provider> {
-            match declared {
-                #[cfg(feature = "clock")]
-                Declared::Clock => Arc::new(crate::clock::Clock::new()),
-                #[cfg(feature = "config")]
-                Declared::Config(config) => Arc::new(config),
-                #[cfg(feature = "config")]
-                Declared::Env(env) => Arc::new(env),
-                #[cfg(feature = "files")]
-                Declared::Files(files) => Arc::new(files),
-                #[cfg(feature = "memory")]
-                Declared::Memory => Arc::new(crate::memory::Memory::new()),
-            }
-        };
-        self.declared.into_iter().map(provider).collect()
-    }
-
-    /// One that has no options.
-    #[cfg(any(feature = "clock", feature = "memory"))]
-    fn plain(
-        &mut self,
-        kind: &str,
-        options: &OptionValue,
-        make: impl FnOnce() -> Declared,
-    ) -> Result<(), OptionError> {
-        let has_none = match options {
-            OptionValue::None => true,
-            OptionValue::Members(members) => members.is_empty(),
-            _ => false,
-        };
-        if !has_none {
-            return Err(OptionError::sentence(format!("{kind} has no options; leave out {options}")));
-        }
-        self.merge(make())
-    }
-
-    /// Adds it to the one of its kind that was declared before, if there is one.
-    fn merge(&mut self, new: Declared) -> Result<(), OptionError> {
-        let kind = std::mem::discriminant(&new);
-        match self.declared.iter_mut().find(|declared| std::mem::discriminant(*declared) == kind) {
-            Some(before) => before.take(new),
-            None => {
-                self.declared.push(new);
-                Ok(())
-            }
-        }
+        self.declared.into_iter().map(|(_, declared)| declared.into_provider()).collect()
     }
 }
 
-impl Declared {
-    /// Takes what another one of its kind has. After an error nothing has changed.
-    fn take(&mut self, other: Self) -> Result<(), OptionError> {
-        match (self, other) {
-            #[cfg(feature = "config")]
-            (Self::Config(config), Self::Config(other)) => config.take(other),
-            #[cfg(feature = "config")]
-            (Self::Env(env), Self::Env(other)) => {
-                env.take(&other);
-                Ok(())
-            }
-            #[cfg(feature = "files")]
-            (Self::Files(files), Self::Files(other)) => files.take(other),
-            // The others have nothing to take. With `files` alone there are none.
-            #[cfg(any(feature = "clock", feature = "config", feature = "memory"))]
-            _ => Ok(()),
-        }
-    }
+fn find(kind: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.kind.name == kind)
 }
 
 /// Options of a kind, whose name stands before what is wrong.
-#[cfg(any(feature = "config", feature = "files"))]
-fn read<T: mcp_resources_engine::option::FromOption>(
-    kind: &'static str,
-    options: OptionValue,
-) -> Result<T, OptionError> {
-    use mcp_resources_engine::option::Step;
+#[cfg(feature = "_named")]
+pub(crate) fn read<T: FromOption>(kind: &'static str, options: OptionValue) -> Result<T, OptionError> {
     T::from_option(options).map_err(|error| error.under(Step::Name(kind.into())))
 }
 
-/// What a word of the command declares: `clock:`, `files:DIR`, `files:NAME=DIR`, or a directory alone, such as `.`: the kind, and
-/// its options. What is before the first `=` is a name if it has no `/`: a directory whose own name has a `=` is `files:./a=b`.
-/// `config:FILE,GLOB,…` allows what the globs match, `env:NAME,…` the variables with these names.
+/// Refuses any option.
+///
+/// # Errors
+/// There is one.
+#[cfg(any(feature = "clock", feature = "memory"))]
+pub(crate) fn nothing(kind: &str, options: &OptionValue) -> Result<(), OptionError> {
+    match options {
+        OptionValue::None => Ok(()),
+        OptionValue::Members(members) if members.is_empty() => Ok(()),
+        _ => Err(OptionError::sentence(format!("{kind} has no options; leave out {options}"))),
+    }
+}
+
+/// What a word of the command declares: the kind, and its options. A word is `KIND:REST`, a kind alone, or a directory, such
+/// as `.`; what `REST` may be is documented with each kind.
 ///
 /// # Errors
 /// It is neither a kind of this build nor a directory, or its kind needs more.
 pub fn word(word: &str) -> Result<(String, OptionValue), OptionError> {
-    let (kind, rest) = match word.split_once(':') {
-        Some((kind, rest)) if NAMES.contains(&kind) => (kind, rest),
-        None if NAMES.contains(&word) => (word, ""),
-        _ if Path::new(word).is_dir() || word.contains('/') => ("files", word),
-        Some((kind, _)) => return Err(OptionError::unknown("provider", kind, NAMES)),
-        None => return Err(no_directory(word)),
-    };
-    let options = match (kind, rest) {
-        ("files", "") => {
-            return Err(OptionError::sentence(format!(
-                "{word:?} names no directory; write files:DIR or files:NAME=DIR"
-            )));
-        }
-        #[cfg(feature = "config")]
-        ("config", "") => {
-            return Err(OptionError::sentence(format!(
-                "{word:?} names no file; write config:FILE,GLOB or config:NAME=FILE,GLOB"
-            )));
-        }
-        #[cfg(feature = "config")]
-        ("config", rest) => crate::config::word(rest),
-        #[cfg(feature = "config")]
-        ("env", "") => {
-            return Err(OptionError::sentence(format!("{word:?} names no variable; write env:NAME,NAME")));
-        }
-        #[cfg(feature = "config")]
-        ("env", rest) => OptionValue::List(rest.split(',').map(|name| name.trim().into()).collect()),
-        (_, "") => OptionValue::None,
-        ("files", rest) => match rest.split_once('=') {
-            Some((name, dir)) if !name.contains('/') && kind.len() < word.len() => {
-                let root = OptionValue::Members(vec![(name.into(), dir.into())]);
-                OptionValue::Members(vec![("roots".into(), root)])
-            }
-            _ => rest.into(),
-        },
-        (_, rest) => rest.into(),
-    };
-    Ok((kind.into(), options))
-}
-
-fn no_directory(word: &str) -> OptionError {
-    match closest(word, NAMES.iter().copied()) {
-        Some(kind) => OptionError::sentence(format!("there is no directory {word:?}; did you mean {kind}:?")),
-        None => OptionError::sentence(format!("there is no directory {word:?}")),
+    let (kind, rest) = word.split_once(':').unwrap_or((word, ""));
+    if let Some(entry) = find(kind) {
+        return Ok((kind.into(), (entry.word)(rest)?));
     }
+    if Path::new(word).is_dir() || word.contains('/') {
+        return Ok(("files".into(), word.into()));
+    }
+    if word.contains(':') {
+        return Err(OptionError::unknown("provider", kind, &NAMES));
+    }
+    let fix = closest(word, NAMES).map(|kind| format!("; did you mean {kind}:?")).unwrap_or_default();
+    Err(OptionError::sentence(format!("there is no directory {word:?}{fix}")))
 }
 
 #[cfg(all(test, feature = "clock", feature = "files", feature = "memory"))]
@@ -273,7 +242,8 @@ mod tests {
             ("clok", "there is no directory \"clok\"; did you mean clock:?"),
             ("none", "there is no directory \"none\""),
             ("no/such", "files: the root no/such does not exist"),
-            ("files", "\"files\" names no directory; write files:DIR or files:NAME=DIR"),
+            ("directory/a=b", "files: the root directory/a=b does not exist"),
+            ("files", "\"files:\" names no directory; write files:DIR or files:NAME=DIR"),
             ("files:", "\"files:\" names no directory"),
             ("files:one=src/files", "files: two roots have the name \"one\": "),
             ("files:two=no/such", "files: the root no/such does not exist"),
@@ -283,7 +253,7 @@ mod tests {
             assert!(said.contains(message), "{said}");
         }
         assert_eq!(set.providers().len(), 2);
-        assert_eq!(KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>(), NAMES);
+        assert!(NAMES.is_sorted());
     }
 
     /// S-01: the relative paths of a file begin at its folder.

@@ -4,9 +4,11 @@
 //! each read: another language may change its environment while a thread of ours looks at it, and no lock is common to both,
 //! so that the process would crash. Who changes a variable mounts another provider.
 
+use crate::answers::{completion, page};
 use crate::config::{JSON, TEXT};
-use crate::masks::{Detectors, MASK, Masks, globs, is_secret, texts};
-use crate::options::option_table;
+use crate::declared::{self, Declare};
+use crate::masks::{Detectors, MASK, Masks, globs, is_secret};
+use crate::options::{Kind, option_table, texts};
 use crate::path;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
@@ -14,9 +16,9 @@ use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, s
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_host::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
 const INDEX: &str = "env:///";
@@ -24,13 +26,6 @@ const NAME: &str = "env:///{name}";
 
 const OF_INDEX: Route = Route(0);
 const OF_NAMES: Route = Route(1);
-
-/// The word for it where providers are declared.
-pub const KIND: crate::options::Kind = crate::options::Kind {
-    name: "env",
-    about: "The variables of the environment that are allowed, as env:///NAME.",
-    options: Options::TABLE,
-};
 
 /// The options of [`Env`].
 ///
@@ -165,16 +160,8 @@ impl Env {
     /// The variables of both; where both have one, it is shown as here.
     #[must_use]
     pub fn join(mut self, other: &Self) -> Self {
-        self.take(other);
+        let _ = Declare::take(&mut self, other.clone());
         self
-    }
-
-    /// The same in place.
-    pub(crate) fn take(&mut self, other: &Self) {
-        let variables = Arc::make_mut(&mut self.variables);
-        for (text, variable) in &*other.variables {
-            variables.entry(text.clone()).or_insert_with(|| variable.clone());
-        }
     }
 
     fn value(&self, request: ReadRef<'_>) -> Result<ReadResult<'static>, ReadError> {
@@ -187,6 +174,35 @@ impl Env {
         let variable =
             self.variables.get(request.param("name").unwrap_or_default()).ok_or(ReadError::NotFound)?;
         Ok(Contents::shared_text(variable.value.clone()).with_mime_type(TEXT).into())
+    }
+}
+
+impl Declare for Env {
+    const KIND: Kind = Kind {
+        name: "env",
+        about: "The variables of the environment that are allowed, as env:///NAME.",
+        options: Options::TABLE,
+    };
+
+    fn declare(options: OptionValue, _folder: &Path) -> Result<Self, OptionError> {
+        Self::new(declared::read("env", options)?)
+    }
+
+    /// Where both have a variable, it is shown as here.
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        let variables = Arc::make_mut(&mut self.variables);
+        for (text, variable) in &*other.variables {
+            variables.entry(text.clone()).or_insert_with(|| variable.clone());
+        }
+        Ok(())
+    }
+
+    /// `NAME,NAME`: the variables that are allowed.
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        match rest {
+            "" => Err(OptionError::sentence("\"env:\" names no variable; write env:NAME,NAME")),
+            _ => Ok(OptionValue::List(rest.split(',').map(|name| name.trim().into()).collect())),
+        }
     }
 }
 
@@ -215,22 +231,20 @@ impl Provider for Env {
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
         let after = request.cursor().unwrap_or_default();
-        let mut rest = self
+        let rest = self
             .variables
             .iter()
-            .filter(|(text, variable)| &***text > after && request.permits(&variable.uri));
-        let mut last = None;
-        let items: Vec<Resource> = rest
-            .by_ref()
-            .take(request.limit().max(1))
-            .map(|(text, variable)| {
-                last = Some(text.clone());
+            .filter(|(text, variable)| text.as_str() > after && request.permits(&variable.uri));
+        let page = page(
+            request.limit(),
+            rest,
+            |(text, _)| (*text).clone(),
+            |(_, variable)| {
                 let size = variable.value.len() as u64;
                 Resource::new(&*variable.uri).name(&*variable.name).mime_type(TEXT).size(size)
-            })
-            .collect();
-        let next = last.filter(|_| rest.next().is_some());
-        reply.send(Ok(ListPage { next, ..ListPage::new(items) }));
+            },
+        );
+        reply.send(Ok(page));
     }
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
@@ -238,7 +252,6 @@ impl Provider for Env {
         let fits = self.variables.iter().filter(|(text, variable)| {
             text.to_lowercase().starts_with(&typed) && request.permits(&variable.uri)
         });
-        let values = fits.map(|(text, _)| Cow::Owned(text.clone())).take(101).collect();
-        reply.send(Ok(Completion { values, total: None, has_more: None }));
+        reply.send(Ok(completion(fits.map(|(text, _)| text.clone()))));
     }
 }

@@ -12,21 +12,26 @@
 //! [`config`] files of configuration and, with the same feature, [`env`](mod@env) the environment. A program that names its providers in a
 //! file or on a command line makes them with [`declared`]; their options as data are [`options`].
 
+#[cfg(feature = "_declared")]
+mod answers;
 #[cfg(feature = "clock")]
 pub mod clock;
 #[cfg(feature = "config")]
 pub mod config;
-#[cfg(any(feature = "clock", feature = "config", feature = "files", feature = "memory"))]
+#[cfg(feature = "_declared")]
 pub mod declared;
 #[cfg(feature = "config")]
 pub mod env;
 #[cfg(feature = "files")]
 pub mod files;
-#[cfg(feature = "config")]
+#[cfg(feature = "_masks")]
 mod masks;
 #[cfg(feature = "memory")]
 pub mod memory;
+#[cfg(feature = "_named")]
+mod named;
 pub mod options;
+#[cfg(feature = "_declared")]
 mod path;
-#[cfg(any(feature = "clock", feature = "config", feature = "files"))]
+#[cfg(any(feature = "_polling", feature = "files"))]
 mod watching;

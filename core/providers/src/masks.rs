@@ -120,17 +120,6 @@ pub(crate) fn globs(option: &'static str, globs: &[String]) -> Result<GlobSet, O
     set.build().map_err(|_| OptionError::sentence(format!("{option}: the globs are too many, or too long")))
 }
 
-/// A text, or several.
-///
-/// # Errors
-/// It is neither.
-pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
-    match value {
-        OptionValue::Text(text) => Ok(vec![text]),
-        other => Vec::from_option(other),
-    }
-}
-
 impl FromOption for Detectors {
     const EXPECTED: &'static str = "all or a list of detectors";
 

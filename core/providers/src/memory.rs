@@ -2,14 +2,18 @@
 //!
 //! Law: an entry is never copied: reads share what was put. The lock is a leaf: nothing is told while it is held.
 
+use crate::answers::{completion, page};
+use crate::declared::{self, Declare};
+use crate::options::Kind;
 use crate::path;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_host::provider::{Complete, Feed, List, Mount, Provider, Read, ReadRef, Responder, Route};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 const ROOT: &str = "memory:///";
@@ -17,12 +21,6 @@ const ENTRIES: &str = "memory:///{+path}";
 const ENTRY: Route = Route(0);
 /// A larger entry is not read on the thread that received the request, in bytes.
 const SMALL: usize = 64 * 1024;
-/// How many paths a completion looks at.
-const COMPLETIONS: usize = 101;
-
-/// The word for it where providers are declared.
-pub const KIND: crate::options::Kind =
-    crate::options::Kind { name: "memory", about: "A folder in memory, as memory:///PATH.", options: &[] };
 
 /// A folder in memory. Its clones are the same folder, and every server that mounts it serves it.
 #[derive(Clone, Debug, Default)]
@@ -112,6 +110,22 @@ impl Memory {
     }
 }
 
+impl Declare for Memory {
+    const KIND: Kind = Kind { name: "memory", about: "A folder in memory, as memory:///PATH.", options: &[] };
+
+    fn declare(options: OptionValue, _folder: &Path) -> Result<Self, OptionError> {
+        declared::nothing("memory", &options).map(|()| Self::new())
+    }
+
+    fn take(&mut self, _other: Self) -> Result<(), OptionError> {
+        Ok(())
+    }
+
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        Ok(if rest.is_empty() { OptionValue::None } else { rest.into() })
+    }
+}
+
 impl Provider for Memory {
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
         self.shared.feeds().push(feed);
@@ -143,12 +157,8 @@ impl Provider for Memory {
         let start = request.cursor().map_or(Bound::Unbounded, Bound::Excluded);
         let page = {
             let entries = self.shared.read();
-            let mut rest = entries.range::<str, _>((start, Bound::Unbounded));
-            let items: Vec<_> =
-                rest.by_ref().take(request.limit()).map(|(path, item)| item.listed(path)).collect();
-            let more = rest.next().is_some();
-            let last = items.last().filter(|_| more).and_then(|item: &Resource| item.details.name.clone());
-            ListPage { next: last, ..ListPage::new(items) }
+            let rest = entries.range::<str, _>((start, Bound::Unbounded));
+            page(request.limit(), rest, |(path, _)| path.to_string(), |(path, item)| item.listed(path))
         };
         reply.send(Ok(page));
     }
@@ -156,13 +166,13 @@ impl Provider for Memory {
     /// The paths that begin with what was typed.
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
         let typed = request.value();
-        let values: Vec<Cow<'static, str>> = {
+        let values = {
             let entries = self.shared.read();
             let from = entries.range::<str, _>((Bound::Included(typed), Bound::Unbounded));
-            let fits = from.take_while(|(path, _)| path.starts_with(typed)).take(COMPLETIONS);
-            fits.map(|(path, _)| Cow::Owned(path.to_string())).collect()
+            let fits = from.take_while(|(path, _)| path.starts_with(typed));
+            completion(fits.map(|(path, _)| path.to_string()))
         };
-        reply.send(Ok(Completion { values, total: None, has_more: None }));
+        reply.send(Ok(values));
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Law: an option stands in one table, with its type, its default and a sentence; what sets it stands beside them.
 
+#[cfg(any(feature = "_named", feature = "_units"))]
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
+
 /// One kind of provider: what a program declares by a word, as `files`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
@@ -28,7 +31,7 @@ pub struct Row {
 
 /// The table of the options of a type: `TABLE`, and [`Named`](mcp_resources_engine::option::Named). Behind the arrow stands
 /// what puts the value where it belongs.
-#[cfg(any(feature = "config", feature = "files"))]
+#[cfg(feature = "_named")]
 macro_rules! option_table {
     ($type:ty, $expected:literal { $($name:literal: $kind:literal, $default:expr, $about:literal => $set:expr;)+ }) => {
         impl $type {
@@ -57,5 +60,104 @@ macro_rules! option_table {
         }
     };
 }
-#[cfg(any(feature = "config", feature = "files"))]
+#[cfg(feature = "_named")]
 pub(crate) use option_table;
+
+/// A text, or several.
+///
+/// # Errors
+/// It is neither.
+#[cfg(feature = "_named")]
+pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
+    match value {
+        OptionValue::Text(text) => Ok(vec![text]),
+        other => Vec::from_option(other),
+    }
+}
+
+/// A length of time: a number of milliseconds, or a text such as `200ms`, `1s`, `5min`, `1h` or `7d`.
+#[cfg(feature = "_units")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span(pub(crate) std::time::Duration);
+
+/// A number of bytes: a whole number, or a text such as `64 MiB` or `10 kB`.
+#[cfg(feature = "_units")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size(pub(crate) u64);
+
+#[cfg(feature = "_units")]
+impl FromOption for Span {
+    const EXPECTED: &'static str = "a time such as \"1s\", or a whole number of milliseconds";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        const UNITS: [(&str, u64); 6] =
+            [("ms", 1), ("s", 1_000), ("min", 60_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+        amount(&value, &UNITS, Self::EXPECTED).map(|ms| Self(std::time::Duration::from_millis(ms)))
+    }
+}
+
+#[cfg(feature = "_units")]
+impl FromOption for Size {
+    const EXPECTED: &'static str = "a size such as \"64 MiB\", or a whole number of bytes";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        const UNITS: [(&str, u64); 7] = [
+            ("b", 1),
+            ("kib", 1 << 10),
+            ("mib", 1 << 20),
+            ("gib", 1 << 30),
+            ("kb", 1_000),
+            ("mb", 1_000_000),
+            ("gb", 1_000_000_000),
+        ];
+        amount(&value, &UNITS, Self::EXPECTED).map(Self)
+    }
+}
+
+/// A whole number, or a text of a number and a unit. The case of letters and spaces between them do not matter.
+#[cfg(feature = "_units")]
+fn amount(value: &OptionValue, units: &[(&str, u64)], expected: &'static str) -> Result<u64, OptionError> {
+    let read = match value {
+        OptionValue::Integer(whole) => u64::try_from(*whole).ok(),
+        OptionValue::Text(text) => {
+            let text = text.trim().to_ascii_lowercase();
+            let (number, unit) =
+                text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+            let factor = units.iter().find(|(name, _)| *name == unit.trim()).map(|(_, factor)| *factor);
+            number.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor))
+        }
+        other => return Err(OptionError::wrong_type(other, expected)),
+    };
+    read.ok_or_else(|| OptionError::not_allowed(value, expected))
+}
+
+#[cfg(all(test, feature = "_units"))]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// S-20: units are what people write; anything else is refused with its value.
+    #[test]
+    fn times_and_sizes_have_units() {
+        let span = |text: &str| Span::from_option(text.into()).map(|span| span.0);
+        for (text, ms) in
+            [("200ms", 200), ("1s", 1_000), ("10 s", 10_000), ("5min", 300_000), ("1h", 3_600_000)]
+        {
+            assert_eq!(span(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        assert_eq!(Span::from_option(250_u64.into()), Ok(Span(Duration::from_millis(250))));
+        let size = |text: &str| Size::from_option(text.into()).map(|size| size.0);
+        for (text, bytes) in [("64 MiB", 64 << 20), ("1KiB", 1 << 10), ("10 kB", 10_000), ("7 B", 7)] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in
+            ["", "1", "s", "-1s", "1.5s", "1 fortnight", "99999999999999999999s", "18446744073709551615h"]
+        {
+            assert!(span(text).is_err(), "{text}");
+        }
+        let refused = |value| Size::from_option(value).unwrap_err().to_string();
+        assert!(refused("64 megs".into()).contains("\"64 megs\", expected a size such as \"64 MiB\""));
+        assert!(refused(true.into()).contains("true, expected a size"));
+        assert!(refused(OptionValue::Integer(-1)).contains("-1, expected a size"));
+    }
+}

@@ -3,11 +3,10 @@
 //! Law: a segment has one text. What a URI or the guard would not let through in it is `~` and two hexadecimal digits for each
 //! byte: a control, a backslash, bytes that are not UTF-8, a slash within a name. A `~` before two such digits is `~7E`.
 
-#[cfg(any(feature = "config", feature = "files"))]
+#[cfg(feature = "_named")]
 use mcp_resources_engine::guard;
 
 /// Appends `path`, with all percent-encoded but what a path may hold as it is (RFC 3986, section 3.3).
-#[cfg(any(feature = "clock", feature = "config", feature = "files", feature = "memory"))]
 pub(crate) fn append(uri: &mut String, path: &str) {
     const PLAIN: &[u8] = b"-._~/!$&'()*+,;=:@";
     for byte in path.bytes() {
@@ -19,8 +18,22 @@ pub(crate) fn append(uri: &mut String, path: &str) {
     }
 }
 
+/// A text without its percent-encoding; `None` if that is not UTF-8.
+#[cfg(feature = "_named")]
+pub(crate) fn decoded(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let pair = if byte == b'%' { mcp_resources_template::uri::hex_pair(&bytes[at + 1..]) } else { None };
+        out.push(pair.unwrap_or(byte));
+        at += if pair.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8(out).ok()
+}
+
 /// One segment as text, before it is percent-encoded.
-#[cfg(any(feature = "config", feature = "files"))]
+#[cfg(feature = "_named")]
 pub(crate) fn text(segment: &[u8]) -> String {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let mut text = String::with_capacity(segment.len());
@@ -61,7 +74,7 @@ pub(crate) fn text(segment: &[u8]) -> String {
     text
 }
 
-#[cfg(any(feature = "config", feature = "files"))]
+#[cfg(feature = "_named")]
 fn escape(text: &mut String, byte: u8) {
     use std::fmt::Write;
     let _ = write!(text, "~{byte:02X}");

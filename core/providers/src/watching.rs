@@ -36,10 +36,10 @@ impl Own {
     }
 }
 
-#[cfg(any(feature = "clock", feature = "config"))]
+#[cfg(feature = "_polling")]
 pub(crate) use polling::{Watched, Watching};
 
-#[cfg(any(feature = "clock", feature = "config"))]
+#[cfg(feature = "_polling")]
 mod polling {
     use mcp_resources_host::provider::{Feed, Interest};
     use std::collections::BTreeSet;

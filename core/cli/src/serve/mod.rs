@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Serve) -> Outcome {
 /// Prints the tables of options, a line a kind.
 pub(crate) fn options() -> Outcome {
     let mut out = io::stdout().lock();
-    for kind in declared::KINDS {
+    for kind in declared::kinds() {
         let rows = kind.options.iter().map(
             |row| json!({ "name": row.name, "kind": row.kind, "default": row.default, "about": row.about }),
         );
@@ -226,7 +226,7 @@ impl Serving {
 
 /// The default `instructions`: which kinds of resources there are, and their URIs.
 fn about<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
-    let of = |kind: &str| declared::KINDS.iter().find(|known| known.name == kind).map(|known| known.about);
+    let of = |kind: &str| declared::kinds().find(|known| known.name == kind).map(|known| known.about);
     let all: Vec<&str> = kinds.filter_map(of).collect();
     all.join(" ")
 }

@@ -16,19 +16,22 @@ mod tree;
 mod watch;
 
 pub use options::Options;
-pub(crate) use options::word;
 
+use crate::answers::{COMPLETED, completion, page};
+use crate::declared::{self, Declare};
 use crate::masks::{Masks, globs};
+use crate::named;
+use crate::options::Kind;
 use crate::path;
 use crate::watching::Own;
 use app::{App, Change};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::OptionError;
+use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use tree::{Settings, is_plain};
 use watch::Watch;
@@ -43,17 +46,8 @@ const OF_KEYS: Route = Route(2);
 
 /// How many keys of an application are listed; all that are allowed can be read.
 const LISTED: usize = 1_000;
-/// How many values are looked for: one more than is sent shows that there are more.
-const COMPLETED: usize = 101;
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain";
-
-/// The word for it where providers are declared.
-pub const KIND: crate::options::Kind = crate::options::Kind {
-    name: "config",
-    about: "The keys of configuration files that are allowed, as config:///APP/KEY.",
-    options: Options::TABLE,
-};
 
 /// Writes a message to the log: the request's, if there is one, or the server's.
 type Log<'a> = dyn Fn(&str) + 'a;
@@ -86,7 +80,7 @@ impl Config {
             return Err(OptionError::sentence(reason));
         }
         let Some(allow) = &options.allow else {
-            let file = options.apps.first().map(|app| app.file.display().to_string()).unwrap_or_default();
+            let file = options.apps.first().map(|app| app.path.display().to_string()).unwrap_or_default();
             return Err(OptionError::sentence(format!(
                 "config: nothing of {file} is allowed; say which keys are served: `allow: [\"server\", \"server/**\"]`, or \
                  'config:{file},server,server/**' with the command"
@@ -97,11 +91,11 @@ impl Config {
         let settings = Arc::new(settings);
         let mut config = Self { apps: Vec::new(), own: Own::default(), watch: Arc::default() };
         for named in &options.apps {
-            let name = named.resolve()?;
+            let name = options::name_of(named)?;
             let mut uri = String::from(INDEX);
             path::append(&mut uri, &name);
-            let app = App::open(name, uri, named.file.clone(), settings.clone()).map_err(|what| {
-                OptionError::sentence(format!("config: the file {} {what}", named.file.display()))
+            let app = App::open(name, uri, named.path.clone(), settings.clone()).map_err(|what| {
+                OptionError::sentence(format!("config: the file {} {what}", named.path.display()))
             })?;
             config.add(Arc::new(app))?;
         }
@@ -117,24 +111,47 @@ impl Config {
         Ok(self)
     }
 
-    /// The same in place. After an error nothing has changed.
-    pub(crate) fn take(&mut self, other: Self) -> Result<(), OptionError> {
+    fn add(&mut self, app: Arc<App>) -> Result<(), OptionError> {
+        if let Some(first) = self.apps.iter().find(|first| first.name == app.name) {
+            return Err(named::same_name("config", "files", &app.name, &first.file, &app.file));
+        }
+        self.apps.push(app);
+        Ok(())
+    }
+}
+
+impl Declare for Config {
+    const KIND: Kind = Kind {
+        name: "config",
+        about: "The keys of configuration files that are allowed, as config:///APP/KEY.",
+        options: Options::TABLE,
+    };
+
+    fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
+        let options: Options = declared::read("config", options)?;
+        Self::new(options.at(folder))
+    }
+
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
         let before = self.apps.len();
         other.apps.into_iter().try_for_each(|app| self.add(app)).inspect_err(|_| self.apps.truncate(before))
     }
 
-    fn add(&mut self, app: Arc<App>) -> Result<(), OptionError> {
-        if let Some(first) = self.apps.iter().find(|first| first.name == app.name) {
-            return Err(OptionError::sentence(format!(
-                "config: two files have the name {:?}: {} and {}; give one of them another: NAME=FILE, or \
-                 `apps: {{NAME: FILE}}`",
-                app.name,
-                first.file.display(),
-                app.file.display()
-            )));
+    /// `FILE,GLOB,…` or `NAME=FILE,GLOB,…`: the file, and the globs of what is allowed.
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        if rest.is_empty() {
+            return Err(OptionError::sentence(
+                "\"config:\" names no file; write config:FILE,GLOB or config:NAME=FILE,GLOB",
+            ));
         }
-        self.apps.push(app);
-        Ok(())
+        let mut parts = rest.split(',');
+        let file = named::word(parts.next().unwrap_or_default());
+        let mut members = vec![("apps".to_owned(), OptionValue::List(vec![file]))];
+        let globs: Vec<OptionValue> = parts.map(OptionValue::from).collect();
+        if !globs.is_empty() {
+            members.push(("allow".into(), OptionValue::List(globs)));
+        }
+        Ok(OptionValue::Members(members))
     }
 }
 
@@ -203,8 +220,7 @@ impl Provider for Config {
             }
             _ => Vec::new(),
         };
-        let values = values.into_iter().map(Cow::Owned).collect();
-        reply.send(Ok(Completion { values, total: None, has_more: None }));
+        reply.send(Ok(completion(values)));
     }
 
     fn interest(&self, change: Interest<'_>) {
@@ -234,22 +250,19 @@ impl Config {
         let Asked { cursor, limit, permits, log } = *asked;
         let from =
             cursor.map_or(0, |cursor| self.apps.iter().take_while(|app| app.name != cursor).count() + 1);
-        let mut rest = self.apps.iter().skip(from).filter(|app| permits(&app.uri));
-        let mut last = None;
-        let items: Vec<Resource> = rest
-            .by_ref()
-            .take(limit)
-            .map(|app| {
-                last = Some(app.name.clone());
+        let rest = self.apps.iter().skip(from).filter(|app| permits(&app.uri));
+        page(
+            limit,
+            rest,
+            |app| app.name.clone(),
+            |app| {
                 let listed = Resource::new(&*app.uri).name(&*app.name).mime_type(JSON).priority(0.9);
                 match self.now(app, log).and_then(|now| now.modified.clone()) {
                     Some(modified) => listed.last_modified(modified),
                     None => listed,
                 }
-            })
-            .collect();
-        let next = last.filter(|_| rest.next().is_some());
-        ListPage { next, ..ListPage::new(items) }
+            },
+        )
     }
 
     fn list_keys(&self, asked: &Asked<'_>) -> ListPage {
@@ -301,7 +314,7 @@ impl Config {
     ) -> Vec<String> {
         let mut values = Vec::new();
         let Some(now) = self.now(app, log) else { return values };
-        let plain = decoded(typed);
+        let plain = path::decoded(typed);
         now.root.walk(&app.uri, &mut |visit| {
             let encoded = visit.uri.get(app.uri.len() + 1..).unwrap_or_default();
             let fits = encoded.starts_with(typed)
@@ -355,25 +368,12 @@ fn uri_of(app: &App, key: &str) -> String {
     uri
 }
 
-/// A text without its percent-encoding; `None` if it is none of UTF-8.
-fn decoded(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let pair = if byte == b'%' { mcp_resources_template::uri::hex_pair(&bytes[at + 1..]) } else { None };
-        out.push(pair.unwrap_or(byte));
-        at += if pair.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8(out).ok()
-}
-
 /// Whether what somebody watches has changed.
 fn differs(app: &App, uri: &str, change: &Change) -> bool {
     let Some(key) = uri.strip_prefix(&*app.uri).map(|rest| rest.strip_prefix('/').unwrap_or(rest)) else {
         return false;
     };
-    let Some(key) = decoded(key) else { return false };
+    let Some(key) = path::decoded(key) else { return false };
     let value = |snapshot: &Option<Arc<app::Snapshot>>| {
         snapshot.as_ref().map(|snapshot| snapshot.root.find(&key).map(|node| node.value(&app.uri, &|_| true)))
     };

@@ -1,8 +1,9 @@
 //! Which files are served, and what of them.
 
-use crate::masks::{Detectors, texts};
-use crate::options::option_table;
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, set_all};
+use crate::masks::Detectors;
+use crate::named::{self, NamedPath};
+use crate::options::{option_table, texts};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
 use std::path::{Path, PathBuf};
 
 /// The options of [`Config`](super::Config), for all files that they name.
@@ -15,19 +16,11 @@ use std::path::{Path, PathBuf};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
-    pub(super) apps: Vec<NamedFile>,
+    pub(super) apps: Vec<NamedPath>,
     /// `None`: it was not set.
     pub(super) allow: Option<Vec<String>>,
     pub(super) reveal: Vec<String>,
     pub(super) redact: Detectors,
-}
-
-/// A file, and the name of its application.
-#[derive(Clone, Debug)]
-pub(super) struct NamedFile {
-    /// `None`: the stem of the file.
-    pub(super) name: Option<String>,
-    pub(super) file: PathBuf,
 }
 
 #[expect(
@@ -45,21 +38,21 @@ impl Options {
     /// Serves `file` as `config:///NAME`.
     #[must_use]
     pub fn app(mut self, name: impl Into<String>, file: impl Into<PathBuf>) -> Self {
-        self.apps.push(NamedFile { name: Some(name.into()), file: file.into() });
+        self.apps.push(NamedPath::new(name, file));
         self
     }
 
     /// Serves `file` under its own name without the extension.
     #[must_use]
     pub fn file(mut self, file: impl Into<PathBuf>) -> Self {
-        self.apps.push(NamedFile { name: None, file: file.into() });
+        self.apps.push(NamedPath::plain(file));
         self
     }
 
     /// Takes relative paths of files as beginning at `folder`.
     #[must_use]
     pub fn at(mut self, folder: &Path) -> Self {
-        self.apps.iter_mut().for_each(|app| app.file = folder.join(&app.file));
+        named::join(folder, &mut self.apps);
         self
     }
 
@@ -88,7 +81,8 @@ impl Options {
 
 option_table!(Options, "a file, a list of them, or an object of options" {
     "apps": "a file, a list of them, or names with a file each", None,
-        "What is served: each YAML, TOML, JSON or .env file as config:///NAME; one without a name has its own, without the extension." => read_apps;
+        "What is served: each YAML, TOML, JSON or .env file as config:///NAME; one without a name has its own, without the extension." =>
+        |own, value| { own.apps = named::read(value, "file")?; Ok(()) };
     "allow": "a list of globs", None,
         "Only keys whose path matches one of them exist: `server` is that key, `server/**` all in it, `*` is within a segment." =>
         |own, value| { own.allow = Some(texts(value)?); Ok(()) };
@@ -108,79 +102,30 @@ impl FromOption for Options {
         match value {
             OptionValue::Members(_) => set_all(&mut options, value)?,
             OptionValue::Text(file) => options = options.file(file),
-            OptionValue::List(items) => options.apps = files(items)?,
+            OptionValue::List(_) => options.apps = named::read(value, "file")?,
             other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
         }
         Ok(options)
     }
 }
 
-fn read_apps(options: &mut Options, value: OptionValue) -> Result<(), OptionError> {
-    const EXPECTED: &str = "a file, a list of them, or names with a file each";
-    options.apps = match value {
-        OptionValue::Text(file) => vec![NamedFile { name: None, file: file.into() }],
-        OptionValue::List(items) => files(items)?,
-        OptionValue::Members(members) => {
-            let named = |(name, value): (String, OptionValue)| {
-                let file = String::from_option(value)
-                    .map_err(|error| error.under(Step::Name(name.clone().into())))?;
-                Ok(NamedFile { name: Some(name), file: file.into() })
-            };
-            members.into_iter().map(named).collect::<Result<_, OptionError>>()?
+/// The name of an application, if a URI can have it.
+pub(super) fn name_of(named: &NamedPath) -> Result<String, OptionError> {
+    let file = named.path.display();
+    let name = match &named.name {
+        Some(name) => name.clone(),
+        None => {
+            named.path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned).ok_or_else(|| {
+                OptionError::sentence(format!(
+                    "config: the file {file} has no name that is a text; give it one: NAME=FILE"
+                ))
+            })?
         }
-        other => return Err(OptionError::wrong_type(&other, EXPECTED)),
     };
-    Ok(())
-}
-
-/// Files, each alone or with its name before it.
-fn files(items: Vec<OptionValue>) -> Result<Vec<NamedFile>, OptionError> {
-    let file = |(at, item): (usize, OptionValue)| {
-        let read = match item {
-            OptionValue::List(_) => <(String, String)>::from_option(item)
-                .map(|(name, file)| NamedFile { name: Some(name), file: file.into() }),
-            other => String::from_option(other).map(|file| NamedFile { name: None, file: file.into() }),
-        };
-        read.map_err(|error| error.under(Step::Item(at)))
-    };
-    items.into_iter().enumerate().map(file).collect()
-}
-
-/// What `config:FILE,GLOB,…` and `config:NAME=FILE,GLOB,…` declare.
-pub(crate) fn word(rest: &str) -> OptionValue {
-    let mut parts = rest.split(',');
-    let file = parts.next().unwrap_or_default();
-    let file = match file.split_once('=') {
-        Some((name, file)) if !name.contains('/') => OptionValue::List(vec![name.into(), file.into()]),
-        _ => file.into(),
-    };
-    let mut members = vec![("apps".to_owned(), OptionValue::List(vec![file]))];
-    let globs: Vec<OptionValue> = parts.map(OptionValue::from).collect();
-    if !globs.is_empty() {
-        members.push(("allow".into(), OptionValue::List(globs)));
+    if name.is_empty() || crate::path::text(name.as_bytes()) != name {
+        return Err(OptionError::sentence(format!(
+            "config: {name:?} is no name for {file}; give it one of letters, digits, `-`, `_` and `.`: NAME=FILE"
+        )));
     }
-    OptionValue::Members(members)
-}
-
-impl NamedFile {
-    /// The name of the application, if a URI can have it.
-    pub(super) fn resolve(&self) -> Result<String, OptionError> {
-        let file = self.file.display();
-        let name = match &self.name {
-            Some(name) => name.clone(),
-            None => {
-                self.file.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned).ok_or_else(|| {
-                    OptionError::sentence(format!(
-                        "config: the file {file} has no name that is a text; give it one: NAME=FILE"
-                    ))
-                })?
-            }
-        };
-        if name.is_empty() || crate::path::text(name.as_bytes()) != name {
-            return Err(OptionError::sentence(format!(
-                "config: {name:?} is no name for {file}; give it one of letters, digits, `-`, `_` and `.`: NAME=FILE"
-            )));
-        }
-        Ok(name)
-    }
+    Ok(name)
 }

@@ -5,19 +5,17 @@
 
 use super::beneath::{Entry, Kind};
 use super::contents::resolve;
-use super::list::percent_decoded;
 use super::select::Smallest;
 use super::spell;
 use super::tree::{Tree, join};
+use crate::answers::COMPLETED;
+use crate::path;
 use std::sync::Arc;
-
-/// How many values are looked for: one more than is sent shows that there are more.
-const MOST: usize = 101;
 
 /// The names of roots that begin with what was typed.
 pub(super) fn roots(trees: &[Arc<Tree>], typed: &str) -> Vec<String> {
     let fits = trees.iter().filter(|tree| tree.name().starts_with(typed));
-    fits.map(|tree| tree.name().to_owned()).take(MOST).collect()
+    fits.map(|tree| tree.name().to_owned()).take(COMPLETED).collect()
 }
 
 /// The paths of `root` that begin with what was typed, percent-encoded or not: those in one directory.
@@ -31,14 +29,14 @@ pub(super) fn paths(
         return None;
     }
     let (above, start) = typed.rsplit_once('/').unwrap_or(("", typed));
-    let decoded = percent_decoded(above)?;
+    let decoded = path::decoded(above)?;
     let directory = if decoded.is_empty() { Vec::new() } else { spell::decode(&decoded)? };
-    let plain = percent_decoded(start).unwrap_or_default();
+    let plain = path::decoded(start).unwrap_or_default();
     let root = tree.open().ok()?;
     let opened = tree.find(&root, &directory, permits).ok()?;
     let chain = tree.chain(&root, &directory)?;
     let dir = opened.into_dir()?;
-    let mut first = Smallest::new(MOST);
+    let mut first = Smallest::new(COMPLETED);
     for Entry { name, kind } in dir.entries().ok()? {
         if is_cancelled() {
             return None;

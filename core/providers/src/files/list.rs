@@ -15,6 +15,7 @@ use super::rules::Chain;
 use super::select::Smallest;
 use super::spell;
 use super::tree::{Tree, join};
+use crate::path;
 use mcp_resources_engine::connection::{Item, ListPage};
 use mcp_resources_engine::resource::Resource;
 use std::collections::VecDeque;
@@ -312,7 +313,7 @@ impl Position {
     fn parse(cursor: &str) -> Option<Self> {
         let (counts, place) = cursor.split_once(':')?;
         let (files, directories) = counts.split_once('.')?;
-        let place = percent_decoded(place)?;
+        let place = path::decoded(place)?;
         let (root, path) = place.split_once('/')?;
         let root = String::from_utf8(spell::decode(root)?).ok()?;
         let at = match path.strip_suffix('/') {
@@ -322,18 +323,4 @@ impl Position {
         };
         Some(Self { files: files.parse().ok()?, directories: directories.parse().ok()?, root, at })
     }
-}
-
-/// The text that a percent-encoded one stands for.
-pub(super) fn percent_decoded(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let triplet =
-            if byte == b'%' { mcp_resources_template::uri::hex_pair(&bytes[at + 1..]) } else { None };
-        out.push(triplet.unwrap_or(byte));
-        at += if triplet.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8(out).ok()
 }

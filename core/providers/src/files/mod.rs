@@ -28,16 +28,20 @@ mod watch;
 
 pub use options::{Options, Symlinks};
 
+use crate::answers::completion;
+use crate::declared::{self, Declare};
+use crate::named;
+use crate::options::Kind;
 use crate::watching::Own;
 use beneath::{Missing, Way};
 use contents::{Asker, Lines};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::OptionError;
+use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
 use mcp_resources_template::{TemplateOptions, VariableOptions};
-use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use tree::{INDEX, Tree};
 use watch::Watch;
@@ -52,13 +56,6 @@ const OF_PATHS: Route = Route(2);
 const OF_LINES: Route = Route(3);
 /// Of the first root; each root has a number of its own.
 const OF_ROOTS: u32 = 16;
-
-/// The word for it where providers are declared.
-pub const KIND: crate::options::Kind = crate::options::Kind {
-    name: "files",
-    about: "The files of directories, as file:///NAME/PATH.",
-    options: Options::TABLE,
-};
 
 /// Directories that are served. They are in one server at a time.
 #[derive(Debug)]
@@ -97,26 +94,42 @@ impl Files {
         Ok(self)
     }
 
-    /// The same in place. After an error nothing has changed.
-    pub(crate) fn take(&mut self, other: Self) -> Result<(), OptionError> {
-        let before = self.trees.len();
-        self.add(other.trees).inspect_err(|_| self.trees.truncate(before))
-    }
-
     fn add(&mut self, trees: Vec<Arc<Tree>>) -> Result<(), OptionError> {
         for tree in trees {
             if let Some(first) = self.trees.iter().find(|first| first.name() == tree.name()) {
-                return Err(OptionError::sentence(format!(
-                    "files: two roots have the name {:?}: {} and {}; give one of them another: NAME=DIR, or \
-                     `roots: {{NAME: DIR}}`",
-                    tree.name(),
-                    first.dir().display(),
-                    tree.dir().display()
-                )));
+                return Err(named::same_name("files", "roots", tree.name(), first.dir(), tree.dir()));
             }
             self.trees.push(tree);
         }
         Ok(())
+    }
+}
+
+impl Declare for Files {
+    const KIND: Kind = Kind {
+        name: "files",
+        about: "The files of directories, as file:///NAME/PATH.",
+        options: Options::TABLE,
+    };
+
+    fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
+        let options: Options = declared::read("files", options)?;
+        Self::new(options.at(folder))
+    }
+
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        let before = self.trees.len();
+        self.add(other.trees).inspect_err(|_| self.trees.truncate(before))
+    }
+
+    /// `DIR` or `NAME=DIR`. A directory whose own name has a `=` is `./a=b`.
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        match rest {
+            "" => {
+                Err(OptionError::sentence("\"files:\" names no directory; write files:DIR or files:NAME=DIR"))
+            }
+            _ => Ok(OptionValue::List(vec![named::word(rest)])),
+        }
     }
 }
 
@@ -183,8 +196,7 @@ impl Provider for Files {
             }
             _ => Vec::new(),
         };
-        let values = values.into_iter().map(Cow::Owned).collect();
-        reply.send(Ok(Completion { values, total: None, has_more: None }));
+        reply.send(Ok(completion(values)));
     }
 
     fn interest(&self, change: Interest<'_>) {

@@ -1,8 +1,9 @@
 //! What is served of which directories.
 
-use crate::options::option_table;
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, set_all};
-use std::path::{Component, Path, PathBuf};
+use crate::named::{self, NamedPath};
+use crate::options::{option_table, texts};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
+use std::path::{Path, PathBuf};
 
 /// The options of [`Files`](super::Files), for all roots that they name.
 ///
@@ -14,16 +15,8 @@ use std::path::{Component, Path, PathBuf};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
-    pub(super) roots: Vec<NamedDir>,
+    pub(super) roots: Vec<NamedPath>,
     pub(super) settings: Settings,
-}
-
-/// A directory, and the name that it is to have.
-#[derive(Clone, Debug)]
-pub(super) struct NamedDir {
-    /// `None`: the directory's own.
-    pub(super) name: Option<String>,
-    pub(super) dir: PathBuf,
 }
 
 /// All that is not about the roots themselves.
@@ -87,21 +80,21 @@ impl Options {
     /// Serves `dir` as `file:///NAME/`.
     #[must_use]
     pub fn root(mut self, name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
-        self.roots.push(NamedDir { name: Some(name.into()), dir: dir.into() });
+        self.roots.push(NamedPath::new(name, dir));
         self
     }
 
     /// Serves `dir` under its own name.
     #[must_use]
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
-        self.roots.push(NamedDir { name: None, dir: dir.into() });
+        self.roots.push(NamedPath::plain(dir));
         self
     }
 
     /// Takes relative paths of directories as beginning at `folder`.
     #[must_use]
     pub fn at(mut self, folder: &Path) -> Self {
-        self.roots.iter_mut().for_each(|root| root.dir = folder.join(&root.dir));
+        named::join(folder, &mut self.roots);
         self
     }
 
@@ -171,7 +164,8 @@ impl Options {
 
 option_table!(Options, "a directory, a list of them, or an object of options" {
     "roots": "a directory, a list of them, or names with a directory each", None,
-        "What is served: each directory as file:///NAME/; one without a name has its own." => read_roots;
+        "What is served: each directory as file:///NAME/; one without a name has its own." =>
+        |own, value| put(&mut own.roots, named::read(value, "directory"));
     "include": "a list of globs", Some("[]"),
         "Only files whose path within their root matches one of them are served; `*` is within a segment, `**` over segments." =>
         |own, value| put(&mut own.settings.include, texts(value));
@@ -214,7 +208,7 @@ impl FromOption for Options {
         match value {
             OptionValue::Members(_) => set_all(&mut options, value)?,
             OptionValue::Text(dir) => options = options.dir(dir),
-            OptionValue::List(items) => options.roots = dirs(items)?,
+            OptionValue::List(_) => options.roots = named::read(value, "directory")?,
             other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
         }
         Ok(options)
@@ -232,100 +226,6 @@ impl FromOption for Symlinks {
                 .ok_or_else(|| OptionError::not_allowed(&value, Self::EXPECTED)),
             _ => Err(OptionError::wrong_type(&value, Self::EXPECTED)),
         }
-    }
-}
-
-/// A directory, several, or names with a directory each.
-fn read_roots(options: &mut Options, value: OptionValue) -> Result<(), OptionError> {
-    const EXPECTED: &str = "a directory, a list of them, or names with a directory each";
-    options.roots = match value {
-        OptionValue::Text(dir) => vec![NamedDir { name: None, dir: dir.into() }],
-        OptionValue::List(items) => dirs(items)?,
-        OptionValue::Members(members) => {
-            let named = |(name, value): (String, OptionValue)| {
-                let dir = String::from_option(value)
-                    .map_err(|error| error.under(Step::Name(name.clone().into())))?;
-                Ok(NamedDir { name: Some(name), dir: dir.into() })
-            };
-            members.into_iter().map(named).collect::<Result<_, OptionError>>()?
-        }
-        other => return Err(OptionError::wrong_type(&other, EXPECTED)),
-    };
-    Ok(())
-}
-
-/// Directories, each alone or with its name before it.
-fn dirs(items: Vec<OptionValue>) -> Result<Vec<NamedDir>, OptionError> {
-    let dir = |(at, item): (usize, OptionValue)| match item {
-        OptionValue::List(pair) => match <[OptionValue; 2]>::try_from(pair) {
-            Ok([OptionValue::Text(name), OptionValue::Text(dir)]) => {
-                Ok(NamedDir { name: Some(name), dir: dir.into() })
-            }
-            Ok(pair) => {
-                Err(OptionError::wrong_type(&OptionValue::List(pair.into()), "a name and a directory"))
-            }
-            Err(items) => Err(OptionError::wrong_type(&OptionValue::List(items), "a name and a directory")),
-        }
-        .map_err(|error| error.under(Step::Item(at))),
-        other => String::from_option(other)
-            .map(|dir| NamedDir { name: None, dir: dir.into() })
-            .map_err(|error| error.under(Step::Item(at))),
-    };
-    items.into_iter().enumerate().map(dir).collect()
-}
-
-/// A text, or several.
-fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
-    match value {
-        OptionValue::Text(text) => Ok(vec![text]),
-        other => Vec::from_option(other),
-    }
-}
-
-impl NamedDir {
-    /// Its name and its absolute path, if it is there and has a name that a URI can have.
-    pub(super) fn resolve(&self) -> Result<(String, PathBuf), OptionError> {
-        let dir = &self.dir;
-        let refused = |what: &str, fix: &str| {
-            OptionError::sentence(format!("files: the root {} {what}; {fix}", dir.display()))
-        };
-        let metadata = std::fs::metadata(dir).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => refused("does not exist", "create it, or name another directory"),
-            std::io::ErrorKind::PermissionDenied => {
-                refused("cannot be opened", "let this process read it, or name another directory")
-            }
-            _ => refused("cannot be opened", "name another directory"),
-        })?;
-        if !metadata.is_dir() {
-            return Err(refused(
-                "is not a directory",
-                "name the directory that it is in, and the file in `include`",
-            ));
-        }
-        let path =
-            std::path::absolute(dir).map_err(|_| refused("has no absolute path", "give an absolute one"))?;
-        let name = match &self.name {
-            Some(name) => name.clone(),
-            None => own_name(dir)
-                .ok_or_else(|| refused("has no name of its own that is a text", "give it one: NAME=DIR"))?,
-        };
-        if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
-            return Err(OptionError::sentence(format!(
-                "files: {name:?} is no name for the root {}; give it one that is not empty, not `.` or `..`, and has no `/`",
-                dir.display()
-            )));
-        }
-        Ok((name, path))
-    }
-}
-
-/// The name of a directory, whatever it is called here: of `.` too.
-fn own_name(dir: &Path) -> Option<String> {
-    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-    match dir.components().next_back() {
-        // `file_name` is not asked: it would take `a/.` for `a`, which is right, and `..` for nothing.
-        Some(Component::Normal(_)) => name(dir),
-        _ => name(&std::fs::canonicalize(dir).ok()?),
     }
 }
 
@@ -406,7 +306,7 @@ mod tests {
     /// S-01: a root has the name of its directory, for `.` and `..` too.
     #[test]
     fn a_root_has_its_own_name() {
-        let name = |dir: &str| NamedDir { name: None, dir: dir.into() }.resolve().unwrap().0;
+        let name = |dir: &str| named::directory("files", "root", &NamedPath::plain(dir)).unwrap().0;
         assert_eq!(
             ["src", "src/.", "./src/", "src/files/..", "."].map(name),
             ["src", "src", "src", "src", "providers"]

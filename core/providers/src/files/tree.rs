@@ -12,9 +12,10 @@
 //! A path is one of bytes, relative to the root, without `.`, `..`, a slash at either end or two in a row; the root's is empty.
 
 use super::beneath::{Facts, Missing, Opened, PATH, Root, Way};
-use super::options::{NamedDir, Options, Settings};
+use super::options::{Options, Settings};
 use super::rules::{Chain, Rules};
 use super::spell;
+use crate::named::{self, NamedPath};
 use mcp_resources_engine::option::OptionError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,8 +40,8 @@ impl Tree {
     /// One for each root of `options`.
     pub(super) fn all(options: &Options, way: Way) -> Result<Vec<Arc<Self>>, OptionError> {
         let settings = Arc::new(options.settings.clone());
-        let tree = |root: &NamedDir| {
-            let (name, dir) = root.resolve()?;
+        let tree = |root: &NamedPath| {
+            let (name, dir) = named::directory("files", "root", root)?;
             let rules = Rules::new(&settings, &dir)?;
             let uri = format!("{INDEX}{}/", spell::encode(name.as_bytes()));
             let name = spell::text(name.as_bytes());

@@ -1,0 +1,30 @@
+//! Pages of lists and values of completions, as all providers give them.
+
+use mcp_resources_engine::connection::{Completion, ListPage};
+use mcp_resources_engine::resource::Resource;
+use std::borrow::Cow;
+
+/// How many values are looked for: one more than is sent shows that there are more.
+pub(crate) const COMPLETED: usize = 101;
+
+/// A page of what is listed in the order of its keys. `rest` is what comes behind the cursor; the key of the last item is the
+/// next cursor.
+pub(crate) fn page<T>(
+    limit: usize,
+    rest: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> String,
+    item: impl FnMut(T) -> Resource,
+) -> ListPage {
+    let limit = limit.max(1);
+    let mut some: Vec<T> = rest.take(limit + 1).collect();
+    let has_more = some.len() > limit;
+    some.truncate(limit);
+    let next = some.last().filter(|_| has_more).map(key);
+    ListPage { next, ..ListPage::new(some.into_iter().map(item).collect::<Vec<_>>()) }
+}
+
+/// The first of `values` as a completion.
+pub(crate) fn completion(values: impl IntoIterator<Item = String>) -> Completion<'static> {
+    let values = values.into_iter().take(COMPLETED).map(Cow::Owned).collect();
+    Completion { values, total: None, has_more: None }
+}

@@ -1,0 +1,132 @@
+//! Paths that are served under names: `NAME: PATH`, or a path alone, which has its own name.
+
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step};
+use std::path::{Component, Path, PathBuf};
+
+/// A directory or file, and the name that it is to have.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedPath {
+    /// `None`: its own.
+    pub(crate) name: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
+impl NamedPath {
+    /// One with a name of its own choice.
+    pub(crate) fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self { name: Some(name.into()), path: path.into() }
+    }
+
+    /// One under its own name.
+    pub(crate) fn plain(path: impl Into<PathBuf>) -> Self {
+        Self { name: None, path: path.into() }
+    }
+}
+
+/// Makes relative paths begin at `folder`.
+pub(crate) fn join(folder: &Path, paths: &mut [NamedPath]) {
+    paths.iter_mut().for_each(|named| named.path = folder.join(&named.path));
+}
+
+/// A path, several, or names with a path each. `noun` is what each is, as `directory`.
+///
+/// # Errors
+/// It is none of these.
+pub(crate) fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, OptionError> {
+    match value {
+        OptionValue::Text(path) => Ok(vec![NamedPath::plain(path)]),
+        OptionValue::List(items) => items.into_iter().enumerate().map(|item| read_item(item, noun)).collect(),
+        OptionValue::Members(members) => members
+            .into_iter()
+            .map(|(name, value)| {
+                let path = String::from_option(value)
+                    .map_err(|error| error.under(Step::Name(name.clone().into())))?;
+                Ok(NamedPath::new(name, path))
+            })
+            .collect(),
+        other => {
+            let expected = format!("a {noun}, a list of them, or names with a {noun} each");
+            Err(OptionError::wrong_type(&other, expected))
+        }
+    }
+}
+
+/// A path alone, or with its name before it.
+fn read_item((at, item): (usize, OptionValue), noun: &str) -> Result<NamedPath, OptionError> {
+    let read = match item {
+        OptionValue::List(pair) => match <[OptionValue; 2]>::try_from(pair) {
+            Ok([OptionValue::Text(name), OptionValue::Text(path)]) => Ok(NamedPath::new(name, path)),
+            other => {
+                let pair = OptionValue::List(other.map_or_else(|items| items, Into::into));
+                Err(OptionError::wrong_type(&pair, format!("a name and a {noun}")))
+            }
+        },
+        other => String::from_option(other).map(NamedPath::plain),
+    };
+    read.map_err(|error| error.under(Step::Item(at)))
+}
+
+/// What `NAME=PATH` or `PATH` in a word of the command stands for, in the form that [`read`] takes. What is before the first
+/// `=` is a name if it has no `/`.
+pub(crate) fn word(text: &str) -> OptionValue {
+    match text.split_once('=') {
+        Some((name, path)) if !name.contains('/') => OptionValue::List(vec![name.into(), path.into()]),
+        _ => text.into(),
+    }
+}
+
+/// The name and the absolute path of a directory, if it is there and has a name that a URI can have. `kind` is the provider's and
+/// `what` the word for such a directory, as `root`.
+///
+/// # Errors
+/// It is not there, is no directory, or has no such name.
+pub(crate) fn directory(kind: &str, what: &str, named: &NamedPath) -> Result<(String, PathBuf), OptionError> {
+    let dir = &named.path;
+    let refused = |fault: &str, fix: &str| {
+        OptionError::sentence(format!("{kind}: the {what} {} {fault}; {fix}", dir.display()))
+    };
+    let metadata = std::fs::metadata(dir).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => refused("does not exist", "create it, or name another directory"),
+        std::io::ErrorKind::PermissionDenied => {
+            refused("cannot be opened", "let this process read it, or name another directory")
+        }
+        _ => refused("cannot be opened", "name another directory"),
+    })?;
+    if !metadata.is_dir() {
+        return Err(refused("is not a directory", "name the directory that it is in"));
+    }
+    let path =
+        std::path::absolute(dir).map_err(|_| refused("has no absolute path", "give an absolute one"))?;
+    let name = match &named.name {
+        Some(name) => name.clone(),
+        None => own_name(dir)
+            .ok_or_else(|| refused("has no name of its own that is a text", "give it one: NAME=DIR"))?,
+    };
+    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
+        return Err(OptionError::sentence(format!(
+            "{kind}: {name:?} is no name for the {what} {}; give it one that is not empty, not `.` or `..`, and has no `/`",
+            dir.display()
+        )));
+    }
+    Ok((name, path))
+}
+
+/// Two paths of a provider have one name. `what` is the word for them, as `roots`.
+pub(crate) fn same_name(kind: &str, what: &str, name: &str, first: &Path, second: &Path) -> OptionError {
+    OptionError::sentence(format!(
+        "{kind}: two {what} have the name {name:?}: {} and {}; give one of them another: NAME=PATH, or \
+         `{{NAME: PATH}}`",
+        first.display(),
+        second.display()
+    ))
+}
+
+/// The name of a directory, whatever it is called here: of `.` too.
+fn own_name(dir: &Path) -> Option<String> {
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    match dir.components().next_back() {
+        // `file_name` is not asked: it would take `a/.` for `a`, which is right, and `..` for nothing.
+        Some(Component::Normal(_)) => name(dir),
+        _ => name(&std::fs::canonicalize(dir).ok()?),
+    }
+}
