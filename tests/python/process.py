@@ -248,6 +248,15 @@ def eventually(holds: Any, seconds: float = PATIENCE) -> bool:
     return True
 
 
+def thread_names(pid: int) -> list[str]:
+    """The names of a process's threads. A thread that ends meanwhile is left out."""
+    names = []
+    for comm in Path(f"/proc/{pid}/task").glob("*/comm"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            names.append(comm.read_text().rstrip("\n"))
+    return names
+
+
 def _family(pid: int) -> list[int]:
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

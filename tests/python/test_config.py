@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from mcp_resources import providers
-from process import eventually, running
+from process import eventually, running, thread_names
 from vectors import MODERN
 
 PLANTED = "hunter2-canary"
@@ -141,10 +141,9 @@ def test_what_cannot_be_served_is_said_at_once(program: Path, app: Path, words: 
 def test_the_thread_ends_with_the_last_watcher(program: Path, app: Path) -> None:
     """S-04: the files are looked at while somebody watches, and no longer; again after that."""
     with running([str(program), "serve", f"config:{app},**", "env:TZ"]) as server:
-        tasks = Path(f"/proc/{server.process.pid}/task")
 
         def threads() -> int:
-            return sum(name.read_text() == "mcp-config\n" for name in tasks.glob("*/comm"))
+            return thread_names(server.process.pid).count("mcp-config")
 
         for round in range(2):
             assert eventually(lambda: threads() == 0)
