@@ -77,7 +77,7 @@ pub use mcp_resources_host::testing;
 pub use mcp_resources_host::transport::{self, AuditFile, AuditLog, AuditSink, load_policy};
 
 // Providers that are ready-made.
-#[cfg(any(feature = "clock", feature = "config", feature = "files", feature = "memory"))]
+#[cfg(feature = "_providers")]
 pub use mcp_resources_providers as providers;
 
 // A client of servers, with access control.
