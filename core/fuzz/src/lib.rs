@@ -10,6 +10,7 @@ mod clients;
 mod configs;
 mod decode;
 mod files;
+mod fronts;
 mod guards;
 mod mutate;
 mod uris;
@@ -19,6 +20,7 @@ pub use clients::client;
 pub use configs::config;
 pub use decode::decode;
 pub use files::files_path;
+pub use fronts::front_matter;
 pub use guards::guard;
 pub use mutate::Mutator;
 pub use uris::{template, uri};
@@ -33,7 +35,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "decode", run: decode },
     Target { name: "lines", run: lines },
     Target { name: "text", run: text },
@@ -44,4 +46,5 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "client", run: client },
     Target { name: "config", run: config },
     Target { name: "files_path", run: files_path },
+    Target { name: "front_matter", run: front_matter },
 ];

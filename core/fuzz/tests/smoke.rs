@@ -129,6 +129,12 @@ fn files_path() {
     drive("files_path");
 }
 
+/// S-07
+#[test]
+fn front_matter() {
+    drive("front_matter");
+}
+
 #[test]
 fn every_target_has_a_program() {
     for target in TARGETS {

@@ -24,6 +24,9 @@ pub mod declared;
 pub mod env;
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(feature = "_front")]
+#[doc(hidden)]
+pub mod front_matter;
 #[cfg(feature = "_masks")]
 mod masks;
 #[cfg(feature = "memory")]
@@ -33,5 +36,7 @@ mod named;
 pub mod options;
 #[cfg(feature = "_declared")]
 mod path;
+#[cfg(feature = "_values")]
+mod values;
 #[cfg(any(feature = "_polling", feature = "files"))]
 mod watching;

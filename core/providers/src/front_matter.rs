@@ -1,0 +1,196 @@
+//! The front matter of a text: YAML between lines of `---`, or TOML between lines of `+++`, before the body.
+//!
+//! Law: the text is hostile. A block that is too long, too deep or multiplied by aliases is refused, and no error quotes it.
+
+use crate::values::{self, Limits};
+pub use crate::values::{Fault, Members, Value};
+
+/// The longest block, in bytes.
+const MOST: usize = 64 << 10;
+const LIMITS: Limits = Limits { values: 4_096, bytes: 2 * MOST, depth: 32 };
+
+/// A text in two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split<'t> {
+    /// The front matter. Without a closing line there is none, since `---` is also a horizontal rule.
+    pub block: Option<Block<'t>>,
+    /// What follows it, without a byte order mark.
+    pub body: &'t str,
+    /// The line of the text that the body begins with, from 1.
+    pub body_line: u64,
+}
+
+/// A front matter that is not parsed yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block<'t> {
+    /// How it is written.
+    pub syntax: Syntax,
+    /// The lines between the two fences.
+    pub text: &'t str,
+}
+
+/// How a front matter is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// Between lines of `---`. `yes` and `no` are texts, as in YAML 1.2.
+    Yaml,
+    /// Between lines of `+++`.
+    Toml,
+}
+
+/// Splits `text`, which may begin with a byte order mark and have lines that end with CRLF.
+pub fn split(text: &str) -> Split<'_> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    fenced(text).unwrap_or(Split { block: None, body: text, body_line: 1 })
+}
+
+fn fenced(text: &str) -> Option<Split<'_>> {
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next()?;
+    let (syntax, fence) = match first.trim_end() {
+        "---" => (Syntax::Yaml, "---"),
+        "+++" => (Syntax::Toml, "+++"),
+        _ => return None,
+    };
+    let mut end = first.len();
+    for (line, number) in lines.zip(2_u64..) {
+        let after = end + line.len();
+        if line.trim_end() == fence {
+            let block = Block { syntax, text: text.get(first.len()..end)? };
+            return Some(Split { block: Some(block), body: text.get(after..)?, body_line: number + 1 });
+        }
+        end = after;
+    }
+    None
+}
+
+impl Block<'_> {
+    /// Its members; none if it is empty.
+    ///
+    /// # Errors
+    /// It is not in its syntax, is no object, has a key twice, or is longer or deeper than a front matter may be. The line is
+    /// that of the whole text.
+    pub fn parse(&self) -> Result<Members, Fault> {
+        let fault = |what| Fault { what, line: None };
+        if self.text.len() > MOST {
+            return Err(fault("the front matter is longer than 64 KiB"));
+        }
+        if self.text.contains('\0') {
+            return Err(fault("the front matter has a NUL in it"));
+        }
+        let parsed = match self.syntax {
+            Syntax::Yaml => values::yaml(self.text, LIMITS, false),
+            Syntax::Toml => values::toml(self.text, LIMITS),
+        };
+        match parsed {
+            Ok(Value::Object(members)) => Ok(members),
+            Ok(Value::Null) => Ok(Members::default()),
+            Ok(_) => Err(fault("the front matter is no object with keys")),
+            Err(Fault { what, line }) => Err(Fault { what, line: line.map(|line| line.saturating_add(1)) }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The members as JSON or the fault, and the body with its line.
+    fn shown(text: &str) -> (String, String) {
+        let Split { block, body, body_line } = split(text);
+        let json = block.map_or_else(String::new, |block| match block.parse() {
+            Ok(members) => serde_json::to_string(&members).unwrap(),
+            Err(fault) => fault.to_string(),
+        });
+        (json, format!("{body_line}:{body}"))
+    }
+
+    /// S-07, SEP-2640: the values are those of the text, in its order; what follows is the body.
+    #[test]
+    fn values_are_verbatim() {
+        for (text, json, body) in [
+            ("---\nname: b\na: 1\n---\nbody", r#"{"name":"b","a":1}"#, "5:body"),
+            ("+++\nname = 'b'\na = 1\n+++\nbody", r#"{"name":"b","a":1}"#, "5:body"),
+            ("\u{feff}---\r\nname: b\r\n---\r\nbody\r\n", r#"{"name":"b"}"#, "4:body\r\n"),
+            ("---  \nname: b\n--- \t\n", r#"{"name":"b"}"#, "4:"),
+            ("---\nname: b\n---", r#"{"name":"b"}"#, "4:"),
+            ("---\n---\nbody", "{}", "3:body"),
+            ("---\n# a comment\n---\nbody", "{}", "4:body"),
+            ("---\na: |\n  x\n  ---\n---\n", r#"{"a":"x\n---\n"}"#, "6:"),
+            (
+                "---\nz: [yes, on, true, ~, 1.5, 0x10, 2024-01-31, '8', \"\\u00e9\"]\nm: {version: \"1.0\"}\n8: x\n---\n",
+                r#"{"z":["yes","on",true,null,1.5,16,"2024-01-31","8","é"],"m":{"version":"1.0"},"8":"x"}"#,
+                "6:",
+            ),
+            (
+                "+++\nz = 1979-05-27T07:32:00Z\n[a]\nb = inf\n+++\n",
+                r#"{"z":"1979-05-27T07:32:00Z","a":{"b":"inf"}}"#,
+                "6:",
+            ),
+            ("---\nd: >-\n  one\n  two\n---\n", r#"{"d":"one two"}"#, "6:"),
+        ] {
+            assert_eq!(shown(text), (json.into(), body.into()), "{text:?}");
+        }
+    }
+
+    /// S-07: a text without front matter is its own body.
+    #[test]
+    fn without_a_fence_all_is_body() {
+        for text in [
+            "",
+            "body",
+            "---",
+            "---\nname: b",
+            "--- #\nname: b\n---\n",
+            " ---\na: 1\n---\n",
+            "+++\na = 1\n---\n",
+        ] {
+            assert_eq!(shown(text), (String::new(), format!("1:{text}")));
+        }
+        assert_eq!(shown("\u{feff}body").1, "1:body");
+    }
+
+    /// S-07, SEP-2640: a front matter that is wrong has a line, is never quoted, and costs little.
+    #[test]
+    fn faults_have_lines() {
+        let mut laughs = String::from("---\na0: &a0 [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n");
+        for level in 1..20 {
+            let before = vec![format!("*a{}", level - 1); 9].join(", ");
+            laughs.push_str(&format!("a{level}: &a{level} [{before}]\n"));
+        }
+        laughs.push_str("---\n");
+        let deep = format!("---\na: {}1{}\n---\n", "[".repeat(1_000), "]".repeat(1_000));
+        for (text, message) in [
+            ("---\na: 1\nhunter2: [\n---\n", "line "),
+            ("---\nhunter2: 1\nhunter2: 2\n---\n", "line 3: it is not YAML"),
+            ("+++\na = 1\nb = hunter2\n+++\n", "line 3: it is not TOML"),
+            ("---\n- hunter2\n---\n", "the front matter is no object with keys"),
+            ("---\nhunter2\n---\n", "the front matter is no object with keys"),
+            ("---\na: \"hunter2\0\"\n---\n", "NUL"),
+            ("---\na: &a {b: *a}\n---\n", "it is not YAML"),
+            (&format!("---\na: {}\n---\n", "x".repeat(MOST)), "longer than 64 KiB"),
+            (&format!("---\na: [{}]\n---\n", "1,".repeat(LIMITS.values)), "it "),
+            (&format!("+++\na = [{}]\n+++\n", "1,".repeat(LIMITS.values)), "it has too many values"),
+            (
+                &format!("---\na: &a {}\nb: [*a, *a, *a]\n---\n", "x".repeat(MOST / 2)),
+                "its texts are too long",
+            ),
+            (&deep, "it "),
+            (&laughs, "it "),
+        ] {
+            let (said, _) = shown(text);
+            assert!(said.contains(message) && !said.starts_with('{') && !said.contains("hunter2"), "{said}");
+        }
+    }
+
+    /// S-07: members are found by their names.
+    #[test]
+    fn members_by_name() {
+        let members = split("---\ntitle: A\nweight: 3\n---\n").block.unwrap().parse().unwrap();
+        assert_eq!(
+            (members.text("title"), members.text("weight"), members.get("none")),
+            (Some("A"), None, None)
+        );
+        assert_eq!(members.iter().map(|(key, _)| key).collect::<Vec<_>>(), ["title", "weight"]);
+    }
+}

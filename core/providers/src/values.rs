@@ -1,0 +1,334 @@
+//! JSON, YAML and TOML as one kind of value, with keys in the order of the text.
+//!
+//! Law: the text is hostile. The size, the depth and the number of values are limited, aliases counted each time they are used.
+//! An error has one of a few sentences and a line; it never quotes the text, which may hold a secret.
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize, Serializer};
+use serde_json::Number;
+use std::cell::Cell;
+use std::fmt;
+
+/// How the crate `toml` represents a time.
+const TOML_TIME: &str = "$__toml_private_datetime";
+
+const DEEP: &str = "it is nested too deeply";
+const MANY: &str = "it has too many values";
+const LONG: &str = "its texts are too long";
+const TWICE: &str = "a key stands twice";
+
+/// What JSON can represent. Other numbers are texts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A finite number.
+    Number(Number),
+    /// A string.
+    Text(String),
+    /// An array.
+    List(Vec<Self>),
+    /// An object.
+    Object(Members),
+}
+
+/// The members of an object, in the order of the text. No key occurs twice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Members(Vec<(String, Value)>);
+
+/// How much a text may hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Values, those that an alias repeats counted each time.
+    pub(crate) values: usize,
+    /// Bytes in keys and texts, those that an alias repeats counted each time.
+    pub(crate) bytes: usize,
+    /// Nested lists and objects.
+    pub(crate) depth: usize,
+}
+
+/// Why a text has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// A sentence that quotes nothing of the text.
+    pub what: &'static str,
+    /// The line, from 1.
+    pub line: Option<u64>,
+}
+
+impl Members {
+    /// The value of `key`.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+
+    /// The text that is the value of `key`.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match self.get(key)? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// All members.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (&**key, value))
+    }
+}
+
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.iter())
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => to.serialize_unit(),
+            Self::Bool(value) => to.serialize_bool(*value),
+            Self::Number(number) => number.serialize(to),
+            Self::Text(text) => to.serialize_str(text),
+            Self::List(values) => to.collect_seq(values),
+            Self::Object(members) => members.serialize(to),
+        }
+    }
+}
+
+impl From<Members> for serde_json::Map<String, serde_json::Value> {
+    fn from(members: Members) -> Self {
+        members.0.into_iter().map(|(key, value)| (key, value.into())).collect()
+    }
+}
+
+impl From<Value> for serde_json::Value {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Number(number) => Self::Number(number),
+            Value::Text(text) => Self::String(text),
+            Value::List(values) => values.into_iter().map(Self::from).collect(),
+            Value::Object(members) => Self::Object(members.into()),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.what),
+            None => f.write_str(self.what),
+        }
+    }
+}
+
+/// The value of a JSON text.
+///
+/// # Errors
+/// It is not JSON, has a key twice, or exceeds a limit.
+#[cfg(feature = "config")]
+pub(crate) fn json(text: &str, limits: Limits) -> Result<Value, Fault> {
+    Counters::new(limits).read("it is not JSON", false, |seed| {
+        let mut from = serde_json::Deserializer::from_str(text);
+        let parsed = seed.deserialize(&mut from).and_then(|value| from.end().map(|()| value));
+        parsed.map_err(|error| Some(error.line() as u64).filter(|line| *line > 0))
+    })
+}
+
+/// The value of a YAML text of one document. `words` says whether `yes`, `no`, `on` and `off` are booleans, as in YAML 1.1.
+///
+/// # Errors
+/// It is not YAML, has a key twice, or exceeds a limit.
+pub(crate) fn yaml(text: &str, limits: Limits, words: bool) -> Result<Value, Fault> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_nodes: limits.values, max_depth: limits.depth },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: limits.values },
+        strict_booleans: !words,
+        with_snippet: false,
+    };
+    Counters::new(limits).read("it is not YAML", false, |seed| {
+        let parsed = serde_saphyr::with_deserializer_from_str_with_options(text, options, |from| {
+            seed.deserialize(from)
+        });
+        parsed.map_err(|error| error.location().map(|location| location.line()).filter(|line| *line > 0))
+    })
+}
+
+/// The value of a TOML text.
+///
+/// # Errors
+/// It is not TOML, or exceeds a limit.
+pub(crate) fn toml(text: &str, limits: Limits) -> Result<Value, Fault> {
+    // The parser builds the whole document before a value is counted; one of these stands before each value.
+    if text.bytes().filter(|byte| matches!(byte, b'=' | b',' | b'[')).count() > limits.values {
+        return Err(Fault { what: MANY, line: None });
+    }
+    Counters::new(limits).read("it is not TOML", true, |seed| {
+        let parsed = toml::Deserializer::parse(text).and_then(|from| seed.deserialize(from));
+        parsed.map_err(|error| {
+            let before = text.as_bytes().get(..error.span()?.start)?;
+            Some(before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1)
+        })
+    })
+}
+
+/// What is left of the limits, and the first that was exceeded.
+struct Counters {
+    values: Cell<usize>,
+    bytes: Cell<usize>,
+    depth: usize,
+    why: Cell<Option<&'static str>>,
+}
+
+impl Counters {
+    fn new(limits: Limits) -> Self {
+        let Limits { values, bytes, depth } = limits;
+        Self { values: Cell::new(values), bytes: Cell::new(bytes), depth, why: Cell::new(None) }
+    }
+
+    /// Calls `parse`, which returns the line of an error.
+    fn read(
+        &self,
+        what: &'static str,
+        is_toml: bool,
+        parse: impl FnOnce(Strict<'_>) -> Result<Value, Option<u64>>,
+    ) -> Result<Value, Fault> {
+        let parsed = parse(Strict { counters: self, depth: self.depth, is_toml });
+        parsed.map_err(|line| Fault { what: self.why.get().unwrap_or(what), line })
+    }
+}
+
+/// Reads a value within the limits and without repeated keys: programs disagree about which of the two counts.
+#[derive(Clone, Copy)]
+struct Strict<'c> {
+    counters: &'c Counters,
+    depth: usize,
+    is_toml: bool,
+}
+
+impl Strict<'_> {
+    fn refuse<T, E: Error>(self, why: &'static str) -> Result<T, E> {
+        self.counters.why.set(Some(why));
+        Err(E::custom(why))
+    }
+
+    fn count<E: Error>(self, text: &str) -> Result<(), E> {
+        let Some(left) = self.counters.bytes.get().checked_sub(text.len()) else { return self.refuse(LONG) };
+        self.counters.bytes.set(left);
+        Ok(())
+    }
+
+    /// For the values inside.
+    fn deeper<E: Error>(self) -> Result<Self, E> {
+        match self.depth.checked_sub(1) {
+            Some(depth) => Ok(Self { depth, ..self }),
+            None => self.refuse(DEEP),
+        }
+    }
+
+    fn map_from<'de, A: MapAccess<'de>>(self, first: String, mut map: A) -> Result<Value, A::Error> {
+        let within = self.deeper()?;
+        let mut members = Vec::new();
+        let mut next = Some(first);
+        while let Some(key) = next {
+            self.count(&key)?;
+            let value = map.next_value_seed(within)?;
+            members.push((key, value));
+            next = map.next_key()?;
+        }
+        let mut keys: Vec<&str> = members.iter().map(|(key, _)| &**key).collect();
+        keys.sort_unstable();
+        if keys.windows(2).any(|pair| pair.first() == pair.last()) {
+            return self.refuse(TWICE);
+        }
+        Ok(Value::Object(Members(members)))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        match self.counters.values.get().checked_sub(1) {
+            Some(left) => self.counters.values.set(left),
+            None => return self.refuse(MANY),
+        }
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_i128<E: Error>(self, value: i128) -> Result<Value, E> {
+        // JSON readers would round such a number.
+        Ok(Number::from_i128(value).map_or_else(|| Value::Text(value.to_string()), Value::Number))
+    }
+
+    fn visit_u128<E: Error>(self, value: u128) -> Result<Value, E> {
+        Ok(Number::from_u128(value).map_or_else(|| Value::Text(value.to_string()), Value::Number))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        // JSON has neither `inf` nor `nan`.
+        Ok(Number::from_f64(value).map_or_else(|| Value::Text(value.to_string()), Value::Number))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.count(value)?;
+        Ok(Value::Text(value.into()))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        self.count(&value)?;
+        Ok(Value::Text(value))
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let within = self.deeper()?;
+        let mut values = Vec::new();
+        while let Some(value) = items.next_element_seed(within)? {
+            values.push(value);
+        }
+        Ok(Value::List(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        match map.next_key::<String>()? {
+            None => Ok(Value::Object(Members::default())),
+            Some(key) if self.is_toml && key == TOML_TIME => map.next_value().map(Value::Text),
+            Some(key) => self.map_from(key, map),
+        }
+    }
+}
