@@ -1,7 +1,7 @@
 //! Paths of files as the end of URIs.
 
 use mcp_resources_engine::guard;
-use mcp_resources_providers::files::spell::{decode, encode};
+use mcp_resources_providers::spell::{decode, encode};
 use mcp_resources_template::uri::normalize;
 use mcp_resources_template::{Lookup, UriTemplate};
 

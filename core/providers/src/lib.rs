@@ -29,6 +29,8 @@ pub mod files;
 pub mod front_matter;
 #[cfg(feature = "_masks")]
 mod masks;
+#[cfg(feature = "_paths")]
+mod media;
 #[cfg(feature = "memory")]
 pub mod memory;
 #[cfg(feature = "_named")]
@@ -36,6 +38,11 @@ mod named;
 pub mod options;
 #[cfg(feature = "_declared")]
 mod path;
+#[cfg(feature = "_paths")]
+mod selection;
+#[cfg(feature = "_paths")]
+#[doc(hidden)]
+pub mod spell;
 #[cfg(feature = "_values")]
 mod values;
 #[cfg(any(feature = "_polling", feature = "files"))]

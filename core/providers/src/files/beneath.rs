@@ -11,6 +11,8 @@
 //! not found, and nothing waits for its other end.
 
 use super::options::Symlinks;
+use crate::spell::PATH;
+pub(super) use crate::spell::components;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -21,8 +23,6 @@ use std::path::Path;
 
 /// How many links one path may have.
 const LINKS: usize = 40;
-/// The longest path beneath a root, in bytes.
-pub(super) const PATH: usize = 4_096;
 
 const BASE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
@@ -292,11 +292,6 @@ fn follow(here: BorrowedFd<'_>, name: &[u8]) -> Option<Vec<Vec<u8>>> {
 /// Whether a path is one that a URI may name: no component is empty, `.` or `..`.
 fn is_relative(path: &[u8]) -> bool {
     path.is_empty() || components(path).all(|name| !matches!(name, b"" | b"." | b".."))
-}
-
-/// The names of a path, in order. None of the empty path.
-pub(super) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.split(|byte| *byte == b'/').filter(move |_| !path.is_empty())
 }
 
 /// Of a descriptor: what it is, if it may be served.

@@ -6,10 +6,10 @@
 use super::beneath::{Entry, Kind};
 use super::contents::resolve;
 use super::select::Smallest;
-use super::spell;
 use super::tree::{Tree, join};
 use crate::answers::COMPLETED;
 use crate::path;
+use crate::spell;
 use std::sync::Arc;
 
 /// The names of roots that begin with what was typed.

@@ -19,8 +19,6 @@ mod list;
 mod options;
 mod rules;
 mod select;
-#[doc(hidden)]
-pub mod spell;
 #[cfg(test)]
 mod tests;
 mod tree;

@@ -11,10 +11,10 @@
 use super::beneath::{Facts, Kind, Missing, Root, components};
 use super::options::Settings;
 use super::tree::join;
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use crate::selection::Selection;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use mcp_resources_engine::option::{OptionError, Step};
+use mcp_resources_engine::option::OptionError;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -36,10 +36,8 @@ const SETTLED: Duration = Duration::from_secs(3);
 /// The rules of one root.
 #[derive(Debug)]
 pub(super) struct Rules {
-    hidden: bool,
     gitignore: bool,
-    exclude: GlobSet,
-    include: Option<Include>,
+    selection: Selection,
     dir: PathBuf,
     outer: OnceLock<Outer>,
     kept: Mutex<HashMap<Vec<u8>, Kept>>,
@@ -47,13 +45,6 @@ pub(super) struct Rules {
 
 /// A file of rules as it was when it was read.
 type Kept = (Facts, Option<Arc<Gitignore>>);
-
-/// What is included, and which directories lead to it.
-#[derive(Debug)]
-struct Include {
-    files: GlobSet,
-    directories: GlobSet,
-}
 
 /// The repository that the root is in, or is: where its rules are, with what is put before a path beneath the root for them.
 #[derive(Debug, Default)]
@@ -85,21 +76,9 @@ impl Rules {
     /// # Errors
     /// A glob cannot be read.
     pub(super) fn new(settings: &Settings, dir: &Path) -> Result<Self, OptionError> {
-        let include = match &*settings.include {
-            [] => None,
-            globs => Some(Include {
-                files: set("include", globs.iter().flat_map(|glob| with_beneath(glob)))?,
-                directories: set("include", globs.iter().flat_map(|glob| leading(glob)))?,
-            }),
-        };
         Ok(Self {
-            hidden: settings.hidden,
             gitignore: settings.gitignore,
-            exclude: set(
-                "exclude",
-                settings.exclude.iter().map(|glob| glob.trim_end_matches('/').to_owned()),
-            )?,
-            include,
+            selection: Selection::new("files", settings.hidden, &settings.include, &settings.exclude)?,
             dir: dir.to_owned(),
             outer: OnceLock::new(),
             kept: Mutex::default(),
@@ -149,19 +128,7 @@ impl Rules {
 
     /// Whether an entry of the directory that `chain` is of is served. `path` is the whole one.
     pub(super) fn admits_entry(&self, chain: &Chain, path: &[u8], is_dir: bool) -> bool {
-        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        if name.starts_with(b".") && !self.hidden {
-            return false;
-        }
-        let own = native(path);
-        if self.exclude.is_match(own) || chain.is_ignored(path, is_dir) {
-            return false;
-        }
-        match &self.include {
-            None => true,
-            Some(include) if is_dir => include.directories.is_match(own) || include.files.is_match(own),
-            Some(include) => include.files.is_match(own),
-        }
+        self.selection.admits_entry(path, is_dir) && !chain.is_ignored(path, is_dir)
     }
 
     /// The chain of the root.
@@ -313,52 +280,6 @@ fn parse(text: &[u8]) -> Option<Arc<Gitignore>> {
         let _ = builder.add_line(None, line);
     }
     builder.build().ok().filter(|rules| !rules.is_empty()).map(Arc::new)
-}
-
-fn set(option: &'static str, globs: impl Iterator<Item = String>) -> Result<GlobSet, OptionError> {
-    let mut builder = GlobSetBuilder::new();
-    for text in globs {
-        let glob = GlobBuilder::new(&text).literal_separator(true).backslash_escape(true).build();
-        builder.add(glob.map_err(|error| {
-            let reason =
-                format!("files: {option} has the glob {text:?}, which cannot be read: {}", error.kind());
-            OptionError::sentence(reason).under(Step::Name(option.into()))
-        })?);
-    }
-    builder
-        .build()
-        .map_err(|_| OptionError::sentence(format!("files: the globs of {option} are too large together")))
-}
-
-/// A glob, and what is beneath it if it is the plain name of a directory.
-fn with_beneath(glob: &str) -> Vec<String> {
-    let plain = glob.trim_end_matches('/');
-    let is_plain = !plain.contains(['*', '?', '[', '{', '\\']);
-    if is_plain || plain != glob {
-        vec![plain.to_owned(), format!("{plain}/**")]
-    } else {
-        vec![plain.to_owned()]
-    }
-}
-
-/// The globs of the directories that lead to what a glob matches.
-fn leading(glob: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut so_far = String::new();
-    let segments: Vec<&str> = glob.trim_end_matches('/').split('/').collect();
-    for (at, segment) in segments.iter().enumerate() {
-        if segment.contains("**") || segment.contains(['{', '[']) {
-            // What may hold a slash is not taken apart.
-            found.push(format!("{so_far}**"));
-            return found;
-        }
-        if at + 1 < segments.len() {
-            so_far.push_str(segment);
-            found.push(so_far.clone());
-            so_far.push('/');
-        }
-    }
-    found
 }
 
 fn native(path: &[u8]) -> &Path {

@@ -11,11 +11,12 @@
 //!
 //! A path is one of bytes, relative to the root, without `.`, `..`, a slash at either end or two in a row; the root's is empty.
 
-use super::beneath::{Facts, Missing, Opened, PATH, Root, Way};
+use super::beneath::{Facts, Missing, Opened, Root, Way};
 use super::options::{Options, Settings};
 use super::rules::{Chain, Rules};
-use super::spell;
 use crate::named::{self, NamedPath};
+use crate::spell;
+pub(super) use crate::spell::{join, path};
 use mcp_resources_engine::option::OptionError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,19 +149,4 @@ impl Tree {
     pub(super) fn admits_entry(&self, chain: &Chain, path: &[u8], is_dir: bool) -> bool {
         self.rules.admits_entry(chain, path, is_dir)
     }
-}
-
-/// The path that the value of `path` names, and whether it must be a directory's.
-pub(super) fn path(text: &str) -> Option<(Vec<u8>, bool)> {
-    if text.is_empty() {
-        return Some((Vec::new(), true));
-    }
-    let (text, is_dir) = text.strip_suffix('/').map_or((text, false), |text| (text, true));
-    let path = spell::decode(text).filter(|path| path.len() <= PATH)?;
-    Some((path, is_dir))
-}
-
-/// The path of an entry.
-pub(super) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
-    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
 }

@@ -1,4 +1,4 @@
-//! Paths as the end of URIs, and back. Every URI and every completion of files is spelled here.
+//! Paths as the end of URIs, and back. Every URI and every completion of a path of files or of git is spelled here.
 //!
 //! ```text
 //!   bytes of a path ──text──▶ a text that every URI can hold ──percent-encoding──▶ the URI       a\b ▶ a~5Cb ▶ a~5Cb
@@ -12,7 +12,10 @@
 use crate::path;
 use mcp_resources_template::uri;
 
-pub(super) use path::text;
+pub(crate) use path::text;
+
+/// The longest path that is looked for, in bytes.
+pub(crate) const PATH: usize = 4_096;
 
 /// The percent-encoded path: its segments as they stand in a URI.
 pub fn encode(path: &[u8]) -> String {
@@ -37,6 +40,26 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
         path.extend_from_slice(&segment);
     }
     Some(path)
+}
+
+/// The path that the value of `path` names, and whether it must be a directory's.
+pub(crate) fn path(text: &str) -> Option<(Vec<u8>, bool)> {
+    if text.is_empty() {
+        return Some((Vec::new(), true));
+    }
+    let (text, is_dir) = text.strip_suffix('/').map_or((text, false), |text| (text, true));
+    let path = decode(text).filter(|path| path.len() <= PATH)?;
+    Some((path, is_dir))
+}
+
+/// The path of an entry.
+pub(crate) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
+}
+
+/// The names of a path, in order. None of the empty path.
+pub(crate) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/').filter(move |_| !path.is_empty())
 }
 
 /// The name that a segment's text stands for.
