@@ -1,10 +1,10 @@
-"""What the README quotes: a short table of ratios, and the plots."""
+"""What the README quotes: a short table of ratios."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from data import Results
-from tables import better, date, images
+from tables import better, date
 from words import times
 
 BEGIN, END = "<!-- written by make bench -->", "<!-- end of what make bench writes -->"
@@ -12,22 +12,11 @@ BEGIN, END = "<!-- written by make bench -->", "<!-- end of what make bench writ
 QUOTED = (
     ("Python `def`, stdio, 64 in flight", "W2", "ours-python", "python-sdk", "cpu_us"),
     ("Python `async def`, stdio, 64 in flight", "W2", "ours-python, async", "python-sdk, async", "cpu_us"),
-    ("Python `def`, stdio, one at a time", "W1", "ours-python", "python-sdk", "cpu_us"),
     ("Python, 64 HTTP connections", "W7-64/modern", "ours-python", "python-sdk", "cpu_us"),
-    ("Python, the last of 1,000 templates", "W5-1000", "ours-python", "python-sdk", "cpu_us"),
-    ("Python, 1 MiB of text", "W3-text", "ours-python", "python-sdk", "cpu_us"),
     ("Node, stdio, 64 in flight", "W2", "ours-node", "ts-sdk", "cpu_us"),
     ("Node, 64 HTTP connections", "W7-64/modern", "ours-node", "ts-sdk", "cpu_us"),
-    ("Node, the last of 1,000 templates", "W5-1000", "ours-node", "ts-sdk", "cpu_us"),
     ("Rust, stdio, 64 in flight", "W2", "ours-rust", "rmcp", "cpu_us"),
     ("Rust, 64 HTTP connections", "W7-64/modern", "ours-rust", "rmcp", "cpu_us"),
-)
-# The same of clients, which all read from our server in Rust.
-CLIENTS = (
-    ("Python, one at a time", "W16-1/modern", "ours-python", "python-sdk", "cpu_us"),
-    ("Python, 64 in flight", "W16-64/modern", "ours-python", "python-sdk", "cpu_us"),
-    ("Node, one at a time", "W16-1/modern", "ours-node", "ts-sdk", "cpu_us"),
-    ("Node, 64 in flight", "W16-64/modern", "ours-node", "ts-sdk", "cpu_us"),
 )
 
 
@@ -36,17 +25,15 @@ def section(results: Results) -> str:
     machine = next((table.machine for table in results.tables), "")
     day = date(max((table.time for table in results.tables), default=0))
     lines = [
-        "CPU of the server for each read, ours and the official SDK of the same language",
-        f"([all tables](tests/bench/RESULTS.md); {machine}, {day}; median and spread of the rounds):",
+        "CPU time of the server for each read, beside the official SDK of the same language",
+        f"({machine}, {day}; median and spread of the rounds):",
         *_quoted(results, QUOTED),
     ]
-    if clients := _quoted(results, CLIENTS):
-        lines += ["", "CPU of the client for each read of our server over stdio:", *clients]
     worse = sum(1 for table in results.tables for _ in better(table))
+    lines += ["", "[All results](tests/bench/RESULTS.md) have more workloads, peers and plots."]
     if worse:
         where = "tests/bench/RESULTS.md#where-a-peer-is-better"
-        lines += ["", f"In {worse} figure{'s' * (worse > 1)} of all tables [a peer is better]({where})."]
-    lines += ["", *images(results, "tests/bench/plots")]
+        lines[-1] += f" In {worse} of their figures [a peer is better]({where})."
     return "\n".join(lines)
 
 
