@@ -5,6 +5,7 @@
 
 use crate::catalog::Catalog;
 use crate::catalog::check::{CheckedTemplate, check_resource, check_template, invalid_uri};
+use crate::catalog::extensions::{ExtensionEntry, MethodEntry};
 use crate::catalog::foreign::ForeignTemplate;
 use crate::catalog::items::{HandlerId, MountId, ResourceEntry, Source, TemplateEntry};
 use crate::catalog::routes::{Shapes, Templates, position, warning};
@@ -91,6 +92,38 @@ pub enum Edit {
         mount: MountId,
         /// Its name.
         key: String,
+    },
+    /// Adds a custom method. No two mounts have the same.
+    AddMethod {
+        /// What it belongs to.
+        mount: MountId,
+        /// Its name, as `skills/list`: not a method of the protocol.
+        method: String,
+        /// The function that answers it.
+        handler: HandlerId,
+    },
+    /// Removes a custom method; nothing if the mount has none of this name.
+    RemoveMethod {
+        /// What it belongs to.
+        mount: MountId,
+        /// Its name.
+        method: String,
+    },
+    /// Adds a member of `capabilities.extensions`. No two mounts have the same.
+    AddExtension {
+        /// What it belongs to.
+        mount: MountId,
+        /// Its identifier, with a prefix.
+        id: String,
+        /// Its settings: a JSON object.
+        settings: String,
+    },
+    /// Removes an extension; nothing if the mount has none with this identifier.
+    RemoveExtension {
+        /// What it belongs to.
+        mount: MountId,
+        /// Its identifier.
+        id: String,
     },
     /// Sets what answers a URI that no resource and no template serves, or that nothing does. The handler reads such a URI,
     /// and completes a reference to it. Clients can subscribe to every such URI that the policy does not hide. Nothing of it
@@ -185,6 +218,10 @@ impl Draft {
             Edit::AddSource { key, handler, mount, pages } => {
                 return self.add_source(SourceEntry { key: key.into(), handler, mount, pages });
             }
+            Edit::AddMethod { mount, method, handler } => return self.add_method(mount, &method, handler),
+            Edit::AddExtension { mount, id, settings } => return self.add_extension(mount, id, &settings),
+            Edit::RemoveMethod { mount, method } => self.remove_method(mount, &method),
+            Edit::RemoveExtension { mount, id } => self.remove_extension(mount, &id),
             Edit::RemoveTemplate { uri_template } => self.remove_template(&uri_template),
             Edit::RemoveForeignTemplate { mount, uri_template } => self.remove_foreign(mount, &uri_template),
             Edit::RemoveSource { mount, key } => self.remove_source(mount, &key),
@@ -338,6 +375,46 @@ impl Draft {
         {
             self.applied.freed.push(removed.handler);
             self.applied.sources_changed = true;
+        }
+    }
+
+    fn add_method(
+        &mut self,
+        mount: MountId,
+        method: &str,
+        handler: HandlerId,
+    ) -> Result<(), RegistrationError> {
+        MethodEntry::check(method)?;
+        if self.catalog.methods.contains_key(method) {
+            return Err(RegistrationError::DuplicateMethod { method: method.to_owned() });
+        }
+        ensure_room("templates", self.catalog.methods.len(), self.catalog.limits.templates)?;
+        let method: Arc<str> = method.into();
+        self.catalog.methods.insert(method.clone(), Arc::new(MethodEntry { method, handler, mount }));
+        Ok(())
+    }
+
+    fn remove_method(&mut self, mount: MountId, method: &str) {
+        if self.catalog.methods.get(method).is_some_and(|entry| entry.mount == mount)
+            && let Some(removed) = self.catalog.methods.remove(method)
+        {
+            self.applied.freed.push(removed.handler);
+        }
+    }
+
+    fn add_extension(&mut self, mount: MountId, id: String, settings: &str) -> Result<(), RegistrationError> {
+        let entry = ExtensionEntry::new(mount, id, settings, &self.catalog.limits)?;
+        if self.catalog.extensions.contains_key(&entry.id) {
+            return Err(RegistrationError::DuplicateExtension { id: entry.id.to_string() });
+        }
+        ensure_room("templates", self.catalog.extensions.len(), self.catalog.limits.templates)?;
+        self.catalog.extensions.insert(entry.id.clone(), Arc::new(entry));
+        Ok(())
+    }
+
+    fn remove_extension(&mut self, mount: MountId, id: &str) {
+        if self.catalog.extensions.get(id).is_some_and(|entry| entry.mount == mount) {
+            self.catalog.extensions.remove(id);
         }
     }
 

@@ -7,6 +7,7 @@ mod check;
 mod cursor;
 mod edit;
 mod encode;
+mod extensions;
 mod foreign;
 mod items;
 mod list;
@@ -18,6 +19,7 @@ pub(crate) use check::{check_uri, invalid_uri};
 pub use cursor::{Cursor, CursorScope, ListKind, Position};
 pub use edit::{Applied, Edit};
 pub use encode::{encode_item, write_icons};
+pub use extensions::{ExtensionEntry, MethodEntry};
 pub use foreign::ForeignTemplate;
 pub(crate) use foreign::checked as check_foreign;
 pub use items::{Completer, HandlerId, ListedTemplate, MountId, ResourceEntry, Source, TemplateEntry};
@@ -46,6 +48,10 @@ pub struct Catalog {
     foreign: OrdMap<Arc<str>, Arc<ForeignTemplate>>,
     /// List sources without a template, by key.
     sources: OrdMap<Arc<str>, Arc<SourceEntry>>,
+    /// Custom methods of mounts, by name.
+    methods: OrdMap<Arc<str>, Arc<MethodEntry>>,
+    /// Extensions of mounts, by identifier.
+    extensions: OrdMap<Arc<str>, Arc<ExtensionEntry>>,
     fallback: Option<HandlerId>,
 }
 
@@ -66,6 +72,8 @@ impl Catalog {
             templates: Arc::default(),
             foreign: OrdMap::new(),
             sources: OrdMap::new(),
+            methods: OrdMap::new(),
+            extensions: OrdMap::new(),
             fallback: None,
         }
     }
@@ -128,6 +136,16 @@ impl Catalog {
         self.fallback
     }
 
+    /// The function that answers a custom method of a mount.
+    pub fn method(&self, method: &str) -> Option<HandlerId> {
+        self.methods.get(method).map(|entry| entry.handler)
+    }
+
+    /// The extensions of mounts, in the order of their identifiers.
+    pub fn extensions(&self) -> impl Iterator<Item = &ExtensionEntry> {
+        self.extensions.values().map(|entry| &**entry)
+    }
+
     /// The edits that remove all that belongs to `mount`, and the resources that one of `handlers` reads. O(N).
     pub fn without(&self, mount: MountId, handlers: &[HandlerId]) -> Vec<Edit> {
         let is_theirs = |source: &Source| matches!(source, Source::Handler(own) if handlers.contains(own));
@@ -141,7 +159,12 @@ impl Catalog {
             .map(|entry| Edit::RemoveForeignTemplate { mount, uri_template: entry.uri_template.clone() });
         let sources = self.sources.values().filter(|entry| entry.mount == mount);
         let sources = sources.map(|entry| Edit::RemoveSource { mount, key: entry.key.to_string() });
-        resources.chain(templates).chain(foreign).chain(sources).collect()
+        let methods = self.methods.values().filter(|entry| entry.mount == mount);
+        let methods = methods.map(|entry| Edit::RemoveMethod { mount, method: entry.method.to_string() });
+        let extensions = self.extensions.values().filter(|entry| entry.mount == mount);
+        let extensions = extensions.map(|entry| Edit::RemoveExtension { mount, id: entry.id.to_string() });
+        let listed = resources.chain(templates).chain(foreign).chain(sources);
+        listed.chain(methods).chain(extensions).collect()
     }
 
     /// How many resources are registered.
@@ -155,6 +178,8 @@ impl Catalog {
             && self.templates.entries.is_empty()
             && self.foreign.is_empty()
             && self.sources.is_empty()
+            && self.methods.is_empty()
+            && self.extensions.is_empty()
             && self.fallback.is_none()
     }
 

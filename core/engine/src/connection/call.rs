@@ -33,10 +33,9 @@ impl Connection {
         method: Cow<'m, str>,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
-        let Some(extension) = self.engine.extension(&method) else {
+        let Some((handler, named)) = self.engine.custom_method(&method) else {
             return unknown_method(&self.wording(request), &method, out);
         };
-        let (handler, named) = (extension.handler, extension.name_param.as_deref());
         let name = named.and_then(|named| request.optional_text(named).ok().flatten()).unwrap_or_default();
         let most = self.engine.limits().uri;
         if name.len() > most {

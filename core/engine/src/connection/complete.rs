@@ -30,7 +30,7 @@ pub(super) struct CompletionTask {
 
 impl Connection {
     pub(super) fn complete<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
-        if self.engine.extension(COMPLETE).is_some() && !names_resource(request) {
+        if self.engine.custom_method(COMPLETE).is_some() && !names_resource(request) {
             return self.call(request, COMPLETE.into(), out);
         }
         let asked = match Asked::parse(request, self.engine.limits()) {

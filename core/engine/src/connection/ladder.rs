@@ -315,7 +315,7 @@ impl Connection {
         let offered = match known {
             Some(Method::Subscribe | Method::Unsubscribe) if !self.can_notify() => false,
             Some(known) => self.engine.offers(known, request.terms.revision, request.principal),
-            None => self.engine.extension(method).is_some(),
+            None => self.engine.custom_method(method).is_some(),
         };
         if !offered {
             return unknown_method(&self.wording(request), method, out);
@@ -432,7 +432,7 @@ impl Connection {
         match Method::parse(method) {
             Some(Method::Read) => Some("uri"),
             Some(_) => None,
-            None => self.engine.extension(method)?.name_param.as_deref(),
+            None => self.engine.custom_method(method)?.1,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What can be wrong with the server's own description and switches: told when the engine is built.
 
 use super::{Options, ServerInfo};
+use crate::catalog::Edit;
 use crate::guard::{Amounts, Guard};
 use crate::limits::Limits;
 use crate::meta;
@@ -42,6 +43,22 @@ pub(super) fn options(options: &Options) -> Result<(), RegistrationError> {
         object(id, settings)?;
     }
     Ok(())
+}
+
+/// Refuses a method or an extension of a mount that the author has declared too.
+///
+/// # Errors
+/// [`RegistrationError`].
+pub(super) fn is_new(edit: &Edit, options: &Options) -> Result<(), RegistrationError> {
+    match edit {
+        Edit::AddMethod { method, .. } if options.extensions.iter().any(|own| own.method == *method) => {
+            Err(RegistrationError::DuplicateMethod { method: method.clone() })
+        }
+        Edit::AddExtension { id, .. } if options.extension_capabilities.iter().any(|(own, _)| own == id) => {
+            Err(RegistrationError::DuplicateExtension { id: id.clone() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses limits that no request, or no read, could keep to.

@@ -142,6 +142,7 @@ impl Engine {
                 }
             }
             RegistrationError::TemplateConflict { with, .. } => Some(catalog.template_by_text(with)?.handler),
+            RegistrationError::DuplicateMethod { method } => catalog.method(method),
             _ => None,
         }
     }
@@ -175,6 +176,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::publish`].
     pub fn apply(&self, mut edits: Vec<Edit>, now: Now) -> Result<Applied, RegistrationError> {
+        edits.iter().try_for_each(|edit| check::is_new(edit, &self.options))?;
         let concerned = self.prepare(&mut edits);
         let applied = {
             let _editing = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -367,8 +369,13 @@ impl Engine {
             }
     }
 
-    pub(crate) fn extension(&self, method: &str) -> Option<&Extension> {
-        self.options.extensions.iter().find(|extension| extension.method == method)
+    /// The handler of a custom method, and the member of its params that `Mcp-Name` repeats.
+    pub(crate) fn custom_method(&self, method: &str) -> Option<(HandlerId, Option<&str>)> {
+        let own = self.options.extensions.iter().find(|extension| extension.method == method);
+        match own {
+            Some(own) => Some((own.handler, own.name_param.as_deref())),
+            None => self.catalog().method(method).map(|handler| (handler, None)),
+        }
     }
 
     /// The lists whose changes are announced.
@@ -411,6 +418,9 @@ impl Engine {
         writer.object_unless_empty(name, |writer| {
             for (id, settings) in own {
                 writer.named(id).extend_from_slice(settings.as_bytes());
+            }
+            for entry in self.catalog().extensions() {
+                writer.named(&entry.id).extend_from_slice(entry.settings.as_bytes());
             }
         });
     }
@@ -485,7 +495,7 @@ impl Engine {
     }
 
     fn completes(&self, principal: &Principal) -> bool {
-        let has_any = || self.extension(COMPLETE).is_some() || self.has_completers(principal);
+        let has_any = || self.custom_method(COMPLETE).is_some() || self.has_completers(principal);
         self.options.completions.unwrap_or_else(has_any)
     }
 }

@@ -34,6 +34,16 @@ pub enum RegistrationError {
         /// The URI as given.
         uri: String,
     },
+    /// A custom method is declared already, by the author or by a mount.
+    DuplicateMethod {
+        /// Its name.
+        method: String,
+    },
+    /// An extension is declared already, by the author or by a mount.
+    DuplicateExtension {
+        /// Its identifier.
+        id: String,
+    },
     /// A field has a value that the protocol does not allow.
     InvalidField {
         /// The URI or template being registered.
@@ -88,6 +98,10 @@ impl fmt::Display for RegistrationError {
             Self::DuplicateResource { uri } => {
                 write!(f, "a resource with the URI {} is registered already", Quoted(uri))
             }
+            Self::DuplicateMethod { method } => {
+                write!(f, "the method {} is declared already", Quoted(method))
+            }
+            Self::DuplicateExtension { id } => write!(f, "the extension {} is declared already", Quoted(id)),
             Self::InvalidField { of, field, value, expected } => {
                 write!(f, "{}: {field} is {}, expected {expected}", Quoted(of), Quoted(value))
             }

@@ -29,11 +29,11 @@ pub use interest::WatchFn;
 pub use log::LogFn;
 pub use mount::{Mount, Route};
 pub use mounts::{Mounts, Part};
-pub use request::{Complete, Interest, List, Read, ReadRef};
+pub use request::{Call, Complete, Interest, List, Read, ReadRef};
 pub use responder::{Redact, Responder};
 pub use workers::{Full, Place, Workers};
 
-use mcp_resources_engine::connection::{Completion, ListPage, ReadResult};
+use mcp_resources_engine::connection::{Completion, ListPage, RawResult, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::RegistrationError;
 use std::sync::Arc;
@@ -99,6 +99,11 @@ pub trait Provider: Send + Sync + 'static {
         reply.send(Ok(Completion::default()));
     }
 
+    /// Answers a custom method that it has declared with [`Mount::method`]. Called on a worker. Default: it fails.
+    fn call(&self, _request: Call, reply: Responder<RawResult<'static>>) {
+        reply.send(Err(ReadError::Failed));
+    }
+
     /// Clients watch a resource, or the lists, from now on or no longer. For one URI, and for the lists, calls come in order, each once; `true` is followed by `false`, at the latest when it is unmounted. It must not block: it is
     /// called on a thread that serves clients. A provider that watches compares what it then sees with what was there
     /// before, so that no change falls between.
@@ -125,6 +130,10 @@ impl<P: Provider + ?Sized> Provider for Arc<P> {
 
     fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
         (**self).complete(request, reply);
+    }
+
+    fn call(&self, request: Call, reply: Responder<RawResult<'static>>) {
+        (**self).call(request, reply);
     }
 
     fn interest(&self, change: Interest<'_>) {

@@ -15,6 +15,8 @@ pub struct Mount {
     pub(super) resources: Vec<(Route, Resource)>,
     pub(super) foreign: Vec<(String, String)>,
     pub(super) sources: Vec<(Route, String, bool)>,
+    pub(super) methods: Vec<(Route, String)>,
+    pub(super) extensions: Vec<(String, String)>,
     pub(super) fallback: Option<Route>,
     pub(super) threads: usize,
     pub(super) queue: usize,
@@ -29,6 +31,8 @@ impl Mount {
             resources: Vec::new(),
             foreign: Vec::new(),
             sources: Vec::new(),
+            methods: Vec::new(),
+            extensions: Vec::new(),
             fallback: None,
             threads: 4,
             queue: 256,
@@ -57,6 +61,20 @@ impl Mount {
     /// restart, as `files:docs`; `pages` as in [`ListSource`](mcp_resources_engine::resource::ListSource).
     pub fn lists(mut self, route: Route, key: impl Into<String>, pages: bool) -> Self {
         self.sources.push((route, key.into(), pages));
+        self
+    }
+
+    /// With a method that the protocol does not define, as `skills/list`: [`Provider::call`](super::Provider::call) answers it.
+    /// Mounting fails if the server has a method of this name.
+    pub fn method(mut self, route: Route, method: impl Into<String>) -> Self {
+        self.methods.push((route, method.into()));
+        self
+    }
+
+    /// With a member of `capabilities.extensions` (before 2026-07-28 of `capabilities.experimental`): an identifier with a
+    /// prefix, and its settings, a JSON object. Mounting fails if the server declares this extension already.
+    pub fn extension(mut self, id: impl Into<String>, settings: impl Into<String>) -> Self {
+        self.extensions.push((id.into(), settings.into()));
         self
     }
 

@@ -8,7 +8,7 @@ use super::feed::{Entry, Feed};
 use super::interest::Told;
 use super::log::Log;
 use super::mount::{Mount, Route};
-use super::request::{Complete, List, Read, ReadRef};
+use super::request::{Call, Complete, List, Read, ReadRef};
 use super::responder::{Otherwise, Redact, Responder, Sort};
 use super::workers::Workers;
 use crate::transport::{Clock, Peer};
@@ -220,29 +220,37 @@ impl Mounts {
 
     /// What the engine is to know of a mount.
     fn edits(&self, engine: &Engine, mounted: &Arc<Mounted>, mount: Mount) -> Vec<Edit> {
-        let Mount { templates, resources, foreign, sources, .. } = mount;
-        let id = mounted.state.id;
+        let Mount { templates, resources, foreign, sources, methods, extensions, .. } = mount;
+        let mount_id = mounted.state.id;
         let handler = |route| self.handler(engine, mounted, route);
         let templates = templates.into_iter().map(|(route, template)| Edit::AddTemplate {
             template,
             handler: handler(route),
-            mount: Some(id),
+            mount: Some(mount_id),
         });
         let resources = resources
             .into_iter()
             .map(|(route, resource)| Edit::AddResource { resource, source: Source::Handler(handler(route)) });
         let foreign = foreign.into_iter().map(|(uri_template, json)| Edit::AddForeignTemplate {
-            mount: id,
+            mount: mount_id,
             uri_template,
             json,
         });
         let sources = sources.into_iter().map(|(route, key, pages)| Edit::AddSource {
             key,
             handler: handler(route),
-            mount: id,
+            mount: mount_id,
             pages,
         });
-        templates.chain(resources).chain(foreign).chain(sources).collect()
+        let methods = methods.into_iter().map(|(route, method)| Edit::AddMethod {
+            mount: mount_id,
+            method,
+            handler: handler(route),
+        });
+        let extensions =
+            extensions.into_iter().map(|(id, settings)| Edit::AddExtension { mount: mount_id, id, settings });
+        let listed = templates.chain(resources).chain(foreign).chain(sources);
+        listed.chain(methods).chain(extensions).collect()
     }
 
     /// Has all fallbacks, in the order of their mounts, stand behind one number.
@@ -312,6 +320,11 @@ impl Mounts {
             Event::Complete(request) => peer.detach(token).map(|reply| {
                 let request = Complete::new(part.route, request, &engine);
                 let call = |provider: &dyn Provider, reply| provider.complete(request, reply);
+                part.start(peer.clone(), reply, redact, None, call)
+            }),
+            Event::Call(request) => peer.detach(token).map(|reply| {
+                let request = Call::new(part.route, request, &engine);
+                let call = |provider: &dyn Provider, reply| provider.call(request, reply);
                 part.start(peer.clone(), reply, redact, None, call)
             }),
             _ => return peer.respond(token, Answer::Failed(ReadError::NotFound)),

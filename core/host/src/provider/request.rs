@@ -1,7 +1,7 @@
 //! What a provider is asked.
 
 use super::mount::Route;
-use mcp_resources_engine::connection::{CompletionRequest, ListRequest, ReadRequest};
+use mcp_resources_engine::connection::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::principal::Principal;
 use mcp_resources_template::{Params, Value};
@@ -89,6 +89,14 @@ pub struct Complete {
     asker: Asker,
 }
 
+/// A call of a custom method: see [`Provider::call`](super::Provider::call).
+pub struct Call {
+    route: Route,
+    method: String,
+    params: Option<String>,
+    asker: Asker,
+}
+
 /// What all requests have.
 macro_rules! asked {
     ($($request:ident)+) => {$(
@@ -112,7 +120,7 @@ macro_rules! asked {
     )+};
 }
 
-asked! { Read List Complete }
+asked! { Read List Complete Call }
 
 impl Read {
     pub(super) fn new(route: Route, request: ReadRequest<'_>, engine: &Arc<Engine>) -> Self {
@@ -194,6 +202,34 @@ impl Complete {
     }
 }
 
+impl Call {
+    pub(super) fn new(route: Route, request: CallRequest<'_>, engine: &Arc<Engine>) -> Self {
+        let CallRequest { method, params, caller, .. } = request;
+        let params = params.map(|params| params.raw().to_owned());
+        Self { route, method: method.into_owned(), params, asker: Asker::new(caller.principal, engine) }
+    }
+
+    /// The method.
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// The params as JSON text, an object. `{}` if there are none.
+    pub fn params(&self) -> &str {
+        self.params.as_deref().unwrap_or("{}")
+    }
+
+    /// How many items a page of a list should have.
+    pub fn page(&self) -> usize {
+        self.asker.engine.limits().page
+    }
+
+    /// The longest URI that the server accepts, in bytes.
+    pub fn longest_uri(&self) -> usize {
+        self.asker.engine.limits().uri
+    }
+}
+
 /// Whether somebody waits for changes: see [`Provider::interest`](super::Provider::interest).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest<'a> {
@@ -233,6 +269,15 @@ impl fmt::Debug for List {
         f.debug_struct("List")
             .field("route", &self.route)
             .field("cursor", &self.cursor)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("route", &self.route)
+            .field("method", &self.method)
             .finish_non_exhaustive()
     }
 }

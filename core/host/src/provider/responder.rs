@@ -6,7 +6,9 @@
 //! ```
 
 use crate::transport::Peer;
-use mcp_resources_engine::connection::{Answer, Cancelled, Completion, ListPage, ReadResult, Reply};
+use mcp_resources_engine::connection::{
+    Answer, Cancelled, Completion, ListPage, RawResult, ReadResult, Reply,
+};
 use mcp_resources_engine::error::ReadError;
 use std::fmt;
 use std::marker::PhantomData;
@@ -63,6 +65,12 @@ impl Sort for ListPage {
 impl Sort for Completion<'static> {
     fn into_answer(self) -> Answer<'static> {
         Answer::Completion(self)
+    }
+}
+
+impl Sort for RawResult<'static> {
+    fn into_answer(self) -> Answer<'static> {
+        Answer::Raw(self)
     }
 }
 
@@ -163,7 +171,7 @@ impl<T> Drop for Responder<T> {
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
             if !open.cancelled.get() {
-                let what = open.reply.uri().unwrap_or("a list, a completion");
+                let what = open.reply.uri().unwrap_or("a list, a completion, a call");
                 open.peer.misuse(&format!("{}: no answer was given to {what}", open.mount));
             }
             open.answer(Answer::Failed(ReadError::Failed));

@@ -1,5 +1,6 @@
 //! Providers that behave badly, and requests that end in every way, over a pipe whose time stands.
 
+mod calling;
 mod mounting;
 
 use super::*;
@@ -125,9 +126,13 @@ impl Host for Everything {
 
 impl Served {
     fn new(limits: Limits) -> Self {
-        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        Self::with(|options| options.limits = limits)
+    }
+
+    fn with(change: impl FnOnce(&mut Options)) -> Self {
         let mut options = Options::default();
-        options.limits = limits;
+        change(&mut options);
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
         let engine = Engine::new(info, options).unwrap();
         let clock = Arc::new(Clock::new());
         clock.set(Some(Now { tick: 0, unix: 0 }));

@@ -274,3 +274,23 @@ fn many_edits_are_one_change() {
     let (after, _, reports) = empty().apply_each(edits.collect());
     assert_eq!((after.len(), reports.iter().filter(|report| report.is_err()).count()), (9_900, 100));
 }
+
+/// SEP-2640: a method and an extension belong to one mount, which alone removes them.
+#[test]
+fn methods_and_extensions_belong_to_one_mount() {
+    let method = |mount| Edit::AddMethod { mount, method: "notes/list".into(), handler: 4 };
+    let extension =
+        |mount| Edit::AddExtension { mount, id: "com.example/notes".into(), settings: "{\n}".into() };
+    let before = catalog([method(ONE), extension(ONE)]);
+    assert_eq!((before.method("notes/list"), before.method("notes/get")), (Some(4), None));
+    assert_eq!(before.extensions().map(|entry| &*entry.settings).collect::<Vec<_>>(), ["{}"]);
+    assert!(before.apply(vec![method(OTHER)]).is_err() && before.apply(vec![extension(OTHER)]).is_err());
+    assert!(before.without(OTHER, &[]).is_empty() && !before.is_empty());
+    let others = vec![
+        Edit::RemoveMethod { mount: OTHER, method: "notes/list".into() },
+        Edit::RemoveExtension { mount: OTHER, id: "com.example/notes".into() },
+    ];
+    assert!(!before.apply(others).unwrap().0.is_empty());
+    let (after, applied) = before.apply(before.without(ONE, &[])).unwrap();
+    assert!(after.is_empty() && applied.freed == [4]);
+}
