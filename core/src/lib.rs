@@ -95,7 +95,15 @@ pub use mcp_resources_host::transport::http::Tls;
 #[cfg(feature = "http")]
 pub use mcp_resources_host::transport::http::{StaticTokens, Verifier};
 
-/// Compiles what the README shows.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-mod readme {}
+// Compiles what the README and the guides show.
+#[cfg(all(doctest, feature = "server", unix))]
+mod guides {
+    #[doc = include_str!("../../README.md")]
+    mod readme {}
+    #[cfg(feature = "config")]
+    #[doc = include_str!("../../docs/config.md")]
+    mod config {}
+    #[cfg(feature = "files")]
+    #[doc = include_str!("../../docs/files.md")]
+    mod files {}
+}
