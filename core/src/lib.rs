@@ -100,10 +100,17 @@ pub use mcp_resources_host::transport::http::{StaticTokens, Verifier};
 mod guides {
     #[doc = include_str!("../../README.md")]
     mod readme {}
+    #[cfg(feature = "client")]
+    #[doc = include_str!("../../docs/client.md")]
+    mod client {}
     #[cfg(feature = "config")]
     #[doc = include_str!("../../docs/config.md")]
     mod config {}
     #[cfg(feature = "files")]
     #[doc = include_str!("../../docs/files.md")]
     mod files {}
+    #[doc = include_str!("../../docs/lists.md")]
+    mod lists {}
+    #[doc = include_str!("../../docs/templates.md")]
+    mod templates {}
 }

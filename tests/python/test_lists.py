@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -34,7 +34,7 @@ async def test_pages_are_walked() -> None:
         assert uris(await client.list_resources()) == [f"a://{number:02}" for number in range(30)]
 
 
-@pytest.mark.parametrize("kind", ["pool", "inline", "async", "generator"])
+@pytest.mark.parametrize("kind", ["pool", "inline", "async", "generator", "async generator"])
 async def test_a_template_lists_its_resources(server: ResourceServer, kind: str) -> None:
     server.add_resource(Resource("z://last"), text="")
     template = server.resource("a://{x}", inline=kind == "inline")(lambda x: x)
@@ -47,10 +47,16 @@ async def test_a_template_lists_its_resources(server: ResourceServer, kind: str)
     def generator() -> Iterator[Resource]:
         yield from items
 
-    functions: dict[str, Callable[[], Any]] = {"async": coroutine, "generator": generator}
+    async def async_generator() -> AsyncIterator[Resource]:
+        for item in items:
+            yield item
+
+    functions: dict[str, Callable[[], Any]] = {
+        "async": coroutine,
+        "generator": generator,
+        "async generator": async_generator,
+    }
     template.list(functions.get(kind, lambda: items))
-    if kind == "generator":
-        template.list(lambda: generator())
     async with Client(server) as client:
         listed = await client.list_resources()
     assert sorted(uris(listed)) == ["a://a", "a://b", "a://c", "z://last"]

@@ -139,7 +139,7 @@ def helper(function: Callable[..., object], supplied: tuple[str, ...], inline: b
             slots.pass_over(parameter, f"is one too many: it is called with ({', '.join(supplied)})")
         else:
             slots.add(parameter, ("value", None, name, None, False, None))
-    return _build(function, slots.list, inline, (None, shape))
+    return _build(function, slots.list, inline, (None, shape), streams=False)
 
 
 def kinds(function: Callable[..., object], names: Container[str]) -> dict[str, Literal["list", "map"]]:
@@ -199,14 +199,22 @@ def _meant(name: str, template: UriTemplate | str | None, variables: Mapping[str
 
 
 def _build(
-    function: Callable[..., object], slots: list[Slot], inline: bool, results: tuple[str | None, object]
+    function: Callable[..., object],
+    slots: list[Slot],
+    inline: bool,
+    results: tuple[str | None, object],
+    *,
+    streams: bool = True,
 ) -> Function:
+    """`streams`: whether what a generator yields is contents. Else it yields the items of one result."""
     call = function
     mode: Mode = "inline" if inline else "pool"
     target = _underlying(function)
-    if inspect.isasyncgenfunction(target):
+    if inspect.isasyncgenfunction(target) and not streams:
+        mode, call = "async", _AsyncItems(function)
+    elif inspect.isasyncgenfunction(target):
         mode, call, slots = "async", _AsyncChunks(function), [_GATHER, *slots]
-    elif inspect.isgeneratorfunction(target):
+    elif inspect.isgeneratorfunction(target) and streams:
         call, slots = _Chunks(function), [_GATHER, *slots]
     elif inspect.iscoroutinefunction(target):
         mode = "async"
@@ -247,6 +255,14 @@ class _AsyncChunks:
             if close is not None:
                 await close()
         return gather
+
+
+class _AsyncItems:
+    def __init__(self, function: Callable[..., object]) -> None:
+        self.function = cast("Callable[..., AsyncIterator[Any]]", function)
+
+    async def __call__(self, *args: object, **kwargs: object) -> list[Any]:
+        return [item async for item in self.function(*args, **kwargs)]
 
 
 def _underlying(function: Callable[..., object]) -> Callable[..., object]:
