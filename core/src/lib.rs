@@ -113,4 +113,6 @@ mod guides {
     mod lists {}
     #[doc = include_str!("../../docs/templates.md")]
     mod templates {}
+    #[doc = include_str!("../../docs/testing.md")]
+    mod testing {}
 }
