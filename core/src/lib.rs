@@ -109,6 +109,9 @@ mod guides {
     #[cfg(feature = "files")]
     #[doc = include_str!("../../docs/files.md")]
     mod files {}
+    #[cfg(feature = "http")]
+    #[doc = include_str!("../../docs/http.md")]
+    mod http {}
     #[doc = include_str!("../../docs/lists.md")]
     mod lists {}
     #[doc = include_str!("../../docs/templates.md")]

@@ -101,6 +101,9 @@ class Session:
     def run(self, command: Command) -> list[str]:
         """What a command prints, on both streams."""
         text = self._served(command.text)
+        if text == "kill %1":
+            self._end()
+            return []
         if text.endswith(" &"):
             self._start(text.removesuffix(" &"))
             return []
@@ -133,10 +136,11 @@ class Session:
         )
 
         def end() -> None:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait(PATIENCE)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait(PATIENCE)
 
-        self._stack.callback(end)
+        self._end = self._stack.callback(end)
         deadline = time.monotonic() + PATIENCE
         while True:
             with socket.socket() as probe:
