@@ -78,6 +78,8 @@ const ENTRIES: &[Entry] = &[
     entry::<crate::env::Env>(),
     #[cfg(feature = "files")]
     entry::<crate::files::Files>(),
+    #[cfg(feature = "git")]
+    entry::<crate::git::Git>(),
     #[cfg(feature = "memory")]
     entry::<crate::memory::Memory>(),
 ];

@@ -27,6 +27,8 @@ pub mod files;
 #[cfg(feature = "_front")]
 #[doc(hidden)]
 pub mod front_matter;
+#[cfg(feature = "git")]
+pub mod git;
 #[cfg(feature = "_masks")]
 mod masks;
 #[cfg(feature = "_paths")]

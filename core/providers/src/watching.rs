@@ -109,9 +109,10 @@ mod polling {
             let process = std::process::id();
             if state.watched.is_empty() {
                 self.changed.notify_all();
-            } else if state.thread.is_none_or(|(of, _)| of != process)
-                && let Some(feed) = feed
-            {
+            } else if state.thread.is_some_and(|(of, _)| of == process) {
+                // What is new is looked at now, so that little happens before.
+                self.changed.notify_all();
+            } else if let Some(feed) = feed {
                 state.begun += 1;
                 let (own, watching, look) = ((process, state.begun), self.clone(), looks());
                 let thread = std::thread::Builder::new().name(name.into());

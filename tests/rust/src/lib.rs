@@ -17,6 +17,8 @@ mod files;
 #[cfg(test)]
 mod flows;
 #[cfg(test)]
+mod git;
+#[cfg(test)]
 mod hidden;
 mod http;
 #[cfg(test)]

@@ -1,0 +1,163 @@
+//! What differs between two trees, file by file.
+//!
+//! Law: a subtree that both have is not looked into, what is not served is passed over, and a comparison looks at a bounded
+//! number of entries: trees can be made whose files no machine could count.
+
+use super::repository::{Context, Entry, Handle, entries};
+use crate::spell::join;
+use gix::ObjectId;
+use gix::objs::tree::EntryMode;
+use mcp_resources_engine::error::ReadError;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many entries a comparison looks at.
+const VISITS: usize = 1_000_000;
+/// How deep directories may be in one another.
+const DEPTH: usize = 512;
+
+/// A file that differs.
+pub(super) struct Change<'c> {
+    pub(super) path: &'c [u8],
+    pub(super) old: Option<Entry>,
+    pub(super) new: Option<Entry>,
+}
+
+/// A file that differs, as JSON.
+#[derive(Serialize)]
+pub(super) struct ChangedFile {
+    path: String,
+    change: &'static str,
+    /// Where it can be read, unless it was deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
+}
+
+/// What compares two trees for a client.
+pub(super) struct Comparison<'c> {
+    pub(super) handle: &'c Handle<'c>,
+    /// The revisions as they stand in URIs: what the guard is asked about.
+    pub(super) from: &'c str,
+    pub(super) to: &'c str,
+    pub(super) context: &'c Context<'c>,
+}
+
+/// Called with each file that differs; `false` ends the comparison.
+type Visit<'v> = dyn FnMut(&Change<'_>) -> Result<bool, ReadError> + 'v;
+
+/// One comparison under way.
+struct Descent<'d> {
+    of: &'d Comparison<'d>,
+    visits: usize,
+    visit: &'d mut Visit<'d>,
+}
+
+impl Change<'_> {
+    /// As JSON, with its URI at the revision `to`.
+    pub(super) fn file(&self, handle: &Handle<'_>, to: &str) -> ChangedFile {
+        let change = match (&self.old, &self.new) {
+            (None, _) => "added",
+            (_, None) => "deleted",
+            (Some(old), Some(new)) if is_same_type(old.mode, new.mode) => "modified",
+            _ => "type_changed",
+        };
+        let is_file = self.new.is_some_and(|new| new.mode.is_blob_or_symlink());
+        let uri = is_file.then(|| handle.own.uri_at("blob", to, self.path));
+        ChangedFile { path: String::from_utf8_lossy(self.path).into_owned(), change, uri }
+    }
+}
+
+/// Whether a file stays a file, a link a link, a submodule a submodule.
+pub(super) fn is_same_type(old: EntryMode, new: EntryMode) -> bool {
+    (old.is_blob() && new.is_blob()) || old.kind() == new.kind()
+}
+
+impl Comparison<'_> {
+    /// Compares two trees, in the order of paths. No tree is an empty one. Returns whether all was compared.
+    pub(super) fn each(
+        &self,
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
+        visit: &mut Visit<'_>,
+    ) -> Result<bool, ReadError> {
+        let mut descent = Descent { of: self, visits: 0, visit };
+        descent.enter(b"", old, new, 0)
+    }
+
+    /// Whether the client may see a file of either side.
+    fn permits(&self, change: &Change<'_>) -> bool {
+        let own = self.handle.own;
+        let may = |revision: &str| (self.context.permits)(&own.uri_at("blob", revision, change.path));
+        own.selection.admits_entry(change.path, false)
+            && (change.old.is_none() || may(self.from))
+            && (change.new.is_none() || may(self.to))
+    }
+}
+
+/// The entries of a tree by their names.
+type Children<'t> = BTreeMap<&'t [u8], Entry>;
+
+impl Descent<'_> {
+    fn enter(
+        &mut self,
+        path: &[u8],
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
+        depth: usize,
+    ) -> Result<bool, ReadError> {
+        if old == new {
+            return Ok(true);
+        }
+        if depth > DEPTH || (self.of.context.is_cancelled)() {
+            return Err(ReadError::Failed);
+        }
+        let tree = |id: Option<ObjectId>| id.map(|id| self.of.handle.tree(id)).transpose();
+        let (old, new) = (tree(old)?, tree(new)?);
+        let (old, new) = (children(&old), children(&new));
+        self.visits += old.len() + new.len();
+        if self.visits > VISITS {
+            return Ok(false);
+        }
+        let (mut before, mut after) = (old.iter().peekable(), new.iter().peekable());
+        loop {
+            let name = match (before.peek(), after.peek()) {
+                (None, None) => return Ok(true),
+                (Some((name, _)), None) | (None, Some((name, _))) => **name,
+                (Some((one, _)), Some((other, _))) => *(*one).min(*other),
+            };
+            let old = before.next_if(|(found, _)| **found == name).map(|(_, entry)| *entry);
+            let new = after.next_if(|(found, _)| **found == name).map(|(_, entry)| *entry);
+            if old != new && !self.compare(&join(path, name), old, new, depth)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn compare(
+        &mut self,
+        path: &[u8],
+        old: Option<Entry>,
+        new: Option<Entry>,
+        depth: usize,
+    ) -> Result<bool, ReadError> {
+        let file = |entry: Option<Entry>| entry.filter(|entry| !entry.mode.is_tree());
+        let tree = |entry: Option<Entry>| entry.filter(|entry| entry.mode.is_tree()).map(|entry| entry.id);
+        let change = Change { path, old: file(old), new: file(new) };
+        let is_file = change.old.is_some() || change.new.is_some();
+        if is_file && self.of.permits(&change) && !(self.visit)(&change)? {
+            return Ok(false);
+        }
+        let (old, new) = (tree(old), tree(new));
+        if old == new || !self.of.handle.own.selection.admits_entry(path, true) {
+            return Ok(true);
+        }
+        self.enter(path, old, new, depth + 1)
+    }
+}
+
+fn children(tree: &Option<Arc<[u8]>>) -> Children<'_> {
+    let data = tree.as_deref().unwrap_or_default();
+    let of = |entry: gix::objs::tree::EntryRef<'_>| Entry { mode: entry.mode, id: entry.oid.to_owned() };
+    entries(data).map(|entry| (&**entry.filename, of(entry))).collect()
+}

@@ -1,0 +1,119 @@
+//! What a variable may go on with.
+//!
+//! Law: a value can be put into the template as it is: a name is spelled with `~2F`, a path whole and percent-encoded, a
+//! directory with its slash, to go on with. Nothing is suggested that is not served.
+
+use super::references;
+use super::repository::{Context, Handle, entries};
+use super::revision::Revision;
+use crate::answers::COMPLETED;
+use crate::path;
+use crate::spell::{self, join};
+use mcp_resources_engine::error::ReadError;
+
+/// The names of references that begin with what was typed, with a slash or with `~2F`; ids of the newest commits too.
+pub(super) fn revisions(
+    handle: &Handle<'_>,
+    typed: &str,
+    context: &Context<'_>,
+) -> Result<Vec<String>, ReadError> {
+    let plain = path::decoded(typed).unwrap_or_default();
+    let fits = |spelled: &str, name: &str| {
+        spelled.starts_with(typed) || !plain.is_empty() && name.starts_with(&*plain)
+    };
+    let may = |spelled: &str| (context.permits)(&handle.own.uri_of("log", spelled));
+    let mut values = Vec::new();
+    if "HEAD".starts_with(typed) && may("HEAD") {
+        values.push("HEAD".to_owned());
+    }
+    let named = references::all(handle)?;
+    let named = named.into_iter().filter(|named| fits(&named.spelled, &named.name) && may(&named.spelled));
+    values.extend(named.map(|named| named.spelled).take(COMPLETED));
+    Ok(values)
+}
+
+/// The ids of the newest commits that begin with what was typed.
+pub(super) fn ids(handle: &Handle<'_>, typed: &str, context: &Context<'_>) -> Result<Vec<String>, ReadError> {
+    /// How many commits are looked at.
+    const NEWEST: usize = 1_000;
+    let Some(head) = handle.head()? else { return Ok(Vec::new()) };
+    let typed = typed.to_ascii_lowercase();
+    let mut values = Vec::new();
+    let walk = handle.rev_walk([head]).all().map_err(|_| ReadError::Failed)?;
+    for id in walk.take(NEWEST).map_while(Result::ok).map(|info| info.id.to_string()) {
+        if (context.is_cancelled)() || values.len() == COMPLETED {
+            break;
+        }
+        if id.starts_with(&typed) && (context.permits)(&handle.own.uri_of("commit", &id)) {
+            values.push(id);
+        }
+    }
+    Ok(values)
+}
+
+/// The paths of a revision that begin with what was typed, percent-encoded or not: those in one directory. `files` says
+/// whether files are suggested too.
+pub(super) fn paths(
+    handle: &Handle<'_>,
+    (revision, typed, files): (&str, &str, bool),
+    context: &Context<'_>,
+) -> Result<Vec<String>, ReadError> {
+    let own = handle.own;
+    let (above, start) = typed.rsplit_once('/').unwrap_or(("", typed));
+    let directory = path::decoded(above).and_then(|above| match &*above {
+        "" => Some(Vec::new()),
+        above => spell::decode(above),
+    });
+    let revision = Revision::parse(revision).ok_or(ReadError::NotFound)?;
+    let directory = directory.filter(|path| own.selection.admits(path, true)).ok_or(ReadError::NotFound)?;
+    let tree = handle.tree_of(handle.resolve("ref", &revision)?)?;
+    let entry =
+        handle.entry(tree, &directory)?.filter(|entry| entry.mode.is_tree()).ok_or(ReadError::NotFound)?;
+    let data = handle.tree(entry.id)?;
+    let spelled = revision.to_string();
+    let typed = Typed::new(start);
+    let mut values = Vec::new();
+    for entry in entries(&data) {
+        if values.len() == COMPLETED || (context.is_cancelled)() {
+            break;
+        }
+        let is_dir = entry.mode.is_tree();
+        if !typed.fits(entry.filename) || !(is_dir || files && entry.mode.is_blob_or_symlink()) {
+            continue;
+        }
+        let path = join(&directory, entry.filename);
+        let kind = if is_dir { "tree" } else { "blob" };
+        if own.selection.admits_entry(&path, is_dir) && (context.permits)(&own.uri_at(kind, &spelled, &path))
+        {
+            values.push(spell::encode(&path) + if is_dir { "/" } else { "" });
+        }
+    }
+    Ok(values)
+}
+
+/// The beginning of a name as it was typed.
+struct Typed<'t> {
+    encoded: &'t str,
+    /// Without its percent-encoding.
+    plain: Option<String>,
+}
+
+impl<'t> Typed<'t> {
+    fn new(encoded: &'t str) -> Self {
+        Self { encoded, plain: path::decoded(encoded) }
+    }
+
+    fn fits(&self, name: &[u8]) -> bool {
+        // Up to an escape, a name is spelled as it is: most names are passed over without being spelled.
+        let may = |typed: &str| {
+            let plain = typed.split(['%', '~']).next().unwrap_or_default().as_bytes();
+            name.starts_with(plain)
+        };
+        let of_plain = |plain: &String| may(plain.split('~').next().unwrap_or_default());
+        if !may(self.encoded) && !self.plain.as_ref().is_some_and(of_plain) {
+            return false;
+        }
+        spell::encode(name).starts_with(self.encoded)
+            || self.plain.as_ref().is_some_and(|plain| spell::text(name).starts_with(&**plain))
+    }
+}

@@ -1,0 +1,99 @@
+//! What is in a tree: files as they were committed, and the children of directories.
+//!
+//! Law: a blob is served as it is in the object database. No filter turns it into what a working tree would have.
+
+use super::repository::{Context, Handle, entries};
+use super::revision::Revision;
+use super::watch::Mark;
+use crate::media::{CHILDREN, DIRECTORY, MORE, mime_type};
+use crate::spell::{self, join};
+use gix::objs::Kind;
+use mcp_resources_engine::connection::{Contents, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::resource::{CacheHint, CacheScope};
+
+/// The media type of a symbolic link, whose contents are where it leads to.
+const LINK: &str = "inode/symlink";
+/// For how long a blob at a whole id may be kept, in milliseconds: it cannot change, but what is served of it may.
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+/// The file at `path`.
+pub(super) fn blob(
+    handle: &Handle<'_>,
+    revision: &Revision,
+    path: &str,
+    context: &Context<'_>,
+) -> Result<(ReadResult<'static>, Mark), ReadError> {
+    let (path, must_be_dir) = spell::path(path).ok_or(ReadError::NotFound)?;
+    if must_be_dir || !handle.own.selection.admits(&path, false) {
+        return Err(ReadError::NotFound);
+    }
+    let tree = handle.tree_of(handle.resolve("ref", revision)?)?;
+    let entry = handle.entry(tree, &path)?.filter(|entry| entry.mode.is_blob_or_symlink());
+    let entry = entry.ok_or(ReadError::NotFound)?;
+    let (kind, size) = handle.header(entry.id)?;
+    if kind != Kind::Blob {
+        return Err(ReadError::NotFound);
+    }
+    (context.facts)(size)?;
+    let bytes = handle.data(entry.id)?;
+    let mime_type = if entry.mode.is_link() { LINK } else { mime_type(&path, Some(&bytes)) };
+    let contents = match String::from_utf8(bytes) {
+        Ok(text) => Contents::text(text),
+        Err(error) => Contents::blob(error.into_bytes()),
+    };
+    let cache = revision.is_fixed().then_some(CacheHint { ttl_ms: DAY, scope: CacheScope::Private });
+    Ok((ReadResult { contents: vec![contents.with_mime_type(mime_type)], cache }, Mark::of(Some(entry))))
+}
+
+/// The children of the directory at `path`, each with its URI: the first ones by name.
+pub(super) fn tree(
+    handle: &Handle<'_>,
+    revision: &Revision,
+    path: &str,
+    context: &Context<'_>,
+) -> Result<(ReadResult<'static>, Mark), ReadError> {
+    let (path, _) = spell::path(path).ok_or(ReadError::NotFound)?;
+    let own = handle.own;
+    if !own.selection.admits(&path, true) {
+        return Err(ReadError::NotFound);
+    }
+    let id = handle.resolve("ref", revision)?;
+    let entry = handle.entry(handle.tree_of(id)?, &path)?.filter(|entry| entry.mode.is_tree());
+    let entry = entry.ok_or(ReadError::NotFound)?;
+    let data = handle.tree(entry.id)?;
+    let spelled = revision.to_string();
+    let (mut contents, mut more) = (Vec::new(), false);
+    for entry in entries(&data) {
+        if (context.is_cancelled)() {
+            return Err(ReadError::Failed);
+        }
+        let is_dir = entry.mode.is_tree();
+        let name = join(&path, entry.filename);
+        if !(is_dir || entry.mode.is_blob_or_symlink()) || !own.selection.admits_entry(&name, is_dir) {
+            continue;
+        }
+        let uri = own.uri_at(if is_dir { "tree" } else { "blob" }, &spelled, &name);
+        if !(context.permits)(&uri) {
+            continue;
+        }
+        more = contents.len() == CHILDREN;
+        if more {
+            break;
+        }
+        let mime_type = match (is_dir, entry.mode.is_link()) {
+            (true, _) => DIRECTORY,
+            (_, true) => LINK,
+            _ => mime_type(&name, None),
+        };
+        contents.push(Contents::text("").with_uri(uri).with_mime_type(mime_type));
+    }
+    if more && let Some(last) = contents.pop() {
+        contents.push(last.with_meta(MORE));
+    }
+    if contents.is_empty() {
+        // A read has something: an empty directory has itself.
+        contents.push(Contents::text("").with_mime_type(DIRECTORY));
+    }
+    Ok((ReadResult { contents, cache: None }, Mark::of(Some(entry))))
+}

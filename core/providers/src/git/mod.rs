@@ -1,0 +1,426 @@
+//! Git: `git:///{repo}/…`, what was committed and what the working tree has, read-only (S-02).
+//!
+//! ```text
+//!   git:///                       the repositories, with their URIs          JSON
+//!   …/status  …/branches  …/tags                                             JSON
+//!   …/log{?n,path}  …/log/{ref}  …/commit/{id}                               JSON
+//!   …/diff/{from}/{to}            a patch that `git apply` takes             text/x-diff
+//!   …/tree/{ref}/{+path}  …/blob/{ref}/{+path}                               children; the file as it was committed
+//!
+//!   Options ──▶ Git ──▶ Repository, one for each: opened with the first request ──▶ gix, without configuration, children, network
+//! ```
+//!
+//! Law: nothing is run and nothing is written. A file that is absent, hidden, excluded, or that the guard hides is one and the
+//! same: not found, in every tree, diff, log and status.
+
+mod base85;
+mod changes;
+mod commits;
+mod complete;
+mod contents;
+mod layout;
+mod options;
+mod patch;
+mod references;
+mod repository;
+#[doc(hidden)]
+pub mod revision;
+mod status;
+mod watch;
+
+pub use options::Options;
+
+use crate::answers::{completion, page};
+use crate::declared::{self, Declare};
+use crate::media::DIRECTORY;
+use crate::named;
+use crate::options::Kind;
+use crate::watching::Own;
+use commits::LogRequest;
+use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_template::{TemplateOptions, VariableOptions};
+use repository::{Context, Handle, INDEX, Repository};
+use revision::Revision;
+use serde_json::{Map, Value};
+use std::path::Path;
+use std::sync::Arc;
+use watch::{Target, Watch};
+
+const STATUS: &str = "git:///{repo}/status";
+const BRANCHES: &str = "git:///{repo}/branches";
+const TAGS: &str = "git:///{repo}/tags";
+const LOG: &str = "git:///{repo}/log{?n,path}";
+const LOG_OF: &str = "git:///{repo}/log/{ref}";
+const COMMIT: &str = "git:///{repo}/commit/{id}";
+const DIFF: &str = "git:///{repo}/diff/{from}/{to}";
+const TREE: &str = "git:///{repo}/tree/{ref}/{+path}";
+const BLOB: &str = "git:///{repo}/blob/{ref}/{+path}";
+
+const OF_INDEX: Route = Route(0);
+const OF_STATUS: Route = Route(1);
+const OF_BRANCHES: Route = Route(2);
+const OF_TAGS: Route = Route(3);
+const OF_LOG: Route = Route(4);
+const OF_LOG_OF: Route = Route(5);
+const OF_COMMIT: Route = Route(6);
+const OF_DIFF: Route = Route(7);
+const OF_TREE: Route = Route(8);
+const OF_BLOB: Route = Route(9);
+
+const JSON: &str = "application/json";
+const PATCH: &str = "text/x-diff";
+/// How many references of a repository are listed.
+const LISTED: usize = 1_000;
+
+/// Repositories that are served. They are in one server at a time.
+#[derive(Debug)]
+pub struct Git {
+    repositories: Vec<Arc<Repository>>,
+    own: Own,
+    watch: Arc<Watch>,
+}
+
+impl Git {
+    /// The repositories of `options`. Each is opened here once, so that what is wrong is known at the start, and closed again: a
+    /// process may fork.
+    ///
+    /// # Errors
+    /// There is no repository, one is none or leads out of its directory, two have the same name, or an option is wrong.
+    pub fn new(options: Options) -> Result<Self, OptionError> {
+        if options.repos.is_empty() {
+            let reason = "git: there is no repository; name one: `repos: {NAME: DIR}`, or git:DIR";
+            return Err(OptionError::sentence(reason));
+        }
+        if options.settings.log_max == 0 {
+            return Err(OptionError::sentence("git: log_max is 0, expected a whole number from 1"));
+        }
+        repository::check_folders(&options.settings.refs)?;
+        let settings = Arc::new(options.settings);
+        let mut git = Self { repositories: Vec::new(), own: Own::default(), watch: Arc::default() };
+        for named in &options.repos {
+            git.add(Arc::new(Repository::new(named, &settings)?))?;
+        }
+        Ok(git)
+    }
+
+    /// The repositories of both, each with its own options.
+    ///
+    /// # Errors
+    /// Two have the same name.
+    pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
+        self.take(other)?;
+        Ok(self)
+    }
+
+    fn add(&mut self, new: Arc<Repository>) -> Result<(), OptionError> {
+        if let Some(first) = self.repositories.iter().find(|first| first.name == new.name) {
+            return Err(named::same_name("git", "repositories", &new.name, first.dir(), new.dir()));
+        }
+        self.repositories.push(new);
+        Ok(())
+    }
+}
+
+impl Declare for Git {
+    const KIND: Kind = Kind {
+        name: "git",
+        about: "Git repositories, as git:///NAME/status, …/log, …/diff/FROM/TO, …/blob/REF/PATH.",
+        options: Options::TABLE,
+    };
+
+    fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
+        let options: Options = declared::read("git", options)?;
+        Self::new(options.at(folder))
+    }
+
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        let before = self.repositories.len();
+        other
+            .repositories
+            .into_iter()
+            .try_for_each(|repository| self.add(repository))
+            .inspect_err(|_| self.repositories.truncate(before))
+    }
+
+    /// `DIR` or `NAME=DIR`. A directory whose own name has a `=` is `./a=b`.
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        match rest {
+            "" => Err(OptionError::sentence("\"git:\" names no repository; write git:DIR or git:NAME=DIR")),
+            _ => Ok(OptionValue::List(vec![named::word(rest)])),
+        }
+    }
+}
+
+impl Provider for Git {
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        self.own.mount("git", feed)?;
+        self.watch.begin_anew();
+        let index = Resource::new(INDEX)
+            .name("git")
+            .title("The git repositories that are served, with their URIs")
+            .mime_type(JSON)
+            .priority(1.0);
+        let template =
+            |text, title, mime_type| Template::new(text).title(title).mime_type(mime_type).completes("repo");
+        let listed = |template: Template| template.list(ListSource { pages: true });
+        let status = template(STATUS, "What was staged, changed and added in the working tree", JSON);
+        let branches = template(BRANCHES, "The branches, each with its last commit", JSON);
+        let tags = template(TAGS, "The tags", JSON);
+        let log = template(LOG, "The newest commits, as n=20, or of a path", JSON);
+        let log_of = template(LOG_OF, "The commits of a branch, a tag or another revision", JSON)
+            .description("A slash in a name is ~2F, as in feature~2Fx. HEAD~2 and main^ are revisions too.");
+        let commit = template(COMMIT, "A commit: who, when, why, and which files", JSON);
+        let diff = template(DIFF, "The difference between two revisions, as a patch", PATCH);
+        let tree = Template::new(TREE)
+            .title("The children of a directory in a revision")
+            .options(may_be_empty())
+            .mime_type(DIRECTORY)
+            .completes("repo");
+        let blob = Template::new(BLOB).title("A file as it is in a revision").completes("repo");
+        Ok(Mount::new("git")
+            .resource(OF_INDEX, index)
+            .template(OF_STATUS, listed(status))
+            .template(OF_BRANCHES, listed(branches))
+            .template(OF_TAGS, listed(tags))
+            .template(OF_LOG, listed(log.completes("n").completes("path")))
+            .template(OF_LOG_OF, listed(log_of.completes("ref")))
+            .template(OF_COMMIT, commit.completes("id"))
+            .template(OF_DIFF, diff.completes("from").completes("to"))
+            .template(OF_TREE, listed(tree.completes("ref").completes("path")))
+            .template(OF_BLOB, blob.completes("ref").completes("path")))
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        let context = Context {
+            permits: &|uri| request.permits(uri),
+            is_cancelled: &|| reply.is_cancelled(),
+            facts: &|size| reply.facts(size),
+            log: &|what| reply.log(what),
+        };
+        let answer = match request.route() {
+            OF_INDEX => self.index(&context),
+            _ => self.answer(&request, &context),
+        };
+        reply.send(answer);
+    }
+
+    fn list(&self, request: List, reply: Responder<ListPage>) {
+        let context = Context {
+            permits: &|uri| request.permits(uri),
+            is_cancelled: &|| reply.is_cancelled(),
+            facts: &|_| Ok(()),
+            log: &|what| reply.log(what),
+        };
+        let mut missing = Vec::new();
+        let mut items = Vec::new();
+        for (at, repository) in self.repositories.iter().enumerate() {
+            match listed(repository, request.route(), &context) {
+                Ok(found) => items.extend(found.into_iter().map(|(key, item)| ((at, key), item))),
+                Err(_) => missing.push(repository.name.clone()),
+            }
+        }
+        let after = request.cursor().and_then(|cursor| cursor.split_once('/'));
+        let after = after.and_then(|(at, key)| Some((at.parse::<usize>().ok()?, key.to_owned())));
+        let rest = items.into_iter().filter(|(key, item)| {
+            after.as_ref().is_none_or(|after| key > after) && request.permits(&item.uri)
+        });
+        let page = page(request.limit(), rest, |((at, key), _)| format!("{at}/{key}"), |(_, item)| item);
+        reply.send(Ok(ListPage { missing, ..page }));
+    }
+
+    fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
+        let context = Context {
+            permits: &|uri| request.permits(uri),
+            is_cancelled: &|| reply.is_cancelled(),
+            facts: &|_| Ok(()),
+            log: &|what| reply.log(what),
+        };
+        let values = self.completed(&request, &context).unwrap_or_default();
+        reply.send(Ok(completion(values)));
+    }
+
+    fn interest(&self, change: Interest<'_>) {
+        self.watch.interest(change, self.own.feed(), &self.repositories);
+    }
+}
+
+impl Git {
+    /// The repositories, and where each begins to be read.
+    fn index(&self, context: &Context<'_>) -> Result<ReadResult<'static>, ReadError> {
+        let mut all = Map::new();
+        for repository in &self.repositories {
+            let mut uris = Map::new();
+            for (name, rest) in [
+                ("status", "status"),
+                ("branches", "branches"),
+                ("tags", "tags"),
+                ("log", "log"),
+                ("tree", "tree/HEAD/"),
+            ] {
+                let uri = format!("{}{rest}", repository.uri);
+                if (context.permits)(&uri) && !(name == "status" && repository.is_bare()) {
+                    uris.insert(name.into(), uri.into());
+                }
+            }
+            if !uris.is_empty() {
+                all.insert(repository.name.clone(), Value::Object(uris));
+            }
+        }
+        text(Value::Object(all).to_string(), JSON, context)
+    }
+
+    fn answer(&self, request: &Read, context: &Context<'_>) -> Result<ReadResult<'static>, ReadError> {
+        let repository = request.param("repo").and_then(|name| self.repository(name));
+        let repository = repository.ok_or(ReadError::NotFound)?;
+        let revision = |variable: &str| {
+            let value = request.param(variable).unwrap_or_default();
+            Revision::parse(value).ok_or_else(|| wrong(variable, revision::EXPECTED))
+        };
+        let path = request.param("path");
+        // What is malformed is refused before anything is opened.
+        let target = match request.route() {
+            OF_STATUS => Target::Status,
+            OF_BRANCHES => Target::Branches,
+            OF_TAGS => Target::Tags,
+            OF_LOG => Target::Log(None),
+            OF_LOG_OF => Target::Log(Some(revision("ref")?)),
+            OF_COMMIT => Target::Commit(revision("id")?),
+            OF_DIFF => Target::Diff(revision("from")?, revision("to")?),
+            _ => Target::Path(
+                revision("ref")?,
+                crate::spell::path(path.unwrap_or_default()).ok_or(ReadError::NotFound)?.0,
+            ),
+        };
+        let most = count(request.param("n"), repository.settings.log_max)?;
+        let (result, mark) = repository.with(context.log, |handle| {
+            let (json, mark) = match &target {
+                Target::Status => status::status(handle, context)?,
+                Target::Branches => references::branches(handle, context)?,
+                Target::Tags => references::tags(handle, context)?,
+                Target::Log(revision) => {
+                    let log = LogRequest { revision: revision.as_ref(), path, most };
+                    commits::log(handle, &log, context)?
+                }
+                Target::Commit(revision) => commits::commit(handle, revision, context)?,
+                Target::Diff(from, to) => {
+                    let (patch, mark) = patch::diff(handle, (from, to), context)?;
+                    return Ok((text(patch, PATCH, context)?, mark));
+                }
+                Target::Path(revision, _) if request.route() == OF_TREE => {
+                    return contents::tree(handle, revision, path.unwrap_or_default(), context);
+                }
+                Target::Path(revision, _) => {
+                    return contents::blob(handle, revision, path.unwrap_or_default(), context);
+                }
+                Target::Lists => return Err(ReadError::NotFound),
+            };
+            Ok((text(json, JSON, context)?, mark))
+        })?;
+        self.watch.saw(repository, &target, mark);
+        Ok(result)
+    }
+
+    fn completed(&self, request: &Complete, context: &Context<'_>) -> Option<Vec<String>> {
+        let (variable, typed) = (request.variable(), request.value());
+        let repository = match request.argument("repo") {
+            Some(name) => self.repository(name),
+            None => self.repositories.first().filter(|_| self.repositories.len() == 1),
+        };
+        if variable == "repo" {
+            let fits = self.repositories.iter().filter(|repository| {
+                repository.name.starts_with(typed) && (context.permits)(&format!("{}log", repository.uri))
+            });
+            return Some(fits.map(|repository| repository.name.clone()).collect());
+        }
+        let repository = repository?;
+        if variable == "n" {
+            let numbers = [10, 20, 50, 100, 200, 500, 1_000].into_iter();
+            let numbers = numbers.filter(|n| *n <= repository.settings.log_max).map(|n: usize| n.to_string());
+            return Some(numbers.filter(|n| n.starts_with(typed)).collect());
+        }
+        let completed = |handle: &Handle<'_>| match variable {
+            "ref" | "from" | "to" => complete::revisions(handle, typed, context),
+            "id" => complete::ids(handle, typed, context),
+            _ => {
+                let revision = request.argument("ref").unwrap_or("HEAD");
+                complete::paths(handle, (revision, typed, request.route() != OF_TREE), context)
+            }
+        };
+        repository.with(context.log, completed).ok()
+    }
+
+    fn repository(&self, name: &str) -> Option<&Arc<Repository>> {
+        self.repositories.iter().find(|repository| repository.name == name)
+    }
+}
+
+/// What of a repository is listed for a template, each with its key in the order of the list.
+fn listed(
+    repository: &Repository,
+    route: Route,
+    context: &Context<'_>,
+) -> Result<Vec<(String, Resource)>, ReadError> {
+    let name = &repository.name;
+    let one = |rest: &str, mime_type: &str, priority: f64| {
+        let item = Resource::new(format!("{}{rest}", repository.uri)).name(format!("{name}/{rest}"));
+        vec![(String::new(), item.mime_type(mime_type).priority(priority))]
+    };
+    match route {
+        OF_STATUS if repository.is_bare() => Ok(Vec::new()),
+        OF_STATUS => Ok(one("status", JSON, 0.9)),
+        OF_BRANCHES => Ok(one("branches", JSON, 0.7)),
+        OF_TAGS => Ok(one("tags", JSON, 0.5)),
+        OF_LOG => Ok(one("log", JSON, 0.8)),
+        OF_TREE => {
+            let head = repository.with(context.log, |handle| handle.head())?;
+            Ok(if head.is_some() { one("tree/HEAD/", DIRECTORY, 0.6) } else { Vec::new() })
+        }
+        _ => {
+            let mut named = repository.with(context.log, references::all)?;
+            named.sort();
+            named.dedup_by(|one, other| one.spelled == other.spelled);
+            let item = |named: references::Named| {
+                let what = if named.is_tag { "tag" } else { "branch" };
+                let item = Resource::new(repository.uri_of("log", &named.spelled))
+                    .name(format!("{name}/log/{}", named.name))
+                    .title(format!("The commits of the {what} {}", named.name))
+                    .mime_type(JSON);
+                (named.spelled, item)
+            };
+            Ok(named.into_iter().take(LISTED).map(item).collect())
+        }
+    }
+}
+
+/// How many commits are asked for.
+fn count(n: Option<&str>, most: usize) -> Result<usize, ReadError> {
+    let Some(n) = n else { return Ok(most) };
+    let number = n.bytes().all(|byte| byte.is_ascii_digit()).then(|| n.parse().ok()).flatten();
+    number
+        .filter(|number| (1..=most).contains(number))
+        .ok_or_else(|| wrong("n", &format!("a whole number from 1 to {most}")))
+}
+
+fn wrong(variable: &str, expected: &str) -> ReadError {
+    ReadError::InvalidParameter { parameter: variable.into(), expected: expected.into() }
+}
+
+fn text(
+    text: String,
+    mime_type: &'static str,
+    context: &Context<'_>,
+) -> Result<ReadResult<'static>, ReadError> {
+    (context.facts)(text.len() as u64)?;
+    Ok(Contents::text(text).with_mime_type(mime_type).into())
+}
+
+/// The path may be that of the root.
+fn may_be_empty() -> TemplateOptions {
+    let mut options = TemplateOptions::default();
+    options.variables.insert("path".into(), VariableOptions { empty: true, ..VariableOptions::default() });
+    options
+}

@@ -1,0 +1,468 @@
+//! One repository at run time: its objects and references, opened when they are first asked for.
+//!
+//! ```text
+//!   Repository::open ──▶ Handle ──resolve(revision)──▶ id ──tree, entry, object──▶ bytes of the object database
+//! ```
+//!
+//! Law: nothing is run and nothing is written. The repository's own configuration is not trusted: no filter, hook, text
+//! converter or fsmonitor of it is used, and replacements of objects are not followed. Nothing is open before the first request.
+
+use super::layout::{Layout, Signature};
+use super::options::Settings;
+use super::revision::{EXPECTED, Revision, SHORTEST_ID, Step, is_id};
+use crate::named::{self, NamedPath};
+use crate::path;
+use crate::selection::Selection;
+use crate::spell;
+use gix::objs::Kind;
+use gix::objs::tree::EntryMode;
+use gix::{ObjectId, hash};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::{OptionError, Step as OptionStep};
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(super) const INDEX: &str = "git:///";
+/// How many handles wait for the next request: as many as there are workers.
+const IDLE: usize = 4;
+/// How many bytes of trees are kept.
+const TREES: usize = 16 << 20;
+/// The largest commit or tag that is read, in bytes, and the largest tree.
+const LARGEST_COMMIT: u64 = 4 << 20;
+const LARGEST_TREE: u64 = 64 << 20;
+/// No object is larger in memory, whatever an answer may have: the library refuses it.
+const LARGEST_OBJECT: &str = "gitoxide.objects.allocLimit=268435456";
+
+/// What a request has to say while it is answered.
+pub(super) struct Context<'a> {
+    /// Whether the client may see a URI.
+    pub(super) permits: &'a dyn Fn(&str) -> bool,
+    pub(super) is_cancelled: &'a dyn Fn() -> bool,
+    /// Whether an answer may have so many bytes.
+    pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
+    pub(super) log: &'a dyn Fn(&str),
+}
+
+/// One repository: its name, where it is, and what is served of it.
+#[derive(Debug)]
+pub(super) struct Repository {
+    /// As it stands in URIs, decoded.
+    pub(super) name: String,
+    /// `git:///NAME/`.
+    pub(super) uri: String,
+    dir: PathBuf,
+    pub(super) settings: Arc<Settings>,
+    pub(super) selection: Selection,
+    is_bare: bool,
+    opened: Mutex<Option<Opened>>,
+    trees: Mutex<Trees>,
+}
+
+/// What is open, and what it was opened of.
+struct Opened {
+    layout: Layout,
+    signature: Signature,
+    shared: gix::ThreadSafeRepository,
+    idle: Vec<gix::Repository>,
+    /// How often the repository was opened until then.
+    generation: u64,
+}
+
+/// Trees as they are in the object database. An id names the same bytes for ever.
+#[derive(Default)]
+struct Trees {
+    kept: HashMap<ObjectId, Arc<[u8]>>,
+    bytes: usize,
+}
+
+/// An open repository, for one request.
+pub(super) struct Handle<'r> {
+    pub(super) own: &'r Repository,
+    repo: gix::Repository,
+}
+
+/// Something in a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Entry {
+    pub(super) mode: EntryMode,
+    pub(super) id: ObjectId,
+}
+
+impl Repository {
+    /// Looks whether a repository is there that may be served, and closes it again.
+    pub(super) fn new(named: &NamedPath, settings: &Arc<Settings>) -> Result<Self, OptionError> {
+        let (name, dir) = named::directory("git", "repository", named)?;
+        let refused = |reason: &dyn std::fmt::Display| {
+            OptionError::sentence(format!("git: the repository {} {reason}", dir.display()))
+        };
+        let layout = Layout::find(&dir).map_err(|refusal| refused(&refusal))?;
+        open(&layout)
+            .map_err(|error| refused(&format!("cannot be opened ({error}); `git fsck` says more")))?;
+        let name = path::text(name.as_bytes());
+        let mut uri = String::from(INDEX);
+        path::append(&mut uri, &name);
+        uri.push('/');
+        Ok(Self {
+            name,
+            uri,
+            is_bare: layout.work_dir.is_none(),
+            selection: Selection::new("git", settings.hidden, &settings.include, &settings.exclude)?,
+            settings: settings.clone(),
+            dir,
+            opened: Mutex::default(),
+            trees: Mutex::default(),
+        })
+    }
+
+    /// Where it is: for people who read a log, never for a client.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether it has no working tree, as far as was known at the start.
+    pub(super) fn is_bare(&self) -> bool {
+        self.is_bare
+    }
+
+    /// Lets `work` use it. What is open already is used again, if it is still the same repository.
+    pub(super) fn with<T>(
+        &self,
+        log: &dyn Fn(&str),
+        work: impl FnOnce(&Handle<'_>) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let (repo, generation) = self.open(log)?;
+        let handle = Handle { own: self, repo };
+        let done = work(&handle);
+        let mut opened = self.lock();
+        if let Some(opened) = opened.as_mut().filter(|opened| opened.generation == generation)
+            && opened.idle.len() < IDLE
+        {
+            opened.idle.push(handle.repo);
+        }
+        done
+    }
+
+    fn open(&self, log: &dyn Fn(&str)) -> Result<(gix::Repository, u64), ReadError> {
+        let failed = |reason: &dyn std::fmt::Display| {
+            log(&format!("the repository {:?} cannot be read: {} {reason}", self.name, self.dir.display()));
+            ReadError::Failed
+        };
+        let mut opened = self.lock();
+        let is_same = |opened: &Opened| opened.layout.signature(&self.dir) == opened.signature;
+        if !opened.as_ref().is_some_and(is_same) {
+            let generation = opened.take().map_or(0, |opened| opened.generation + 1);
+            *self.trees() = Trees::default();
+            let layout = Layout::find(&self.dir).map_err(|refusal| failed(&refusal))?;
+            let signature = layout.signature(&self.dir);
+            let shared = open(&layout).map_err(|error| failed(&error))?;
+            *opened = Some(Opened { layout, signature, shared, idle: Vec::new(), generation });
+        }
+        let opened = opened.as_mut().ok_or(ReadError::Failed)?;
+        let repo = opened.idle.pop().unwrap_or_else(|| opened.shared.to_thread_local());
+        Ok((repo, opened.generation))
+    }
+
+    /// The URI of what is at `path` in the tree or blob of a revision. `kind` is `tree` or `blob`.
+    pub(super) fn uri_at(&self, kind: &str, revision: &str, path: &[u8]) -> String {
+        let mut uri = format!("{}{kind}/", self.uri);
+        path::append(&mut uri, revision);
+        uri.push('/');
+        if !path.is_empty() {
+            uri.push_str(&spell::encode(path));
+            if kind == "tree" {
+                uri.push('/');
+            }
+        }
+        uri
+    }
+
+    /// The URI of `kind` with one revision: `log` or `commit`.
+    pub(super) fn uri_of(&self, kind: &str, revision: &str) -> String {
+        let mut uri = format!("{}{kind}/", self.uri);
+        path::append(&mut uri, revision);
+        uri
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Opened>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn trees(&self) -> MutexGuard<'_, Trees> {
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Opens what was looked at, and trusts nothing in its configuration that names a program or a path.
+fn open(layout: &Layout) -> gix::Result<gix::ThreadSafeRepository> {
+    gix::open::Options::isolated()
+        .with(gix::sec::Trust::Reduced)
+        .open_path_as_is(true)
+        .config_overrides(["core.useReplaceRefs=false", LARGEST_OBJECT])
+        .open(match &layout.work_dir {
+            // By way of `.git`, so that the working tree is known.
+            Some(dir) => dir.join(".git"),
+            None => layout.git_dir.clone(),
+        })
+}
+
+/// What names a reference of `folder`, or `name` whole if it begins with one of the folders that are allowed.
+fn full_names<'a>(name: &'a str, folders: &'a [String]) -> impl Iterator<Item = String> + 'a {
+    let plain = name.strip_prefix("refs/").unwrap_or(name);
+    let is_allowed = |folder: &&String| {
+        plain
+            .strip_prefix(folder.as_str())
+            .is_some_and(|rest| rest.strip_prefix('/').is_some_and(|rest| !rest.is_empty()))
+    };
+    let whole = folders.iter().find(is_allowed).map(|_| format!("refs/{plain}"));
+    // Where two have a name, git takes the tag.
+    let tags = folders.iter().filter(|folder| *folder == "tags");
+    let others = folders.iter().filter(|folder| *folder != "tags");
+    whole.into_iter().chain(tags.chain(others).map(move |folder| format!("refs/{folder}/{name}")))
+}
+
+impl Handle<'_> {
+    /// Reads the value of a variable and finds the object that it names, behind all tags.
+    pub(super) fn resolve(&self, variable: &str, revision: &Revision) -> Result<ObjectId, ReadError> {
+        let wrong = |expected: &str| ReadError::InvalidParameter {
+            parameter: variable.into(),
+            expected: expected.into(),
+        };
+        let mut id = match &*revision.name {
+            "HEAD" => self.head()?.ok_or(ReadError::NotFound)?,
+            name if is_id(name) => parse_id(name).ok_or_else(|| wrong(EXPECTED))?,
+            name => match self.reference(name)? {
+                Some(id) => id,
+                None => {
+                    self.abbreviated(name).map_err(|()| wrong("an id of more digits: several begin so"))?
+                }
+            },
+        };
+        id = self.peel(id)?;
+        for step in &revision.steps {
+            id = self.step(id, *step)?;
+        }
+        Ok(id)
+    }
+
+    /// The object that HEAD leads to; `None` if nothing was committed yet.
+    pub(super) fn head(&self) -> Result<Option<ObjectId>, ReadError> {
+        let head = self.head_ref()?;
+        head.map(|mut head| self.try_peel(&mut head)).transpose().map(Option::flatten)
+    }
+
+    fn head_ref(&self) -> Result<Option<gix::Reference<'_>>, ReadError> {
+        self.try_find_reference("HEAD").map_err(|_| ReadError::Failed)
+    }
+
+    /// The full name of the branch that HEAD is on, if it is on one. It may not have a commit yet.
+    pub(super) fn branch(&self) -> Result<Option<String>, ReadError> {
+        let head = self.head_ref()?;
+        let name =
+            head.as_ref().and_then(|head| head.target().try_name().map(|name| name.as_bstr().to_string()));
+        Ok(name)
+    }
+
+    /// The object of a reference of an allowed folder.
+    fn reference(&self, name: &str) -> Result<Option<ObjectId>, ReadError> {
+        for full in full_names(name, &self.own.settings.refs) {
+            // A name that only a working tree's own references may have is an error of the library.
+            if let Ok(Some(mut found)) = self.try_find_reference(full.as_str()) {
+                return self.try_peel(&mut found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a reference leads to; `None` if what it is symbolic to is not there.
+    fn try_peel(&self, reference: &mut gix::Reference<'_>) -> Result<Option<ObjectId>, ReadError> {
+        Ok(reference.follow_to_object().ok().map(gix::Id::detach))
+    }
+
+    /// The one object whose id begins with `digits`.
+    fn abbreviated(&self, digits: &str) -> Result<ObjectId, ()> {
+        const NOTHING: ObjectId = ObjectId::null(hash::Kind::Sha1);
+        if digits.len() < SHORTEST_ID || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(NOTHING);
+        }
+        let Ok(prefix) = hash::Prefix::from_hex(digits) else { return Ok(NOTHING) };
+        match self.objects.lookup_prefix(prefix, None) {
+            Ok(Some(Ok(id))) => Ok(id),
+            Ok(Some(Err(()))) => Err(()),
+            Ok(None) | Err(_) => Ok(NOTHING),
+        }
+    }
+
+    /// The object behind tags.
+    pub(super) fn peel(&self, id: ObjectId) -> Result<ObjectId, ReadError> {
+        /// Tags of tags.
+        const DEPTH: usize = 10;
+        let mut id = id;
+        for _ in 0..DEPTH {
+            match self.kind(id)? {
+                Kind::Tag => {
+                    let tag = self.small(id, Kind::Tag)?;
+                    let tag = gix::objs::TagRef::from_bytes(&tag, hash::Kind::Sha1)
+                        .map_err(|_| ReadError::NotFound)?;
+                    id = tag.target();
+                }
+                _ => return Ok(id),
+            }
+        }
+        Err(ReadError::NotFound)
+    }
+
+    fn step(&self, id: ObjectId, step: Step) -> Result<ObjectId, ReadError> {
+        let parent = |id, at: usize| self.parents(id)?.get(at).copied().ok_or(ReadError::NotFound);
+        match step {
+            Step::Parent(0) => self.parents(id).map(|_| id),
+            Step::Parent(n) => parent(id, n as usize - 1),
+            Step::Ancestor(n) => (0..n).try_fold(id, |id, _| parent(id, 0)),
+        }
+    }
+
+    /// The parents of a commit, as far as they were fetched.
+    pub(super) fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>, ReadError> {
+        let commit = self.commit(id)?;
+        Ok(gix::objs::CommitRefIter::from_bytes(&commit, hash::Kind::Sha1).parent_ids().collect())
+    }
+
+    /// The kind of an object; not found if it is not there.
+    pub(super) fn kind(&self, id: ObjectId) -> Result<Kind, ReadError> {
+        Ok(self.header(id)?.0)
+    }
+
+    /// The kind and the size of an object.
+    pub(super) fn header(&self, id: ObjectId) -> Result<(Kind, u64), ReadError> {
+        if id.is_null() {
+            return Err(ReadError::NotFound);
+        }
+        let header = self.try_find_header(id).map_err(|_| ReadError::Failed)?.ok_or(ReadError::NotFound)?;
+        Ok((header.kind(), header.size()))
+    }
+
+    /// The bytes of a commit.
+    pub(super) fn commit(&self, id: ObjectId) -> Result<Vec<u8>, ReadError> {
+        self.small(id, Kind::Commit)
+    }
+
+    /// The bytes of an annotated tag.
+    pub(super) fn tag(&self, id: ObjectId) -> Result<Vec<u8>, ReadError> {
+        self.small(id, Kind::Tag)
+    }
+
+    fn small(&self, id: ObjectId, kind: Kind) -> Result<Vec<u8>, ReadError> {
+        let (found, size) = self.header(id)?;
+        if found != kind {
+            return Err(ReadError::NotFound);
+        }
+        if size > LARGEST_COMMIT {
+            return Err(ReadError::SizeExceeded { limit: LARGEST_COMMIT, size: Some(size) });
+        }
+        self.data(id)
+    }
+
+    /// The bytes of a blob. Its size was judged before.
+    pub(super) fn data(&self, id: ObjectId) -> Result<Vec<u8>, ReadError> {
+        let object = self.try_find_object(id).map_err(|_| ReadError::Failed)?;
+        Ok(object.ok_or(ReadError::NotFound)?.detach().data)
+    }
+
+    /// The tree of a commit, or the tree that `id` is.
+    pub(super) fn tree_of(&self, id: ObjectId) -> Result<ObjectId, ReadError> {
+        match self.kind(id)? {
+            Kind::Tree => Ok(id),
+            Kind::Commit => {
+                let commit = self.commit(id)?;
+                let tree = gix::objs::CommitRefIter::from_bytes(&commit, hash::Kind::Sha1).tree_id();
+                tree.map_err(|_| ReadError::Failed)
+            }
+            _ => Err(ReadError::NotFound),
+        }
+    }
+
+    /// The entries of a tree, in git's order. See [`entries`].
+    pub(super) fn tree(&self, id: ObjectId) -> Result<Arc<[u8]>, ReadError> {
+        if let Some(kept) = self.own.trees().kept.get(&id) {
+            return Ok(kept.clone());
+        }
+        let (kind, size) = self.header(id)?;
+        if kind != Kind::Tree {
+            return Err(ReadError::NotFound);
+        }
+        if size > LARGEST_TREE {
+            return Err(ReadError::SizeExceeded { limit: LARGEST_TREE, size: Some(size) });
+        }
+        let data: Arc<[u8]> = self.data(id)?.into();
+        let mut trees = self.own.trees();
+        if data.len() <= TREES {
+            if trees.bytes + data.len() > TREES {
+                *trees = Trees::default();
+            }
+            trees.bytes += data.len();
+            trees.kept.insert(id, data.clone());
+        }
+        Ok(data)
+    }
+
+    /// What is at a path beneath a tree; `None` if nothing is. The empty path is the tree itself.
+    pub(super) fn entry(&self, tree: ObjectId, path: &[u8]) -> Result<Option<Entry>, ReadError> {
+        let mut entry = Entry { mode: gix::objs::tree::EntryKind::Tree.into(), id: tree };
+        for name in spell::components(path) {
+            if !entry.mode.is_tree() {
+                return Ok(None);
+            }
+            let data = self.tree(entry.id)?;
+            let Some(found) = entries(&data).find(|found| found.filename == name) else { return Ok(None) };
+            entry = Entry { mode: found.mode, id: found.oid.to_owned() };
+        }
+        Ok(Some(entry))
+    }
+}
+
+/// The entries of a tree's bytes, as far as they can be read.
+pub(super) fn entries(data: &[u8]) -> impl Iterator<Item = gix::objs::tree::EntryRef<'_>> {
+    gix::objs::TreeRefIter::from_bytes(data, hash::Kind::Sha1).map_while(Result::ok)
+}
+
+/// An id of 40 hexadecimal digits.
+fn parse_id(text: &str) -> Option<ObjectId> {
+    ObjectId::from_hex(text.as_bytes()).ok()
+}
+
+/// Whether names of folders of `refs` can be asked for.
+pub(super) fn check_folders(folders: &[String]) -> Result<(), OptionError> {
+    for folder in folders {
+        let is_plain = |part: &str| {
+            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        };
+        if !folder.split('/').all(is_plain) {
+            let reason = format!(
+                "git: refs has {folder:?}, which is no folder of refs; heads and tags are, and remotes or remotes/origin"
+            );
+            return Err(OptionError::sentence(reason).under(OptionStep::Name("refs".into())));
+        }
+    }
+    Ok(())
+}
+
+impl Deref for Handle<'_> {
+    type Target = gix::Repository;
+
+    fn deref(&self) -> &gix::Repository {
+        &self.repo
+    }
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened").field("layout", &self.layout).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Trees {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trees").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}

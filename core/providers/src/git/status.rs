@@ -1,0 +1,256 @@
+//! What was staged, changed and added in a working tree, as JSON.
+//!
+//! Law: files of the working tree are compared by what the index knows of them, and else by a hash of their contents; no
+//! contents are sent. No filter and no fsmonitor of the repository's is run, and submodules are not looked into.
+
+use super::commits::json;
+use super::references::may_name;
+use super::repository::{Context, Handle};
+use super::watch::Mark;
+use gix::bstr::BStr;
+use gix::status::plumbing::index_as_worktree::traits::{FastEq, SubmoduleStatus};
+use gix::status::plumbing::index_as_worktree::{Change, EntryStatus};
+use gix::status::plumbing::index_as_worktree_with_renames::{Entry, VisitEntry};
+use gix::status::tree_index::TrackRenames;
+use mcp_resources_engine::error::ReadError;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How many paths of each group are kept.
+const SHOWN: usize = 1_000;
+
+/// The state of a working tree, whoever asks.
+#[derive(Default, Hash)]
+pub(super) struct State {
+    head: Option<String>,
+    branch: Option<String>,
+    staged: Group,
+    unstaged: Group,
+    untracked: Group,
+    conflicted: Group,
+}
+
+/// Paths, and what became of each.
+#[derive(Default, Hash)]
+struct Group {
+    paths: BTreeMap<Vec<u8>, &'static str>,
+    more: bool,
+}
+
+#[derive(Serialize)]
+struct Status {
+    /// The branch that HEAD is on; `null` if it is on none.
+    branch: Option<String>,
+    /// The commit; `null` if there is none yet.
+    head: Option<String>,
+    clean: bool,
+    staged: Vec<File>,
+    unstaged: Vec<File>,
+    untracked: Vec<String>,
+    conflicted: Vec<String>,
+    more: bool,
+}
+
+#[derive(Serialize)]
+struct File {
+    path: String,
+    change: &'static str,
+}
+
+/// The status of the working tree, as JSON.
+pub(super) fn status(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String, Mark), ReadError> {
+    let state = State::of(handle, context)?;
+    let own = handle.own;
+    let may = |path: &[u8]| {
+        let (path, kind) = match path.strip_suffix(b"/") {
+            Some(path) => (path, "tree"),
+            None => (path, "blob"),
+        };
+        (context.permits)(&own.uri_at(kind, "HEAD", path))
+    };
+    let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+    let files = |group: &Group| -> Vec<File> {
+        let paths = group.paths.iter().filter(|(path, _)| may(path));
+        paths.map(|(path, change)| File { path: text(path), change }).collect()
+    };
+    let paths = |group: &Group| -> Vec<String> { files(group).into_iter().map(|file| file.path).collect() };
+    let (staged, unstaged) = (files(&state.staged), files(&state.unstaged));
+    let (untracked, conflicted) = (paths(&state.untracked), paths(&state.conflicted));
+    let json = json(&Status {
+        branch: state.branch.clone().filter(|branch| may_name(handle, branch, context)),
+        head: state.head.clone(),
+        clean: staged.is_empty() && unstaged.is_empty() && untracked.is_empty() && conflicted.is_empty(),
+        staged,
+        unstaged,
+        untracked,
+        conflicted,
+        more: [&state.staged, &state.unstaged, &state.untracked, &state.conflicted]
+            .iter()
+            .any(|group| group.more),
+    })?;
+    Ok((json, Mark::of(state.digest())))
+}
+
+impl State {
+    /// What it is now. Paths that are not served are left out.
+    pub(super) fn of(handle: &Handle<'_>, context: &Context<'_>) -> Result<Self, ReadError> {
+        let failed = |error: gix::Error| {
+            (context.log)(&format!("the status of {:?} cannot be read: {error}", handle.own.name));
+            ReadError::Failed
+        };
+        handle.workdir().ok_or(ReadError::NotFound)?;
+        let head = handle.head()?;
+        let branch = handle.branch()?.and_then(|full| full.strip_prefix("refs/heads/").map(str::to_owned));
+        let mut state = Self { head: head.map(|head| head.to_string()), branch, ..Self::default() };
+        let index = handle.index_or_empty().map_err(failed)?;
+        let tree = match head {
+            Some(head) => handle.tree_of(head)?,
+            None => gix::ObjectId::empty_tree(gix::hash::Kind::Sha1),
+        };
+        state.compare_index(handle, &tree, &index, context).map_err(failed)?;
+        state.compare_files(handle, &index, context).map_err(failed)?;
+        if (context.is_cancelled)() {
+            return Err(ReadError::Failed);
+        }
+        Ok(state)
+    }
+
+    /// A number that differs where the state does.
+    pub(super) fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// What the next commit would change.
+    fn compare_index(
+        &mut self,
+        handle: &Handle<'_>,
+        tree: &gix::oid,
+        index: &gix::index::State,
+        context: &Context<'_>,
+    ) -> gix::Result<()> {
+        use gix::diff::index::ChangeRef;
+        let nothing = gix::index::State::new(gix::hash::Kind::Sha1);
+        let source = gix::worktree::stack::state::attributes::Source::IdMapping;
+        let mut everything = handle.pathspec(false, None::<&str>, false, &nothing, source)?;
+        handle.tree_index_status(
+            tree,
+            index,
+            Some(&mut everything),
+            TrackRenames::Disabled,
+            |change, _, _| {
+                let (path, what) = match &change {
+                    ChangeRef::Addition { location, .. } => (location, "added"),
+                    ChangeRef::Deletion { location, .. } => (location, "deleted"),
+                    ChangeRef::Modification { location, .. } => (location, "modified"),
+                    ChangeRef::Rewrite { location, .. } => (location, "renamed"),
+                };
+                self.staged.push(handle, path, false, what);
+                Ok(if (context.is_cancelled)() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            },
+        )?;
+        Ok(())
+    }
+
+    /// What differs in the working tree from the index, and what is not in the index.
+    fn compare_files(
+        &mut self,
+        handle: &Handle<'_>,
+        index: &gix::index::State,
+        context: &Context<'_>,
+    ) -> gix::Result<()> {
+        let is_over = AtomicBool::new(false);
+        let mut visitor = Visitor { handle, state: self, context, is_over: &is_over };
+        let walk = handle.dirwalk_options()?.emit_untracked(gix::dir::walk::EmissionMode::CollapseDirectory);
+        let options = gix::status::index_worktree::Options {
+            sorting: None,
+            dirwalk_options: Some(walk),
+            rewrites: None,
+            thread_limit: Some(1),
+        };
+        handle.index_worktree_status(
+            index,
+            None::<&BStr>,
+            &mut visitor,
+            FastEq,
+            NoSubmodules,
+            &mut gix::progress::Discard,
+            &is_over,
+            options,
+        )?;
+        Ok(())
+    }
+}
+
+impl Group {
+    fn push(&mut self, handle: &Handle<'_>, path: &[u8], is_dir: bool, change: &'static str) {
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        if !handle.own.selection.admits(path, is_dir) {
+            return;
+        }
+        let mut path = path.to_vec();
+        if is_dir {
+            path.push(b'/');
+        }
+        self.more |= self.paths.len() >= SHOWN && !self.paths.contains_key(&path);
+        if self.paths.len() < SHOWN {
+            self.paths.insert(path, change);
+        }
+    }
+}
+
+/// Takes what a comparison of the working tree finds.
+struct Visitor<'v> {
+    handle: &'v Handle<'v>,
+    state: &'v mut State,
+    context: &'v Context<'v>,
+    is_over: &'v AtomicBool,
+}
+
+impl<'index> VisitEntry<'index> for Visitor<'_> {
+    type ContentChange = ();
+    type SubmoduleStatus = ();
+
+    fn visit_entry(&mut self, entry: Entry<'index, (), ()>) {
+        if (self.context.is_cancelled)() {
+            self.is_over.store(true, Ordering::Relaxed);
+        }
+        match entry {
+            Entry::Modification { rela_path, status, .. } => {
+                let change = match status {
+                    EntryStatus::Conflict { .. } => {
+                        return self.state.conflicted.push(self.handle, rela_path, false, "conflicted");
+                    }
+                    EntryStatus::Change(Change::Removed) => "deleted",
+                    EntryStatus::Change(Change::Type { .. }) => "type_changed",
+                    EntryStatus::Change(_) => "modified",
+                    EntryStatus::IntentToAdd => "added",
+                    EntryStatus::NeedsUpdate(_) => return,
+                };
+                self.state.unstaged.push(self.handle, rela_path, false, change);
+            }
+            Entry::DirectoryContents { entry, .. } if entry.status == gix::dir::entry::Status::Untracked => {
+                use gix::dir::entry::Kind;
+                let is_dir = matches!(entry.disk_kind, Some(Kind::Directory | Kind::Repository));
+                self.state.untracked.push(self.handle, &entry.rela_path, is_dir, "untracked");
+            }
+            Entry::DirectoryContents { .. } | Entry::Rewrite { .. } => {}
+        }
+    }
+}
+
+/// Looks into no submodule.
+#[derive(Clone)]
+struct NoSubmodules;
+
+impl SubmoduleStatus for NoSubmodules {
+    type Output = ();
+
+    fn status(&mut self, _entry: &gix::index::Entry, _path: &BStr) -> gix::Result<Option<()>> {
+        Ok(None)
+    }
+}

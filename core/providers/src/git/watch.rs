@@ -1,0 +1,358 @@
+//! The notifications that a change of a repository causes.
+//!
+//! ```text
+//!   a URI ──▶ Target ──▶ Mark: the ids that its contents are made of; for `status` the state of the working tree
+//!   read ──▶ Marks ◀── compared ── a thread that looks while somebody watches
+//! ```
+//!
+//! Law: what is watched is compared, not what was touched: a commit wakes nobody whose contents are the same. The thread polls: a few
+//! small files are read, while the system's watches would have to follow directories that git makes and removes.
+
+use super::options::Settings;
+use super::references::{self, Named};
+use super::repository::{Context, Handle, INDEX, Repository};
+use super::revision::Revision;
+use super::status::State;
+use crate::path;
+use crate::spell;
+use crate::watching::{Watched, Watching};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_host::provider::{Feed, Interest};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// How often repositories are looked at, and how much of one processor's time that may take: a twentieth.
+const EVERY: Duration = Duration::from_millis(250);
+const SLOWEST: Duration = Duration::from_secs(10);
+const SHARE: u32 = 20;
+/// How many reads are remembered. Two of one place in the table forget each other.
+const READS: usize = 4_096;
+/// The clock of a file system moves with the kernel's ticks.
+const TICK: Duration = Duration::from_millis(20);
+/// How many directories of references are looked at.
+const FOLDERS: usize = 10_000;
+
+/// What contents were made of, in few bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Mark(u64);
+
+impl Mark {
+    pub(super) fn of(value: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        value.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+/// What a URI of a repository is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Target {
+    Status,
+    Branches,
+    Tags,
+    /// `None`: HEAD, which may have no commit yet.
+    Log(Option<Revision>),
+    Commit(Revision),
+    Diff(Revision, Revision),
+    /// A directory or a file.
+    Path(Revision, Vec<u8>),
+    /// What is listed.
+    Lists,
+}
+
+impl Target {
+    /// Of a canonical URI of the provider's: with the name of its repository.
+    fn parse(uri: &str) -> Option<(String, Self)> {
+        let rest = uri.strip_prefix(INDEX)?;
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let (name, rest) = rest.split_once('/')?;
+        let revision = |text: &str| Revision::parse(&path::decoded(text)?);
+        let (kind, rest) = rest.split_once('/').map_or((rest, None), |(kind, rest)| (kind, Some(rest)));
+        let target = match (kind, rest) {
+            ("status", None) => Self::Status,
+            ("branches", None) => Self::Branches,
+            ("tags", None) => Self::Tags,
+            ("log", None) => Self::Log(None),
+            ("log", Some(of)) => Self::Log(Some(revision(of)?)),
+            ("commit", Some(of)) => Self::Commit(revision(of)?),
+            ("diff", Some(of)) => {
+                let (from, to) = of.split_once('/')?;
+                Self::Diff(revision(from)?, revision(to)?)
+            }
+            ("tree" | "blob", Some(of)) => {
+                let (of, at) = of.split_once('/')?;
+                Self::Path(revision(of)?, spell::path(&path::decoded(at)?)?.0)
+            }
+            _ => return None,
+        };
+        Some((path::decoded(name)?, target))
+    }
+
+    /// What it is made of now. What is not there has a mark too.
+    fn mark(&self, handle: &Handle<'_>, context: &Context<'_>) -> Result<Mark, ReadError> {
+        let found = match self {
+            Self::Status => State::of(handle, context).map(|state| Mark::of(state.digest())),
+            Self::Branches => mark_of_branches(handle),
+            Self::Tags => references::all(handle).map(|named| mark_of_tags(&named)),
+            Self::Log(None) => handle.head().map(Mark::of),
+            Self::Log(Some(revision)) | Self::Commit(revision) => {
+                handle.resolve("ref", revision).map(|id| Mark::of(Some(id)))
+            }
+            Self::Diff(from, to) => {
+                let tree = |revision| handle.resolve("ref", revision).and_then(|id| handle.tree_of(id));
+                tree(from).and_then(|from| Ok(Mark::of((from, tree(to)?))))
+            }
+            Self::Path(revision, path) => {
+                let tree = handle.resolve("ref", revision).and_then(|id| handle.tree_of(id));
+                tree.and_then(|tree| handle.entry(tree, path)).map(Mark::of)
+            }
+            Self::Lists => mark_of_lists(handle),
+        };
+        match found {
+            // What failed may be there again at the next look.
+            Err(ReadError::Failed) => Err(ReadError::Failed),
+            Err(_) => Ok(Mark::of(None::<()>)),
+            found => found,
+        }
+    }
+}
+
+pub(super) fn mark_of_branches(handle: &Handle<'_>) -> Result<Mark, ReadError> {
+    let branches: Vec<Named> = references::all(handle)?.into_iter().filter(|named| !named.is_tag).collect();
+    Ok(Mark::of((handle.branch()?, branches)))
+}
+
+pub(super) fn mark_of_tags(named: &[Named]) -> Mark {
+    Mark::of(named.iter().filter(|named| named.is_tag).collect::<Vec<_>>())
+}
+
+fn mark_of_lists(handle: &Handle<'_>) -> Result<Mark, ReadError> {
+    let named = references::all(handle)?;
+    let names: Vec<&str> = named.iter().map(|named| &*named.spelled).collect();
+    Ok(Mark::of((handle.head()?.is_some(), names)))
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    watching: Arc<Watching>,
+    marks: Marks,
+    /// Since when each URI is watched, and the lists under the empty one, until it was first looked at.
+    since: Mutex<HashMap<Arc<str>, SystemTime>>,
+}
+
+/// What was read last.
+#[derive(Debug, Default)]
+struct Marks {
+    hasher: RandomState,
+    /// The key and the mark, at the place that the key says. Empty until something is read.
+    reads: Mutex<Vec<Option<(u64, Mark)>>>,
+}
+
+impl Marks {
+    fn saw(&self, repository: &str, target: &Target, mark: Mark) {
+        let (key, at) = self.place(repository, target);
+        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        if reads.is_empty() {
+            reads.resize(READS, None);
+        }
+        if let Some(slot) = reads.get_mut(at) {
+            *slot = Some((key, mark));
+        }
+    }
+
+    fn last(&self, repository: &str, target: &Target) -> Option<Mark> {
+        let (key, at) = self.place(repository, target);
+        let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, mark) = (*reads.get(at)?)?;
+        (known == key).then_some(mark)
+    }
+
+    fn place(&self, repository: &str, target: &Target) -> (u64, usize) {
+        let key = self.hasher.hash_one((repository, target));
+        (key, usize::try_from(key % READS as u64).unwrap_or_default())
+    }
+}
+
+impl Watch {
+    /// A new mount.
+    pub(super) fn begin_anew(&self) {
+        self.watching.begin_anew();
+    }
+
+    /// A client has read what was made of `mark`.
+    pub(super) fn saw(&self, repository: &Repository, target: &Target, mark: Mark) {
+        if repository.settings.watch {
+            self.marks.saw(&repository.name, target, mark);
+        }
+    }
+
+    /// Records a change of interest. The thread compares with what was read last.
+    pub(super) fn interest(
+        self: &Arc<Self>,
+        change: Interest<'_>,
+        feed: Option<Feed>,
+        repositories: &[Arc<Repository>],
+    ) {
+        let watches = |settings: &Settings| settings.watch;
+        if !repositories.iter().any(|repository| watches(&repository.settings)) {
+            return;
+        }
+        self.note(change);
+        self.watching.interest(change, feed, "mcp-git", || {
+            let mut look =
+                Look { watch: self.clone(), repositories: repositories.to_vec(), known: HashMap::new() };
+            move |feed, watched| {
+                let began = Instant::now();
+                look.all(feed, watched);
+                (began.elapsed() * SHARE).clamp(EVERY, SLOWEST)
+            }
+        });
+    }
+
+    /// Notes since when something is watched.
+    fn note(&self, change: Interest<'_>) {
+        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        match change {
+            Interest::Uri { uri, on: true, .. } => drop(since.insert(uri.clone(), SystemTime::now())),
+            Interest::Uri { uri, on: false, .. } => drop(since.remove(uri)),
+            Interest::Lists { on: true } => drop(since.insert("".into(), SystemTime::now())),
+            Interest::Lists { on: false } => drop(since.remove("")),
+        }
+    }
+
+    fn since(&self, uri: &str) -> Option<SystemTime> {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner).remove(uri)
+    }
+}
+
+/// The thread's own: what it saw at its last look.
+struct Look {
+    watch: Arc<Watch>,
+    repositories: Vec<Arc<Repository>>,
+    known: HashMap<(Arc<str>, usize), Mark>,
+}
+
+impl Look {
+    fn all(&mut self, feed: &Feed, watched: &Watched) {
+        self.known
+            .retain(|(uri, _), _| if uri.is_empty() { watched.lists } else { watched.uris.contains(uri) });
+        let uris = watched.uris.iter().filter_map(|uri| {
+            let (name, target) = Target::parse(uri)?;
+            let at = self.repositories.iter().position(|repository| repository.name == name)?;
+            Some((at, uri.clone(), target))
+        });
+        let mut todo: Vec<(usize, Arc<str>, Target)> = uris.collect();
+        if watched.lists {
+            todo.extend((0..self.repositories.len()).map(|at| (at, "".into(), Target::Lists)));
+        }
+        let mut lists = false;
+        let mut listed_since = None;
+        for at in 0..self.repositories.len() {
+            let repository = self.repositories[at].clone();
+            let own: Vec<_> = todo.iter().filter(|(of, ..)| *of == at).collect();
+            if own.is_empty() || !repository.settings.watch {
+                continue;
+            }
+            // A repository that is away is no reason to write a line four times a second.
+            let log = |_: &str| {};
+            let context = Context {
+                permits: &|_| true,
+                is_cancelled: &|| !feed.is_alive(),
+                facts: &|_| Ok(()),
+                log: &log,
+            };
+            let _ = repository.with(&log, |handle| {
+                for (_, uri, target) in own {
+                    let since = match target {
+                        Target::Lists => *listed_since.get_or_insert_with(|| self.watch.since("")),
+                        _ => self.watch.since(uri),
+                    };
+                    if self.has_changed(handle, (uri, at, target), since, &context) {
+                        match target {
+                            Target::Lists => lists = true,
+                            // It is in canonical form: nothing is wrong with it.
+                            _ => drop(feed.updated(uri)),
+                        }
+                    }
+                }
+                Ok(())
+            });
+        }
+        if lists {
+            feed.list_changed();
+        }
+    }
+
+    fn has_changed(
+        &mut self,
+        handle: &Handle<'_>,
+        (uri, at, target): (&Arc<str>, usize, &Target),
+        since: Option<SystemTime>,
+        context: &Context<'_>,
+    ) -> bool {
+        let Ok(mark) = target.mark(handle, context) else { return false };
+        let before = self.known.insert((uri.clone(), at), mark);
+        match before.filter(|_| since.is_none()).or_else(|| self.watch.marks.last(&handle.own.name, target)) {
+            Some(before) => before != mark,
+            // Nobody has read it: a change before this look would not be seen.
+            None => {
+                since.is_some_and(|since| newest_change(handle).is_some_and(|newest| newest + TICK >= since))
+            }
+        }
+    }
+}
+
+/// When a reference, HEAD or the index was last changed.
+fn newest_change(handle: &Handle<'_>) -> Option<SystemTime> {
+    let modified = |path: &Path| path.symlink_metadata().ok().and_then(|found| found.modified().ok());
+    let (own, common) = (handle.git_dir(), handle.common_dir());
+    let files = [own.join("HEAD"), own.join("index"), common.join("packed-refs")];
+    let mut newest = files.iter().filter_map(|path| modified(path)).max();
+    let mut folders = vec![common.join("refs")];
+    let mut looked = 0;
+    while let Some(folder) = folders.pop().filter(|_| looked < FOLDERS) {
+        looked += 1;
+        newest = newest.max(modified(&folder));
+        let below = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+        folders.extend(
+            below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()),
+        );
+    }
+    newest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-02: what a URI is about.
+    #[test]
+    fn targets() {
+        let head = Revision::parse("HEAD").unwrap();
+        let feature = Revision::parse("feature~2Fx").unwrap();
+        for (uri, expected) in [
+            ("git:///p/status", Target::Status),
+            ("git:///p/log?n=3", Target::Log(None)),
+            ("git:///p/log/feature~2Fx", Target::Log(Some(feature.clone()))),
+            ("git:///p/diff/HEAD/feature~2Fx", Target::Diff(head.clone(), feature)),
+            ("git:///p/tree/HEAD/", Target::Path(head.clone(), Vec::new())),
+            ("git:///p/blob/HEAD/a%20b/c", Target::Path(head, b"a b/c".to_vec())),
+        ] {
+            assert_eq!(Target::parse(uri), Some(("p".to_owned(), expected)), "{uri}");
+        }
+        for uri in [
+            "git:///",
+            "git:///p",
+            "git:///p/other",
+            "git:///p/log/@{-1}",
+            "git:///p/tree/HEAD",
+            "file:///p/log",
+        ] {
+            assert_eq!(Target::parse(uri), None, "{uri}");
+        }
+    }
+}

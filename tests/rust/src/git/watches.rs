@@ -1,0 +1,105 @@
+//! Who is notified of what: those whose contents have changed, and nobody else.
+
+use super::*;
+use mcp_resources_host::testing::Listen;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// What is notified until `last` is, or a while after.
+async fn told(client: &mut Client, listen: &Listen) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    while let Ok(Some(notification)) =
+        tokio::time::timeout(Duration::from_millis(1_500), client.next(listen)).await
+    {
+        let uri =
+            notification.params["uri"].as_str().map_or("lists", |uri| uri.rsplit("project/").next().unwrap());
+        all.insert(uri.to_owned());
+    }
+    all
+}
+
+/// S-02, R-083, R-092: a commit, a tag, a fetch into a branch, and an edit, each wakes its own.
+#[tokio::test]
+async fn only_what_changed_is_told() {
+    let (folder, ids) = project();
+    let mut client = client(options(&folder));
+    let fixed = format!("git:///project/blob/{}/README.md", ids[0]);
+    let rest = [
+        "status",
+        "branches",
+        "tags",
+        "log",
+        "log/main",
+        "log/feature~2Fx",
+        "log/v1",
+        "diff/v1/main",
+        "diff/v1/feature~2Fx",
+        "tree/main/",
+        "blob/main/src/main.rs",
+        "blob/main/README.md",
+        "blob/feature~2Fx/README.md",
+        "commit/v1",
+    ];
+    let mut uris: Vec<String> = rest.iter().map(|rest| format!("git:///project/{rest}")).collect();
+    uris.push(fixed);
+    let listen = client.listen(&uris.iter().map(String::as_str).collect::<Vec<_>>(), true).await.unwrap();
+    assert_eq!(told(&mut client, &listen).await, BTreeSet::new(), "nothing has changed yet");
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+
+    folder.write("project/src/main.rs", "fn main() { again() }\n");
+    assert_eq!(told(&mut client, &listen).await, set(&["status"]), "an edit");
+    folder.commit("project", "Again");
+    let expected = set(&[
+        "status",
+        "branches",
+        "log",
+        "log/main",
+        "diff/v1/main",
+        "tree/main/",
+        "blob/main/src/main.rs",
+    ]);
+    assert_eq!(told(&mut client, &listen).await, expected, "a commit");
+    folder.git("project", &["tag", "v3"]);
+    assert_eq!(told(&mut client, &listen).await, set(&["tags", "lists"]), "a tag");
+    folder.git("project", &["update-ref", "refs/heads/feature/x", "main~1"]);
+    let expected = set(&["branches", "log/feature~2Fx", "diff/v1/feature~2Fx"]);
+    assert_eq!(told(&mut client, &listen).await, expected, "a fetch into a branch");
+    folder.git("project", &["pack-refs", "--all"]);
+    assert_eq!(told(&mut client, &listen).await, set(&[]), "nothing but where references are kept");
+    folder.git("project", &["checkout", "-q", "-b", "new"]);
+    assert_eq!(told(&mut client, &listen).await, set(&["status", "branches", "lists"]), "a branch");
+}
+
+/// S-02, R-076: what changed between a read and the subscription is told, in a legacy session too, again and again.
+#[tokio::test]
+async fn nothing_falls_between_a_read_and_a_subscription() {
+    let (folder, _) = project();
+    let server = served(options(&folder), "{}");
+    let mut client = Client::legacy(&server, Revision::V2025_06_18).await.unwrap();
+    let uri = "git:///project/log";
+    for turn in 0..2 {
+        client.read(uri).await.unwrap();
+        folder.commit("project", &format!("Between {turn}"));
+        client.subscribe(uri).await.unwrap();
+        assert_eq!(client.notification().await.unwrap()["params"]["uri"], uri);
+        client.unsubscribe(uri).await.unwrap();
+    }
+    // Never read: a commit right behind the subscription.
+    for turn in 0..5 {
+        let uri = format!("git:///project/log/HEAD~{turn}");
+        client.subscribe(&uri).await.unwrap();
+        folder.commit("project", &format!("Behind {turn}"));
+        assert_eq!(client.notification().await.unwrap()["params"]["uri"], uri);
+        client.unsubscribe(&uri).await.unwrap();
+    }
+}
+
+/// S-02: with `watch` off nobody is notified, and no thread begins.
+#[tokio::test]
+async fn watching_can_be_off() {
+    let (folder, _) = project();
+    let mut client = client(options(&folder).watch(false));
+    let listen = client.listen(&["git:///project/log"], true).await.unwrap();
+    folder.commit("project", "More");
+    assert_eq!(told(&mut client, &listen).await, BTreeSet::new());
+}
