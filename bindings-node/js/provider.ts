@@ -104,6 +104,24 @@ export interface FilesOptions {
   readonly maxBytes?: number | null;
 }
 
+/** What is set for all repositories of {@link git}. */
+export interface GitOptions {
+  /** Globs: only files whose path within the repository matches one of them are served; `*` is within a segment, `**` over segments. Default: all. */
+  readonly include?: string | readonly string[];
+  /** Globs: nothing whose path within the repository matches one of them is served, nor what is beneath it. Default: none. */
+  readonly exclude?: string | readonly string[];
+  /** Whether names that begin with a dot are served. Default `false`. */
+  readonly hidden?: boolean;
+  /** How many commits a log has at most. Default 1,000. */
+  readonly logMax?: number;
+  /** The largest diff, in bytes or as a text such as `'1 MiB'`. Default 1 MiB. */
+  readonly diffBytes?: number | string;
+  /** Which references can be named, as folders of `refs`: `remotes` is allowed too. Default `['heads', 'tags']`: branches and tags. */
+  readonly refs?: string | readonly string[];
+  /** Whether clients are notified of changes. Default `true`. */
+  readonly watch?: boolean;
+}
+
 const GLOBS = either('a glob or an array of globs', TEXT, TEXTS);
 const FILES_SHAPE: Shape<FilesOptions> = {
   include: GLOBS,
@@ -115,6 +133,16 @@ const FILES_SHAPE: Shape<FilesOptions> = {
   watch: FLAG,
   watchDirs: COUNT,
   maxBytes: either('a whole number of bytes or null', COUNT, { is: (value) => value === null, expected: '' }),
+};
+
+const GIT_SHAPE: Shape<GitOptions> = {
+  include: GLOBS,
+  exclude: GLOBS,
+  hidden: FLAG,
+  logMax: COUNT,
+  diffBytes: either('a whole number of bytes or a text such as "1 MiB"', COUNT, TEXT),
+  refs: either('a folder of refs or an array of them', TEXT, TEXTS),
+  watch: FLAG,
 };
 
 /** What is set for all files of {@link config}. */
@@ -202,6 +230,25 @@ export function config(apps: Roots, options: ConfigOptions): Provider {
 export function env(options: EnvOptions): Provider {
   checkOptions('env()', options ?? {}, ENV_SHAPE);
   return declared('env', given(options ?? {}));
+}
+
+/**
+ * Git repositories, read-only: `git:///{repo}/status`, `/branches`, `/tags`, `/log`, `/commit/{id}`, `/diff/{from}/{to}`,
+ * `/tree/{ref}/{+path}` and `/blob/{ref}/{+path}` (S-02). Nothing of a repository is run: no hook, filter, text converter or file
+ * system monitor. Clients that watch a resource are notified when a commit, a fetch or an edit changes what they see of it.
+ *
+ * @param repos - the root of a working tree or a bare repository, which has the name of its directory, several, or directories
+ * by the names that they are to have.
+ * @throws {TypeError} a directory is not a repository, or leads to another one; two have one name; or an option is wrong.
+ */
+export function git(repos: Roots, options: GitOptions = {}): Provider {
+  const pairs = inPairs(
+    'git()',
+    repos,
+    "a directory, an array of them, or names with a directory each, such as { app: '.' }",
+  );
+  checkOptions('git()', options, GIT_SHAPE);
+  return declared('git', { ...given(options), repos: pairs });
 }
 
 /** What is served, with names in pairs: what an author names is no name of an option. */

@@ -17,6 +17,8 @@ export {
   env,
   type FilesOptions,
   files,
+  type GitOptions,
+  git,
   Memory,
   memory,
   Provider,

@@ -109,6 +109,9 @@ mod guides {
     #[cfg(feature = "files")]
     #[doc = include_str!("../../docs/files.md")]
     mod files {}
+    #[cfg(feature = "git")]
+    #[doc = include_str!("../../docs/git.md")]
+    mod git {}
     #[cfg(feature = "http")]
     #[doc = include_str!("../../docs/http.md")]
     mod http {}

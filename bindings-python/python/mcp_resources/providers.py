@@ -21,6 +21,7 @@ __all__ = [
     "ConfigOptions",
     "EnvOptions",
     "FilesOptions",
+    "GitOptions",
     "Memory",
     "Provider",
     "Root",
@@ -28,6 +29,7 @@ __all__ = [
     "config",
     "env",
     "files",
+    "git",
     "memory",
 ]
 
@@ -83,6 +85,30 @@ class FilesOptions(TypedDict, total=False):
     Default 8,192."""
     max_bytes: int | None
     """The largest file that is read, in bytes. Default: what an answer of the server may have."""
+
+
+class GitOptions(TypedDict, total=False):
+    """The keyword arguments of `git`: for all of its repositories."""
+
+    include: str | Sequence[str]
+    """Globs: only files whose path within the repository matches one of them are served; `*` is within a segment, `**`
+    over segments. Default: all."""
+    exclude: str | Sequence[str]
+    """Globs: nothing whose path within the repository matches one of them is served, nor what is beneath it.
+
+    Default: none."""
+    hidden: bool
+    """Whether names that begin with a dot are served. Default `False`."""
+    log_max: int
+    """How many commits a log has at most. Default 1,000."""
+    diff_bytes: int | str
+    """The largest diff, in bytes or as a text such as `"1 MiB"`. Default 1 MiB."""
+    refs: str | Sequence[str]
+    """Which references can be named, as folders of `refs`.
+
+    Default `["heads", "tags"]`: branches and tags. `remotes` is allowed too."""
+    watch: bool
+    """Whether clients are notified of changes. Default `True`."""
 
 
 def clock() -> Provider:
@@ -148,6 +174,27 @@ def files(roots: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[F
         TypeError: an option has a wrong type, or there is none of this name.
     """
     return declared("files", {"roots": _paths(roots), **options})
+
+
+def git(repos: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[GitOptions]) -> Provider:
+    """Git repositories, read-only: statuses, logs, commits, diffs, and files of any revision (S-02).
+
+    The URIs are `git:///{repo}/status`, `/branches`, `/tags`, `/log`, `/log/{ref}`, `/commit/{id}`,
+    `/diff/{from}/{to}`, `/tree/{ref}/{+path}` and `/blob/{ref}/{+path}`. Nothing of a repository is run: no hook,
+    filter, text converter or file system monitor. Clients that watch a resource are notified when a commit, a fetch or
+    an edit changes what they see of it.
+
+    Args:
+        repos: the root of a working tree or a bare repository, which has the name of its directory, a list of them, or
+            directories by the names that they are to have.
+        options: see `GitOptions`.
+
+    Raises:
+        ValueError: a directory is not a repository, or leads to another one; two have one name; or an option has a
+            value that is not allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    return declared("git", {"repos": _paths(repos), **options})
 
 
 def _paths(roots: object) -> object:

@@ -8,7 +8,7 @@
 //! A provider is a module and a cargo feature of the same name, so that a program compiles what it serves and no more. The
 //! features and what they need stand in the manifest. Two are small enough to be read as examples of
 //! [`Provider`](mcp_resources_host::provider::Provider): [`clock`], which answers from memory and tells of the time as it
-//! passes, and [`memory`], whose entries come and go. [`files`] serves directories;
+//! passes, and [`memory`], whose entries come and go. [`files`] serves directories, [`git`] repositories;
 //! [`config`] files of configuration and, with the same feature, [`env`](mod@env) the environment. A program that names its providers in a
 //! file or on a command line makes them with [`declared`]; their options as data are [`options`].
 

@@ -77,8 +77,9 @@ pub(crate) fn texts(value: OptionValue) -> Result<Vec<String>, OptionError> {
 
 /// A length of time: a number of milliseconds, or a text such as `200ms`, `1s`, `5min`, `1h` or `7d`.
 #[cfg(feature = "_units")]
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span(pub(crate) std::time::Duration);
+pub struct Span(pub std::time::Duration);
 
 /// A number of bytes: a whole number, or a text such as `64 MiB` or `10 kB`.
 #[cfg(feature = "_units")]

@@ -55,10 +55,23 @@ pub(crate) fn options() -> Outcome {
 fn document(args: &Serve) -> Result<Document, Failed> {
     let read = match &args.config {
         Some(path) => Document::of_file(path),
-        None if args.provider.is_empty() => Document::of_words(&["files:.".into()]),
+        None if args.provider.is_empty() => Document::of_words(&here()),
         None => Document::of_words(&args.provider),
     };
     read.map_err(Failed::usage)
+}
+
+/// What is served if nothing is named: the files of the current directory and, if it is the root of one, its git repository.
+fn here() -> Vec<String> {
+    let mut words = vec!["files:.".to_owned()];
+    let git = "git:.";
+    match declared::word(git).and_then(|(kind, options)| Set::new().add(&kind, options)) {
+        Ok(()) => words.push(git.into()),
+        // There is one, and it is not served: the reason says what would help.
+        Err(reason) if Path::new(".git").exists() => output::say("note", &reason.to_string()),
+        Err(_) => {}
+    }
+    words
 }
 
 async fn serve(document: Document, args: &Serve) -> Outcome {

@@ -142,7 +142,7 @@ fn is_text(old: &[u8], new: &[u8]) -> bool {
 fn quoted(prefix: &str, path: &[u8]) -> String {
     let needs = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7f);
     match std::str::from_utf8(path) {
-        Ok(text) if !path.iter().any(|byte| needs(byte)) => format!("{prefix}{text}"),
+        Ok(text) if !path.iter().any(needs) => format!("{prefix}{text}"),
         _ => {
             let mut out = format!("\"{prefix}");
             for byte in path {
