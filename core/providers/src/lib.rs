@@ -20,6 +20,8 @@ pub mod clock;
 pub mod config;
 #[cfg(feature = "_declared")]
 pub mod declared;
+#[cfg(feature = "docs")]
+pub mod docs;
 #[cfg(feature = "config")]
 pub mod env;
 #[cfg(feature = "files")]
@@ -40,6 +42,8 @@ mod named;
 pub mod options;
 #[cfg(feature = "_declared")]
 mod path;
+#[cfg(feature = "_search")]
+mod search;
 #[cfg(feature = "_paths")]
 mod selection;
 #[cfg(feature = "_paths")]

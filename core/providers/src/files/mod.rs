@@ -15,6 +15,8 @@
 mod beneath;
 mod complete;
 mod contents;
+#[cfg(feature = "docs")]
+pub(crate) mod folder;
 mod list;
 mod options;
 mod rules;

@@ -75,10 +75,10 @@ struct Level {
 impl Rules {
     /// # Errors
     /// A glob cannot be read.
-    pub(super) fn new(settings: &Settings, dir: &Path) -> Result<Self, OptionError> {
+    pub(super) fn new(kind: &'static str, settings: &Settings, dir: &Path) -> Result<Self, OptionError> {
         Ok(Self {
             gitignore: settings.gitignore,
-            selection: Selection::new("files", settings.hidden, &settings.include, &settings.exclude)?,
+            selection: Selection::new(kind, settings.hidden, &settings.include, &settings.exclude)?,
             dir: dir.to_owned(),
             outer: OnceLock::new(),
             kept: Mutex::default(),

@@ -40,10 +40,20 @@ pub(super) struct Tree {
 impl Tree {
     /// One for each root of `options`.
     pub(super) fn all(options: &Options, way: Way) -> Result<Vec<Arc<Self>>, OptionError> {
+        Self::all_of("files", "root", options, way)
+    }
+
+    /// The same for another provider: `kind` is its name in messages, `what` the word for a root.
+    pub(super) fn all_of(
+        kind: &'static str,
+        what: &str,
+        options: &Options,
+        way: Way,
+    ) -> Result<Vec<Arc<Self>>, OptionError> {
         let settings = Arc::new(options.settings.clone());
         let tree = |root: &NamedPath| {
-            let (name, dir) = named::directory("files", "root", root)?;
-            let rules = Rules::new(&settings, &dir)?;
+            let (name, dir) = named::directory(kind, what, root)?;
+            let rules = Rules::new(kind, &settings, &dir)?;
             let uri = format!("{INDEX}{}/", spell::encode(name.as_bytes()));
             let name = spell::text(name.as_bytes());
             Ok(Arc::new(Self { name, uri, dir, settings: settings.clone(), rules, way }))

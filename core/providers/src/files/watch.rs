@@ -49,9 +49,11 @@ use std::time::Duration;
 use watcher::Watcher;
 
 /// Where changes are reported to.
-trait Reports: Clone + Send + 'static {
+pub(super) trait Reports: Clone + Send + 'static {
     fn updated(&self, uri: &str);
     fn list_changed(&self);
+    /// The system has reported something of a path.
+    fn touched(&self, _tree: &Tree, _path: &[u8]) {}
     fn log(&self, what: &str);
     /// Whether anybody hears.
     fn is_alive(&self) -> bool;
@@ -125,7 +127,7 @@ impl Watch {
         self.change(trees, change, feed);
     }
 
-    fn change<R: Reports>(&self, trees: &[Arc<Tree>], change: Interest<'_>, reports: Option<R>) {
+    pub(super) fn change<R: Reports>(&self, trees: &[Arc<Tree>], change: Interest<'_>, reports: Option<R>) {
         if trees.iter().all(|tree| !tree.settings().watch) {
             return;
         }

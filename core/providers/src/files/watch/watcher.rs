@@ -209,6 +209,7 @@ impl<R: Reports> Watcher<R> {
         for at in 0..self.scenes.len() {
             let Some(scene) = self.scenes.get_mut(at) else { return };
             let Some(entry) = scene.relative(path) else { continue };
+            self.reports.touched(&scene.tree, &entry);
             if hint.gone {
                 if entry.is_empty() {
                     self.find_root(at, true);

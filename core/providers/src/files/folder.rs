@@ -1,0 +1,294 @@
+//! A directory for other providers: what they read and watch of it, by the rules of `files`.
+//!
+//! ```text
+//!   Folder::walk ──▶ each file that is served, with its facts        Folder::read ──▶ its bytes, as many as may be
+//!   Folders::watch ──▶ Changes: this path may have changed, files came or went           by the watcher of `files`
+//! ```
+//!
+//! Law: links are not followed, and nothing stays open between two calls.
+
+use super::beneath::{Dir, Entry, Facts, Kind, Missing, Root, Way};
+use super::contents::modified;
+use super::options::{Options, Settings, Symlinks};
+use super::rules::Chain;
+use super::tree::{INDEX, Tree};
+use super::watch::{Reports, Watch};
+use crate::named::NamedPath;
+use crate::spell::join;
+use mcp_resources_engine::option::OptionError;
+use mcp_resources_host::provider::Interest;
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// How many directories a walk looks into, and how many are in one another.
+const DIRECTORIES: usize = 65_536;
+const DEPTH: usize = 64;
+/// A time of modification younger than this may be that of two changes.
+const COARSE: Duration = Duration::from_secs(2);
+
+/// Which files are served of the folders that were declared together.
+#[derive(Clone, Debug)]
+pub(crate) struct FolderOptions {
+    pub(crate) include: Vec<String>,
+    pub(crate) exclude: Vec<String>,
+    pub(crate) gitignore: bool,
+    pub(crate) hidden: bool,
+    pub(crate) watch: bool,
+    pub(crate) watch_dirs: usize,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    tree: Arc<Tree>,
+}
+
+/// What is known of a file without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileFacts {
+    /// In bytes.
+    pub(crate) size: u64,
+    facts: Facts,
+    /// Whether a later change must show in the facts.
+    pub(crate) is_settled: bool,
+}
+
+/// What a folder reports of changes, on a thread of the watcher's.
+pub(crate) trait Changes: Clone + Send + 'static {
+    /// Something may have happened at a path of the folder with this name.
+    fn touched(&self, folder: &str, path: &[u8]);
+    /// Files have come or gone, or anything else.
+    fn moved(&self);
+    /// For the log.
+    fn log(&self, what: &str);
+    /// Whether anybody hears.
+    fn is_alive(&self) -> bool;
+}
+
+impl FolderOptions {
+    /// The defaults of `files`.
+    pub(crate) fn new() -> Self {
+        let Settings { include, exclude, gitignore, hidden, watch, watch_dirs, .. } = Options::new().settings;
+        Self { include, exclude, gitignore, hidden, watch, watch_dirs }
+    }
+}
+
+impl Folder {
+    /// Those of `paths`. `kind` and `what` are words for messages: of the provider, and of what a folder is to it.
+    ///
+    /// # Errors
+    /// One is not there, has no name that a URI can have, or a glob cannot be read.
+    pub(crate) fn all(
+        kind: &'static str,
+        what: &'static str,
+        paths: &[NamedPath],
+        options: &FolderOptions,
+    ) -> Result<Vec<Self>, OptionError> {
+        let mut own = Options::new();
+        own.roots = paths.to_vec();
+        let FolderOptions { include, exclude, gitignore, hidden, watch, watch_dirs } = options.clone();
+        own.settings = Settings {
+            include,
+            exclude,
+            gitignore,
+            hidden,
+            watch,
+            watch_dirs,
+            symlinks: Symlinks::Never,
+            ..own.settings
+        };
+        let trees = Tree::all_of(kind, what, &own, Way::best())?;
+        Ok(trees.into_iter().map(|tree| Self { tree }).collect())
+    }
+
+    /// Its name, as it stands in URIs once it is percent-encoded.
+    pub(crate) fn name(&self) -> &str {
+        self.tree.name()
+    }
+
+    /// Where it is: for the log alone.
+    pub(crate) fn dir(&self) -> &Path {
+        self.tree.dir()
+    }
+
+    /// The URI of a path in it, of a provider whose URIs begin with `scheme`, as `docs:///`.
+    pub(crate) fn uri(&self, scheme: &str, path: &[u8]) -> String {
+        let uri = self.tree.uri(path, false);
+        format!("{scheme}{}", uri.strip_prefix(INDEX).unwrap_or_default())
+    }
+
+    /// Visits each file that is served, until `visit` returns `false`. Returns whether all were visited.
+    ///
+    /// # Errors
+    /// The folder is not there now, or cannot be read.
+    pub(crate) fn walk(&self, visit: &mut dyn FnMut(Vec<u8>, FileFacts) -> bool) -> Result<bool, Gone> {
+        let root = self.tree.open().map_err(|_| Gone)?;
+        let chain = self.tree.chain(&root, b"").ok_or(Gone)?;
+        let mut stack = vec![(Vec::new(), chain, 0)];
+        let mut looked = 0;
+        while let Some((path, chain, depth)) = stack.pop() {
+            looked += 1;
+            let Some(dir) = root.open(&path).ok().and_then(super::beneath::Opened::into_dir) else {
+                if path.is_empty() {
+                    return Err(Gone);
+                }
+                continue;
+            };
+            if looked > DIRECTORIES || !self.scan(&root, &dir, (&path, &chain, depth), &mut stack, visit) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Visits the files of one directory, and leaves its directories on the stack.
+    fn scan(
+        &self,
+        root: &Root,
+        dir: &Dir,
+        (path, chain, depth): (&[u8], &Chain, usize),
+        stack: &mut Vec<(Vec<u8>, Chain, usize)>,
+        visit: &mut dyn FnMut(Vec<u8>, FileFacts) -> bool,
+    ) -> bool {
+        let Ok(entries) = dir.entries() else { return true };
+        for Entry { name, kind } in entries {
+            let own = join(path, &name);
+            match kind {
+                Kind::Directory if depth < DEPTH => {
+                    if let Some(chain) = self.tree.below(root, chain.clone(), &own) {
+                        stack.push((own, chain, depth + 1));
+                    }
+                }
+                Kind::File if self.tree.admits_entry(chain, &own, false) => {
+                    let Some(facts) = dir.stat(&name).filter(|facts| facts.kind == Kind::File) else { continue };
+                    if !visit(own, FileFacts::of(facts)) {
+                        return false;
+                    }
+                }
+                _ => {}
+            }
+        }
+        true
+    }
+
+    /// The names in a directory that is served; none if there is no such directory.
+    pub(crate) fn names(&self, path: &[u8]) -> Vec<Vec<u8>> {
+        let names = || {
+            let root = self.tree.open().ok()?;
+            let dir = self.tree.find(&root, path, &|_| true).ok()?.into_dir()?;
+            let names = dir.entries().ok()?.map(|entry| entry.name).collect();
+            Some(names)
+        };
+        names().unwrap_or_default()
+    }
+
+    /// What is at a path: `None` if nothing is that is served, else whether it is a directory.
+    pub(crate) fn is_dir(&self, path: &[u8]) -> Option<bool> {
+        let root = self.tree.open().ok()?;
+        Some(self.tree.find(&root, path, &|_| true).ok()?.is_dir())
+    }
+
+    /// The first `most` bytes of a file. `check` is given its size before it is read. The file may be larger than that once it is
+    /// read.
+    ///
+    /// # Errors
+    /// What `check` says, or that no such file is served, or that it cannot be read now.
+    pub(crate) fn read<E: From<Missing>>(
+        &self,
+        path: &[u8],
+        most: u64,
+        permits: &dyn Fn(&[u8]) -> bool,
+        check: &dyn Fn(u64) -> Result<(), E>,
+    ) -> Result<(Vec<u8>, FileFacts), E> {
+        let root = self.tree.open()?;
+        // A file system that does not tell names apart has found the file of another name: that one is asked of too.
+        let permits = |uri: &str| self.tree.path_of(uri).is_some_and(|(path, _)| permits(&path));
+        let opened = self.tree.find(&root, path, &permits)?;
+        if opened.is_dir() {
+            return Err(Missing::NotFound.into());
+        }
+        let facts = FileFacts::of(opened.facts);
+        check(facts.size)?;
+        let mut bytes = Vec::new();
+        let failed = |_| Missing::Failed(rustix::io::Errno::IO);
+        opened.into_file().take(most).read_to_end(&mut bytes).map_err(failed)?;
+        check(bytes.len() as u64)?;
+        Ok((bytes, facts))
+    }
+}
+
+/// A folder is not there now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gone;
+
+impl FileFacts {
+    fn of(facts: Facts) -> Self {
+        let (seconds, nanos) = facts.modified;
+        let since = Duration::new(u64::try_from(seconds).unwrap_or_default(), u32::try_from(nanos).unwrap_or_default());
+        let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + since);
+        Self { size: facts.size, facts, is_settled: age.is_ok_and(|age| age > COARSE) }
+    }
+
+    /// Whether the file is the one that it was, as far as can be known without reading it.
+    pub(crate) fn is_same(&self, before: &Self) -> bool {
+        self.facts == before.facts && before.is_settled
+    }
+
+    /// When it was last changed, as annotations have it.
+    pub(crate) fn modified(&self) -> Option<String> {
+        modified(&self.facts)
+    }
+
+    /// The facts as one text: another text is another file, or other contents. `None` if a later change need not show in it.
+    pub(crate) fn stamp(&self) -> Option<String> {
+        let Facts { inode, modified, size, .. } = &self.facts;
+        self.is_settled.then(|| format!("{}.{}.{}.{}.{size}", inode.0, inode.1, modified.0, modified.1))
+    }
+}
+
+/// Watches folders while it is asked to.
+pub(crate) struct FolderWatch(Watch);
+
+impl FolderWatch {
+    pub(crate) fn new() -> Self {
+        Self(Watch::default())
+    }
+
+    /// Reports all changes of the folders from now on, or none. What changes before all is watched is one [`Changes::moved`].
+    pub(crate) fn set(&self, on: bool, folders: &[Folder], changes: Option<impl Changes>) {
+        let trees: Vec<_> = folders.iter().map(|folder| folder.tree.clone()).collect();
+        self.0.change(&trees, Interest::Lists { on }, changes.map(Adapter));
+    }
+}
+
+impl fmt::Debug for FolderWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FolderWatch").finish()
+    }
+}
+
+#[derive(Clone)]
+struct Adapter<C>(C);
+
+impl<C: Changes> Reports for Adapter<C> {
+    fn updated(&self, _uri: &str) {}
+
+    fn list_changed(&self) {
+        self.0.moved();
+    }
+
+    fn touched(&self, tree: &Tree, path: &[u8]) {
+        self.0.touched(tree.name(), path);
+    }
+
+    fn log(&self, what: &str) {
+        self.0.log(what);
+    }
+
+    fn is_alive(&self) -> bool {
+        self.0.is_alive()
+    }
+}

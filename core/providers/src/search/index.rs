@@ -1,0 +1,332 @@
+//! The index in SQLite: in memory, or in a file that outlives the process.
+//!
+//! ```text
+//!   doc    id, site, key, lang, stamp, head, body      what is known of each text, and the text itself
+//!   words  rowid = id: title, headings, body           FTS5 over tokens that were folded before; no text is in it
+//! ```
+//!
+//! Law: the file is a cache. One that is damaged, or of another version, is set aside and built again; nothing is ever lost with it.
+
+use super::query::Query;
+use super::words::Words;
+use rusqlite::{Connection, Error, OptionalExtension, params};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What SQLite's header says of a file of ours, and of which version it is.
+const APPLICATION: i32 = 0x4d43_5052;
+const VERSION: i32 = 1;
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// Where the header says of which application a file is.
+const APPLICATION_AT: std::ops::Range<usize> = 68..72;
+
+const SCHEMA: &str = r#"
+CREATE TABLE doc(
+    id INTEGER PRIMARY KEY, site TEXT NOT NULL, key TEXT NOT NULL, lang TEXT, stamp TEXT NOT NULL, head TEXT NOT NULL,
+    body TEXT NOT NULL, UNIQUE(site, key)
+);
+CREATE VIRTUAL TABLE words USING fts5(title, headings, body, content='', contentless_delete=1, tokenize='ascii');
+INSERT INTO words(words, rank) VALUES('rank', 'bm25(8.0, 3.0, 1.0)');
+"#;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Index {
+    db: Connection,
+}
+
+/// A text that is put into the index.
+#[derive(Debug)]
+pub(crate) struct Put {
+    pub(crate) key: String,
+    pub(crate) lang: Option<String>,
+    /// What says whether the text has changed.
+    pub(crate) stamp: String,
+    /// What is known of it, for a process that begins with an index.
+    pub(crate) head: String,
+    /// The text, as the caller writes and reads it.
+    pub(crate) body: String,
+    /// What is searched.
+    pub(crate) title: Words,
+    pub(crate) headings: Words,
+    pub(crate) text: Words,
+}
+
+/// A text that was found.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) key: String,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Index {
+    /// An empty one in memory.
+    pub(crate) fn memory() -> Result<Self, Error> {
+        let db = Connection::open_in_memory()?;
+        db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;")?;
+        db.execute_batch(SCHEMA)?;
+        Ok(Self { db })
+    }
+
+    /// The one in `file`. If that is damaged, or of another version, an empty one, and a sentence for the log.
+    pub(crate) fn file(file: &Path) -> Result<(Self, Option<String>), Error> {
+        let fault = match Self::open(file) {
+            Ok(Some(index)) => return Ok((index, None)),
+            Ok(None) => "it is damaged, or of another version".to_owned(),
+            // Another process has it: it is not ours to replace.
+            Err(error) if is_busy(&error) => return Err(error),
+            Err(error) => error.to_string(),
+        };
+        let aside = set_aside(file);
+        let index = Self::open(file)?.ok_or(Error::InvalidQuery)?;
+        let kept = aside.map(|aside| format!("; what was there is {}", aside.display())).unwrap_or_default();
+        Ok((index, Some(format!("the index {} is built again: {fault}{kept}", file.display()))))
+    }
+
+    /// `None`: it is there and cannot be used.
+    fn open(file: &Path) -> Result<Option<Self>, Error> {
+        let db = Connection::open(file)?;
+        db.busy_timeout(Duration::from_millis(500))?;
+        db.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")?;
+        let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+        let is_empty = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0;
+        if is_empty {
+            db.execute_batch(&format!(
+                "BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; {SCHEMA} COMMIT;"
+            ))?;
+            return Ok(Some(Self { db }));
+        }
+        if (pragma("application_id")?, pragma("user_version")?) != (APPLICATION, VERSION) {
+            return Ok(None);
+        }
+        let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        let is_sound = said == "ok" && db.execute_batch("INSERT INTO words(words) VALUES('integrity-check')").is_ok();
+        Ok(is_sound.then_some(Self { db }))
+    }
+
+    /// Why `file` may not be written: it is something else. One that is not there may be.
+    pub(crate) fn refuses(file: &Path) -> Option<&'static str> {
+        let metadata = match std::fs::metadata(file) {
+            Ok(metadata) => metadata,
+            Err(_) if file.parent().is_some_and(|parent| parent.as_os_str().is_empty() || parent.is_dir()) => return None,
+            Err(_) => return Some("is in a directory that does not exist; create it, or name another file"),
+        };
+        if !metadata.is_file() {
+            return Some("is no file; name one that may be written");
+        }
+        let mut header = Vec::new();
+        let read = std::fs::File::open(file).and_then(|file| file.take(100).read_to_end(&mut header));
+        let is_other = read.is_ok()
+            && header.starts_with(MAGIC)
+            && header.get(APPLICATION_AT).is_some_and(|own| own != APPLICATION.to_be_bytes());
+        is_other.then_some("is a database of another program; name another file")
+    }
+
+    /// Forgets the texts of all sites but these.
+    pub(crate) fn keep(&mut self, sites: &[&str]) -> Result<(), Error> {
+        let names = serde_json::to_string(sites).unwrap_or_default();
+        let gone = "site NOT IN (SELECT value FROM json_each(?1))";
+        let transaction = self.db.transaction()?;
+        transaction.execute(&format!("DELETE FROM words WHERE rowid IN (SELECT id FROM doc WHERE {gone})"), [&names])?;
+        transaction.execute(&format!("DELETE FROM doc WHERE {gone}"), [&names])?;
+        transaction.commit()
+    }
+
+    /// The key, stamp and head of each text of a site.
+    pub(crate) fn known(&self, site: &str, mut visit: impl FnMut(String, String, String)) -> Result<(), Error> {
+        let mut query = self.db.prepare_cached("SELECT key, stamp, head FROM doc WHERE site = ?1")?;
+        let mut rows = query.query([site])?;
+        while let Some(row) = rows.next()? {
+            visit(row.get(0)?, row.get(1)?, row.get(2)?);
+        }
+        Ok(())
+    }
+
+    /// Puts texts in the place of those with their keys, and takes others out: all of it, or nothing.
+    pub(crate) fn change(&mut self, site: &str, puts: &[Put], gone: &[String]) -> Result<(), Error> {
+        let transaction = self.db.transaction()?;
+        {
+            let mut find = transaction.prepare_cached("SELECT id FROM doc WHERE site = ?1 AND key = ?2")?;
+            let mut forget = transaction.prepare_cached("DELETE FROM words WHERE rowid = ?1")?;
+            let mut delete = transaction.prepare_cached("DELETE FROM doc WHERE id = ?1")?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO doc(id, site, key, lang, stamp, head, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?;
+            let mut index =
+                transaction.prepare_cached("INSERT INTO words(rowid, title, headings, body) VALUES(?1, ?2, ?3, ?4)")?;
+            let keys = gone.iter().map(|key| (key, None)).chain(puts.iter().map(|put| (&put.key, Some(put))));
+            for (key, put) in keys {
+                let known: Option<i64> = find.query_row(params![site, key], |row| row.get(0)).optional()?;
+                if let Some(id) = known {
+                    forget.execute([id])?;
+                    delete.execute([id])?;
+                }
+                let Some(Put { key, lang, stamp, head, body, title, headings, text }) = put else { continue };
+                insert.execute(params![known, site, key, lang, stamp, head, body])?;
+                let id = transaction.last_insert_rowid();
+                index.execute(params![id, title.folded(), headings.folded(), text.folded()])?;
+            }
+        }
+        transaction.commit()
+    }
+
+    /// The first `most` texts of a site that a query matches and whose keys `permits` lets through, best first; and whether there
+    /// are more. `lang` is a language, of which any variant will do.
+    pub(crate) fn candidates(
+        &self,
+        site: &str,
+        query: &Query,
+        lang: Option<&str>,
+        most: usize,
+        permits: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<(Vec<Row>, bool), Error> {
+        let mut found = Vec::new();
+        if query.is_empty() {
+            return Ok((found, false));
+        }
+        let mut query_rows = self.db.prepare_cached(
+            "SELECT doc.key, doc.head, doc.body FROM words JOIN doc ON doc.id = words.rowid \
+             WHERE words MATCH ?1 AND doc.site = ?2 AND (?3 IS NULL OR doc.lang = ?3 OR doc.lang LIKE ?3 || '-%') \
+             ORDER BY words.rank",
+        )?;
+        let mut rows = query_rows.query(params![query.fts(), site, lang])?;
+        while let Some(row) = rows.next()? {
+            let key: String = row.get(0)?;
+            if !permits(&key) {
+                continue;
+            }
+            if found.len() == most {
+                return Ok((found, true));
+            }
+            found.push(Row { key, head: row.get(1)?, body: row.get(2)? });
+        }
+        Ok((found, false))
+    }
+}
+
+fn is_busy(error: &Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked)
+    )
+}
+
+/// Gives a file that cannot be used another name, and removes what SQLite has put beside it.
+fn set_aside(file: &Path) -> Option<PathBuf> {
+    let beside = |ending: &str| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let aside = beside(".damaged");
+    let is_moved = std::fs::rename(file, &aside).is_ok();
+    for ending in ["-wal", "-shm", "-journal"] {
+        let _ = std::fs::remove_file(beside(ending));
+    }
+    is_moved.then_some(aside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(key: &str, lang: Option<&str>, title: &str, text: &str) -> Put {
+        let words = Words::of;
+        Put {
+            key: key.into(),
+            lang: lang.map(Into::into),
+            stamp: "1".into(),
+            head: title.into(),
+            body: text.into(),
+            title: words(title),
+            headings: words(""),
+            text: words(text),
+        }
+    }
+
+    fn found(index: &Index, query: &str, lang: Option<&str>) -> Vec<String> {
+        let query = Query::parse(query).unwrap();
+        let (rows, _) = index.candidates("s", &query, lang, 10, &mut |key| key != "hidden").unwrap();
+        rows.into_iter().map(|row| row.key).collect()
+    }
+
+    fn fill(index: &mut Index) {
+        let texts = [
+            put("a", Some("ja"), "全文検索", "サーバーで検索します。issue化"),
+            put("b", Some("en"), "Search", "Full-text search with an API on the server"),
+            put("c", Some("ja-jp"), "設定", "ｻｰﾊﾞの設定と最適化"),
+            put("hidden", None, "検索", "検索 search"),
+        ];
+        index.change("s", &texts, &[]).unwrap();
+        index.change("other", &[put("a", None, "検索", "検索")], &[]).unwrap();
+    }
+
+    /// S-07: words in two languages, pairs and single characters, and all words of a query.
+    #[test]
+    fn both_languages_are_found() {
+        let mut index = Index::memory().unwrap();
+        fill(&mut index);
+        for (query, keys) in [
+            ("検索", vec!["a"]),
+            ("サーバ", vec!["a", "c"]),
+            ("サーバー", vec!["a", "c"]),
+            ("ＡＰＩ", vec!["b"]),
+            ("issue化", vec!["a"]),
+            ("化", vec!["a", "c"]),
+            ("索", vec!["a"]),
+            ("search API", vec!["b"]),
+            ("search 検索", vec![]),
+            ("索設", vec![]),
+            ("\" OR words MATCH \"x", vec![]),
+        ] {
+            let mut all = found(&index, query, None);
+            all.sort();
+            assert_eq!(all, keys, "{query}");
+        }
+        assert_eq!(found(&index, "サーバ 設定", Some("ja")), ["c"]);
+        assert_eq!(found(&index, "サーバ", Some("en")), [""; 0]);
+        index.change("s", &[put("a", None, "x", "y")], &["b".into()]).unwrap();
+        assert_eq!((found(&index, "検索", None), found(&index, "api", None)), (vec![], vec![]));
+        assert_eq!(found(&index, "y", None), ["a"]);
+    }
+
+    /// S-07: a file keeps the index; one that is damaged is set aside, and one of another program is refused.
+    #[test]
+    fn a_file_is_a_cache() {
+        let folder = std::env::temp_dir().join(format!("mcp-search-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("index.db");
+        let open = || Index::file(&file).unwrap();
+        let (mut index, said) = open();
+        assert_eq!(said, None);
+        fill(&mut index);
+        assert!(is_busy(&Index::file(&file).unwrap_err()));
+        drop(index);
+        let (mut index, said) = open();
+        assert_eq!((said, found(&index, "検索", None)), (None, vec!["a".to_owned()]));
+        index.keep(&["other"]).unwrap();
+        assert_eq!(found(&index, "検索", None), [""; 0]);
+        drop(index);
+        assert_eq!(Index::refuses(&file), None);
+        for damage in [&b"garbage"[..], &[MAGIC.as_slice(), &[0; 4_000]].concat()] {
+            std::fs::write(&file, damage).unwrap();
+            let (mut index, said) = open();
+            assert!(said.unwrap().contains("index.db.damaged"));
+            fill(&mut index);
+            assert_eq!(found(&index, "検索", None), ["a"]);
+        }
+        let mut bytes = std::fs::read(&file).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle..].fill(0x55);
+        std::fs::write(&file, bytes).unwrap();
+        assert!(open().1.is_some());
+        let other = Connection::open(folder.join("other.db")).unwrap();
+        other.execute_batch("CREATE TABLE t(a)").unwrap();
+        assert!(Index::refuses(&folder.join("other.db")).unwrap().contains("another program"));
+        assert!(Index::refuses(&folder).unwrap().contains("no file"));
+        assert!(Index::refuses(&folder.join("no/such.db")).is_some());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

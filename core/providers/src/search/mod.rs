@@ -1,0 +1,21 @@
+//! Full-text search for providers, in Japanese and English: an index in SQLite (FTS5) over words that are folded here.
+//!
+//! ```text
+//!   text ──Words──▶ folded tokens ──▶ Index (FTS5)          query ──Query──▶ phrases ──▶ Index ──▶ candidates, best first
+//!                                                                              └──▶ Hits in a text ──▶ snippet, score
+//! ```
+//!
+//! Law: the index decides what matches; where, and how well, is computed from the texts of permitted candidates alone. So a
+//! score does not depend on texts that a client may not see.
+
+mod index;
+mod query;
+mod score;
+mod snippet;
+mod words;
+
+pub(crate) use index::{Index, Put, Row};
+pub(crate) use query::Query;
+pub(crate) use score::score;
+pub(crate) use snippet::snippet;
+pub(crate) use words::{Words, is_cjk};

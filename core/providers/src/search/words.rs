@@ -1,0 +1,344 @@
+//! The words of a text, folded and cut so that Japanese and English are searched alike.
+//!
+//! ```text
+//!   ＡＰＩサーバーの検索  ── NFKC, lower case ──▶  apiサーバーの検索  ── `ー` at the end of a katakana word ──▶  apiサーバの検索
+//!                                             api | サー ーバ バの の検 検索 索          words, and pairs of characters
+//! ```
+//!
+//! Law: every CJK character begins exactly one token: a pair with the next character, or itself at the end of its run. So a
+//! string of two or more characters is a phrase of pairs, and one character is the prefix of a token.
+
+use std::ops::Range;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// The longest word in characters. The rest of a longer one, such as a key in base64, is not searched.
+const LONGEST: usize = 64;
+/// A katakana word that is shorter without its `ー` keeps it: `キー` is another word than `キ`.
+const KATAKANA: usize = 3;
+
+/// The tokens of a text, in its order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    /// The tokens with a space before each, and one at the end.
+    folded: String,
+    tokens: Vec<Token>,
+}
+
+/// One token.
+#[derive(Clone, Copy, Debug)]
+struct Token {
+    /// Where it begins in the folded text, with its space.
+    at: usize,
+    /// The bytes of the original text that it stands for.
+    start: usize,
+    end: usize,
+}
+
+/// What a folded character belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// A word between spaces.
+    Word,
+    /// A run of characters without spaces between words.
+    Cjk,
+    /// A mark on the character before it.
+    Mark,
+    /// Without width: it neither separates nor is searched.
+    Ignored,
+    Separator,
+}
+
+impl Words {
+    /// Folds and cuts `text`.
+    pub(crate) fn of(text: &str) -> Self {
+        let mut cutter = Cutter::default();
+        let mut rest = text.char_indices().peekable();
+        while let Some((start, first)) = rest.next() {
+            if first.is_ascii() && rest.peek().is_none_or(|(_, next)| next.is_ascii()) {
+                cutter.push(first.to_ascii_lowercase(), start, start + 1);
+                continue;
+            }
+            let mut end = start + first.len_utf8();
+            while let Some((at, next)) = rest.next_if(|(_, next)| extends(*next)) {
+                end = at + next.len_utf8();
+            }
+            let cluster = text.get(start..end).unwrap_or_default();
+            for folded in cluster.nfkc().flat_map(char::to_lowercase) {
+                cutter.push(if folded == 'ς' { 'σ' } else { folded }, start, end);
+            }
+        }
+        cutter.finish()
+    }
+
+    /// The tokens, separated by spaces: as an index stores them.
+    pub(crate) fn folded(&self) -> &str {
+        self.folded.trim_ascii()
+    }
+
+    /// How many tokens there are.
+    pub(crate) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether there is no token.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Where a phrase occurs in the original text: tokens separated by spaces, the last of which may only begin so.
+    pub(super) fn find<'w>(&'w self, phrase: &'w Phrase) -> impl Iterator<Item = Range<usize>> + 'w {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let at = from + self.folded.get(from..)?.find(&phrase.needle)?;
+            from = at + 1;
+            let first = self.tokens.binary_search_by_key(&at, |token| token.at).ok()?;
+            let last = self.tokens.get(first + phrase.tokens - 1)?;
+            // A prefix is one character, and its token may have one more.
+            let end = if phrase.is_prefix { last.end.min(self.second(first + phrase.tokens - 1)) } else { last.end };
+            Some(self.tokens.get(first)?.start..end)
+        })
+    }
+
+    /// Where the character behind the first of a token begins, if the token is a pair.
+    fn second(&self, at: usize) -> usize {
+        match (self.tokens.get(at), self.tokens.get(at + 1)) {
+            (Some(one), Some(next)) if next.start < one.end => next.start,
+            (Some(one), _) => one.end,
+            _ => usize::MAX,
+        }
+    }
+}
+
+/// Words of a query that must stand one behind the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Phrase {
+    /// The tokens, with a space before each, and one at the end unless the last one is a prefix.
+    needle: String,
+    tokens: usize,
+    is_prefix: bool,
+}
+
+impl Phrase {
+    /// The phrase that `text` is; `None` if nothing of it is searched.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let mut words = Words::of(text);
+        let last = words.tokens.last().copied()?;
+        let mut needle = std::mem::take(&mut words.folded);
+        let mut tokens = words.tokens.len();
+        let token = needle.get(last.at..).unwrap_or_default().trim_ascii();
+        let mut is_prefix = false;
+        if token.chars().next().is_some_and(|first| class(first) == Class::Cjk) {
+            let ends_a_pair = tokens >= 2 && words.tokens.get(tokens - 2).is_some_and(|pair| pair.end == last.end);
+            if ends_a_pair {
+                // The pair before it says as much, and what follows in a text is not known.
+                needle.truncate(last.at + 1);
+                tokens -= 1;
+            } else {
+                needle.truncate(needle.trim_ascii_end().len());
+                is_prefix = true;
+            }
+        }
+        Some(Self { needle, tokens, is_prefix })
+    }
+
+    /// As FTS5 has it: a string, whose quotes nothing in it can end.
+    pub(super) fn append_to(&self, query: &mut String) {
+        query.push('"');
+        query.push_str(&self.needle.trim_ascii().replace('"', "\"\""));
+        query.push_str(if self.is_prefix { "\" *" } else { "\"" });
+    }
+
+    /// How many tokens it has.
+    pub(super) fn len(&self) -> usize {
+        self.tokens
+    }
+}
+
+/// Puts folded characters together.
+#[derive(Default)]
+struct Cutter {
+    words: Words,
+    run: Vec<(char, usize, usize)>,
+    class: Option<Class>,
+}
+
+impl Cutter {
+    fn push(&mut self, char: char, start: usize, end: usize) {
+        match class(char) {
+            Class::Ignored => {}
+            Class::Separator => self.flush(),
+            Class::Mark => {
+                // On nothing it is nothing.
+                if let Some(last) = self.run.last().copied() {
+                    self.run.push((char, last.1, end));
+                }
+            }
+            class => {
+                if self.class != Some(class) {
+                    self.flush();
+                    self.class = Some(class);
+                }
+                self.run.push((char, start, end));
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        match self.class.take() {
+            Some(Class::Word) => self.word(&run),
+            Some(Class::Cjk) => self.pairs(&without_long_ends(&run)),
+            _ => {}
+        }
+        self.run = run;
+        self.run.clear();
+    }
+
+    fn word(&mut self, run: &[(char, usize, usize)]) {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else { return };
+        self.token(first.1, last.2);
+        self.words.folded.extend(run.iter().take(LONGEST).map(|(char, ..)| char));
+    }
+
+    fn pairs(&mut self, run: &[(char, usize, usize)]) {
+        for (at, (char, start, end)) in run.iter().enumerate() {
+            let next = run.get(at + 1);
+            self.token(*start, next.map_or(*end, |(.., end)| *end));
+            self.words.folded.push(*char);
+            self.words.folded.extend(next.map(|(char, ..)| char));
+        }
+    }
+
+    fn token(&mut self, start: usize, end: usize) {
+        self.words.tokens.push(Token { at: self.words.folded.len(), start, end });
+        self.words.folded.push(' ');
+    }
+
+    fn finish(mut self) -> Words {
+        self.flush();
+        if !self.words.folded.is_empty() {
+            self.words.folded.push(' ');
+        }
+        self.words
+    }
+}
+
+/// A run without the `ー` at the ends of its katakana words: `サーバー` and `サーバ` are one word.
+fn without_long_ends(run: &[(char, usize, usize)]) -> Vec<(char, usize, usize)> {
+    let mut out: Vec<(char, usize, usize)> = Vec::with_capacity(run.len());
+    let mut katakana = 0;
+    let strip = |out: &mut Vec<(char, usize, usize)>, mut katakana: usize| {
+        while katakana > KATAKANA && out.last().is_some_and(|(char, ..)| *char == 'ー') {
+            out.pop();
+            katakana -= 1;
+        }
+    };
+    for item in run {
+        if matches!(item.0, 'ァ'..='ヺ' | 'ー' | 'ㇰ'..='ㇿ') {
+            katakana += 1;
+        } else {
+            strip(&mut out, katakana);
+            katakana = 0;
+        }
+        out.push(*item);
+    }
+    strip(&mut out, katakana);
+    out
+}
+
+/// Whether a character is part of the one before it before normalisation: marks, the marks of half-width kana, later jamo.
+fn extends(char: char) -> bool {
+    !char.is_ascii() && (matches!(char, '\u{ff9e}' | '\u{ff9f}' | '\u{1160}'..='\u{11ff}') || is_combining_mark(char))
+}
+
+fn class(char: char) -> Class {
+    match char {
+        '0'..='9' | 'a'..='z' => Class::Word,
+        '\0'..='\u{7f}' => Class::Separator,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{e0100}'..='\u{e01ef}' => Class::Ignored,
+        _ if is_cjk(char) => Class::Cjk,
+        _ if is_combining_mark(char) => Class::Mark,
+        _ if char.is_alphanumeric() => Class::Word,
+        _ => Class::Separator,
+    }
+}
+
+/// Whether a character is of a script that puts no spaces between words.
+pub(crate) fn is_cjk(char: char) -> bool {
+    matches!(char,
+        '々'..='〇' | '〡'..='〩' | '〱'..='〵' | '〸'..='〼'
+        | 'ぁ'..='ゖ' | 'ゝ'..='ゟ' | 'ァ'..='ヺ' | 'ー'..='ヿ' | 'ㄅ'..='ㄯ' | 'ㆠ'..='ㆿ' | 'ㇰ'..='ㇿ'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
+        | '\u{1100}'..='\u{11ff}' | '\u{ac00}'..='\u{d7ff}'
+        | '\u{e01}'..='\u{e3a}' | '\u{e40}'..='\u{e4e}' | '\u{e81}'..='\u{edf}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17d3}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(text: &str) -> String {
+        Words::of(text).folded().to_owned()
+    }
+
+    /// S-07: width, case, forms of characters and the mark at the end of a katakana word make no difference.
+    #[test]
+    fn texts_are_folded_and_cut() {
+        for (text, expected) in [
+            ("", ""),
+            (" -- ", ""),
+            ("Full-Text search, v2.0", "full text search v2 0"),
+            ("検索", "検索 索"),
+            ("ｹﾝｻｸ", "ケン ンサ サク ク"),
+            ("ｶﾞｲﾄﾞ", "ガイ イド ド"),
+            ("ガイド", "ガイ イド ド"),
+            ("ＡＰＩ", "api"),
+            ("issue化", "issue 化"),
+            ("APIの検索", "api の検 検索 索"),
+            ("サーバー", "サー ーバ バ"),
+            ("サーバ", "サー ーバ バ"),
+            ("ｻｰﾊﾞｰ設定", "サー ーバ バ設 設定 定"),
+            ("サーバーレス", "サー ーバ バー ーレ レス ス"),
+            ("キー", "キー ー"),
+            ("コピー", "コピ ピー ー"),
+            ("ユーザーー名", "ユー ーザ ザ名 名"),
+            ("検索。設定", "検索 索 設定 定"),
+            ("検\u{200b}索", "検索 索"),
+            ("葛\u{e0100}飾", "葛飾 飾"),
+            ("㈱山田", "株 山田 田"),
+            ("Caf\u{e9} cafe\u{301}", "café café"),
+            ("ΣΊΣΥΦΟΣ", "σίσυφοσ"),
+            ("\u{301}x", "x"),
+            ("10㎏", "10kg"),
+        ] {
+            assert_eq!(folded(text), expected, "{text}");
+        }
+        assert_eq!(folded(&"a".repeat(1_000)), "a".repeat(LONGEST));
+    }
+
+    /// S-07: what is found is where it stands in the text, whatever it was folded to.
+    #[test]
+    fn phrases_are_found_in_the_text() {
+        for (text, query, expected) in [
+            ("全文検索の設定", "検索", vec!["検索"]),
+            ("ｹﾝｻｸとケンサク", "ケンサク", vec!["ｹﾝｻｸ", "ケンサク"]),
+            ("サーバーとサーバ", "ｻｰﾊﾞ", vec!["サーバ", "サーバ"]),
+            ("最適化を化学で", "化", vec!["化", "化"]),
+            ("issue化する。issue を", "issue化", vec!["issue化"]),
+            ("a a a", "a", vec!["a", "a", "a"]),
+            ("Max_Bytes and max bytes", "max-bytes", vec!["Max_Bytes", "max bytes"]),
+            ("ＡＰＩ API apis", "api", vec!["ＡＰＩ", "API"]),
+            ("検索。設定", "検索設定", vec![]),
+            ("設定file", "設定file", vec!["設定file"]),
+            ("再設定file", "設定file", vec!["設定file"]),
+            ("検索索引", "検索索引", vec!["検索索引"]),
+        ] {
+            let (words, phrase) = (Words::of(text), Phrase::of(query).unwrap());
+            let found: Vec<_> = words.find(&phrase).map(|at| &text[at]).collect();
+            assert_eq!(found, expected, "{query} in {text}");
+        }
+        assert_eq!(Phrase::of("…"), None);
+    }
+}
