@@ -145,6 +145,41 @@ const GIT_SHAPE: Shape<GitOptions> = {
   watch: FLAG,
 };
 
+/** What is set for all sites of {@link docs}. */
+export interface DocsOptions {
+  /** Globs: only pages whose path within their site matches one of them are served; `*` is within a segment, `**` over segments. Default: all. */
+  readonly include?: string | readonly string[];
+  /** Globs: no page whose path within its site matches one of them is served, nor what is beneath it. Default: none. */
+  readonly exclude?: string | readonly string[];
+  /** Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `true`. */
+  readonly gitignore?: boolean;
+  /** Whether names that begin with a dot are served. Default `false`. */
+  readonly hidden?: boolean;
+  /** How many pages are listed at most; all can be read and searched. Default 1,000. */
+  readonly listMax?: number;
+  /** Whether clients are notified of changes. Default `true`. */
+  readonly watch?: boolean;
+  /** How many directories the system watches at most; beyond it they are checked periodically. Default 8,192. */
+  readonly watchDirs?: number;
+  /** The largest page that is read, in bytes. Default: what an answer of the server may have. */
+  readonly maxBytes?: number | null;
+  /** The file that keeps the search index between two runs. Default: the index is in memory. */
+  readonly index?: string | null;
+}
+
+const NULL = { is: (value: unknown) => value === null, expected: '' };
+const DOCS_SHAPE: Shape<DocsOptions> = {
+  include: GLOBS,
+  exclude: GLOBS,
+  gitignore: FLAG,
+  hidden: FLAG,
+  listMax: COUNT,
+  watch: FLAG,
+  watchDirs: COUNT,
+  maxBytes: either('a whole number of bytes or null', COUNT, NULL),
+  index: either('a file or null', TEXT, NULL),
+};
+
 /** What is set for all files of {@link config}. */
 export interface ConfigOptions {
   /** Globs over the paths of keys: only keys that match one of them exist. `server` is that key, `server/**` all in it, `*` is within a segment. */
@@ -200,6 +235,24 @@ export function files(roots: Roots, options: FilesOptions = {}): Provider {
   );
   checkOptions('files()', options, FILES_SHAPE);
   return declared('files', { ...given(options), roots: pairs });
+}
+
+/**
+ * The Markdown pages of directories, with full-text search in Japanese and English: `docs:///{site}/{+page}`, a section of a
+ * page as `#slug`, and `docs:///{site}/search/{+query}` (S-07). Subscribers of a page, a section or a search are notified when
+ * it changes. Searches of a site share an index that is built with the first request.
+ *
+ * @param sites - a directory, which has its own name, several, or directories by the names that they are to have.
+ * @throws {TypeError} a directory is not there, two have one name, or an option is wrong.
+ */
+export function docs(sites: Roots, options: DocsOptions = {}): Provider {
+  const pairs = inPairs(
+    'docs()',
+    sites,
+    "a directory, an array of them, or names with a directory each, such as { handbook: 'docs' }",
+  );
+  checkOptions('docs()', options, DOCS_SHAPE);
+  return declared('docs', { ...given(options), sites: pairs });
 }
 
 /**

@@ -13,6 +13,8 @@ export {
   type ConfigOptions,
   clock,
   config,
+  type DocsOptions,
+  docs,
   type EnvOptions,
   env,
   type FilesOptions,

@@ -19,6 +19,7 @@ from ._core import Memory, Provider, declared, memory
 
 __all__ = [
     "ConfigOptions",
+    "DocsOptions",
     "EnvOptions",
     "FilesOptions",
     "GitOptions",
@@ -27,6 +28,7 @@ __all__ = [
     "Root",
     "clock",
     "config",
+    "docs",
     "env",
     "files",
     "git",
@@ -46,6 +48,30 @@ class ConfigOptions(TypedDict, total=False):
     """Which detectors of the guard look for secrets in values.
 
     Names such as `password` or `api_key` mask a value in any case. Default `all`."""
+
+
+class DocsOptions(TypedDict, total=False):
+    """The keyword arguments of `docs`: for all of its sites."""
+
+    include: str | Sequence[str]
+    """Globs: only pages whose path within their site matches one of them are served; `*` is within a segment, `**` over
+    segments. Default: all."""
+    exclude: str | Sequence[str]
+    """Globs: no page whose path within its site matches one of them is served, nor what is beneath it. Default: none."""
+    gitignore: bool
+    """Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `True`."""
+    hidden: bool
+    """Whether names that begin with a dot are served. Default `False`."""
+    list_max: int
+    """How many pages are listed at most; all can be read and searched. Default 1,000."""
+    watch: bool
+    """Whether clients are notified of changes. Default `True`."""
+    watch_dirs: int
+    """How many directories the system watches at most; beyond it they are checked periodically. Default 8,192."""
+    max_bytes: int | None
+    """The largest page that is read, in bytes. Default: what an answer of the server may have."""
+    index: str | None
+    """The file that keeps the search index between two runs. Default: the index is in memory."""
 
 
 class EnvOptions(TypedDict, total=False):
@@ -140,6 +166,24 @@ def config(
         TypeError: an option has a wrong type, or there is none of this name.
     """
     return declared("config", {"apps": _paths(apps), "allow": allow, **options})
+
+
+def docs(sites: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[DocsOptions]) -> Provider:
+    """The Markdown pages of directories, with full-text search in Japanese and English (S-07).
+
+    The URI of a page is `docs:///handbook/guide/search.md`, that of a section ends with `#slug`, and
+    `docs:///handbook/search/WORDS` is a search. Subscribers of a page, a section or a search are notified when it
+    changes. Searches of a site share an index that is built with the first request.
+
+    Args:
+        sites: a directory, which has its own name, a list of them, or directories by the names that they are to have.
+        options: see `DocsOptions`.
+
+    Raises:
+        ValueError: a directory is not there, two have one name, or an option has a value that is not allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    return declared("docs", {"sites": _paths(sites), **options})
 
 
 def env(*, allow: str | Sequence[str], **options: Unpack[EnvOptions]) -> Provider:

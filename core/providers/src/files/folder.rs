@@ -15,6 +15,7 @@ use super::tree::{INDEX, Tree};
 use super::watch::{Reports, Watch};
 use crate::named::NamedPath;
 use crate::spell::join;
+use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::OptionError;
 use mcp_resources_host::provider::Interest;
 use std::fmt;
@@ -53,7 +54,7 @@ pub(crate) struct FileFacts {
     pub(crate) size: u64,
     facts: Facts,
     /// Whether a later change must show in the facts.
-    pub(crate) is_settled: bool,
+    is_settled: bool,
 }
 
 /// What a folder reports of changes, on a thread of the watcher's.
@@ -163,7 +164,9 @@ impl Folder {
                     }
                 }
                 Kind::File if self.tree.admits_entry(chain, &own, false) => {
-                    let Some(facts) = dir.stat(&name).filter(|facts| facts.kind == Kind::File) else { continue };
+                    let Some(facts) = dir.stat(&name).filter(|facts| facts.kind == Kind::File) else {
+                        continue;
+                    };
                     if !visit(own, FileFacts::of(facts)) {
                         return false;
                     }
@@ -191,32 +194,54 @@ impl Folder {
         Some(self.tree.find(&root, path, &|_| true).ok()?.is_dir())
     }
 
-    /// The first `most` bytes of a file. `check` is given its size before it is read. The file may be larger than that once it is
-    /// read.
+    /// The first `most` bytes of a file. `check` is given its size, before it is read and as it is read.
     ///
     /// # Errors
-    /// What `check` says, or that no such file is served, or that it cannot be read now.
-    pub(crate) fn read<E: From<Missing>>(
+    /// [`Unread`].
+    pub(crate) fn read(
         &self,
         path: &[u8],
         most: u64,
         permits: &dyn Fn(&[u8]) -> bool,
-        check: &dyn Fn(u64) -> Result<(), E>,
-    ) -> Result<(Vec<u8>, FileFacts), E> {
+        check: &dyn Fn(u64) -> Result<(), ReadError>,
+    ) -> Result<(Vec<u8>, FileFacts), Unread> {
         let root = self.tree.open()?;
         // A file system that does not tell names apart has found the file of another name: that one is asked of too.
         let permits = |uri: &str| self.tree.path_of(uri).is_some_and(|(path, _)| permits(&path));
         let opened = self.tree.find(&root, path, &permits)?;
         if opened.is_dir() {
-            return Err(Missing::NotFound.into());
+            return Err(Unread::NotFound);
         }
         let facts = FileFacts::of(opened.facts);
-        check(facts.size)?;
+        check(facts.size).map_err(Unread::Refused)?;
         let mut bytes = Vec::new();
-        let failed = |_| Missing::Failed(rustix::io::Errno::IO);
-        opened.into_file().take(most).read_to_end(&mut bytes).map_err(failed)?;
-        check(bytes.len() as u64)?;
+        opened
+            .into_file()
+            .take(most)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Unread::Failed(error.to_string()))?;
+        check(bytes.len() as u64).map_err(Unread::Refused)?;
         Ok((bytes, facts))
+    }
+}
+
+/// Why a file was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// No such file is served.
+    NotFound,
+    /// It, or the folder, cannot be read now, for this reason.
+    Failed(String),
+    /// Its size was refused.
+    Refused(ReadError),
+}
+
+impl From<Missing> for Unread {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::NotFound => Self::NotFound,
+            Missing::Failed(error) => Self::Failed(error.to_string()),
+        }
     }
 }
 
@@ -227,14 +252,12 @@ pub(crate) struct Gone;
 impl FileFacts {
     fn of(facts: Facts) -> Self {
         let (seconds, nanos) = facts.modified;
-        let since = Duration::new(u64::try_from(seconds).unwrap_or_default(), u32::try_from(nanos).unwrap_or_default());
+        let since = Duration::new(
+            u64::try_from(seconds).unwrap_or_default(),
+            u32::try_from(nanos).unwrap_or_default(),
+        );
         let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + since);
         Self { size: facts.size, facts, is_settled: age.is_ok_and(|age| age > COARSE) }
-    }
-
-    /// Whether the file is the one that it was, as far as can be known without reading it.
-    pub(crate) fn is_same(&self, before: &Self) -> bool {
-        self.facts == before.facts && before.is_settled
     }
 
     /// When it was last changed, as annotations have it.

@@ -89,9 +89,12 @@ impl Index {
     fn open(file: &Path) -> Result<Option<Self>, Error> {
         let db = Connection::open(file)?;
         db.busy_timeout(Duration::from_millis(500))?;
-        db.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")?;
+        db.execute_batch(
+            "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;",
+        )?;
         let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-        let is_empty = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0;
+        let is_empty =
+            db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0;
         if is_empty {
             db.execute_batch(&format!(
                 "BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; {SCHEMA} COMMIT;"
@@ -102,7 +105,8 @@ impl Index {
             return Ok(None);
         }
         let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        let is_sound = said == "ok" && db.execute_batch("INSERT INTO words(words) VALUES('integrity-check')").is_ok();
+        let is_sound =
+            said == "ok" && db.execute_batch("INSERT INTO words(words) VALUES('integrity-check')").is_ok();
         Ok(is_sound.then_some(Self { db }))
     }
 
@@ -110,7 +114,11 @@ impl Index {
     pub(crate) fn refuses(file: &Path) -> Option<&'static str> {
         let metadata = match std::fs::metadata(file) {
             Ok(metadata) => metadata,
-            Err(_) if file.parent().is_some_and(|parent| parent.as_os_str().is_empty() || parent.is_dir()) => return None,
+            Err(_)
+                if file.parent().is_some_and(|parent| parent.as_os_str().is_empty() || parent.is_dir()) =>
+            {
+                return None;
+            }
             Err(_) => return Some("is in a directory that does not exist; create it, or name another file"),
         };
         if !metadata.is_file() {
@@ -129,13 +137,20 @@ impl Index {
         let names = serde_json::to_string(sites).unwrap_or_default();
         let gone = "site NOT IN (SELECT value FROM json_each(?1))";
         let transaction = self.db.transaction()?;
-        transaction.execute(&format!("DELETE FROM words WHERE rowid IN (SELECT id FROM doc WHERE {gone})"), [&names])?;
+        transaction.execute(
+            &format!("DELETE FROM words WHERE rowid IN (SELECT id FROM doc WHERE {gone})"),
+            [&names],
+        )?;
         transaction.execute(&format!("DELETE FROM doc WHERE {gone}"), [&names])?;
         transaction.commit()
     }
 
     /// The key, stamp and head of each text of a site.
-    pub(crate) fn known(&self, site: &str, mut visit: impl FnMut(String, String, String)) -> Result<(), Error> {
+    pub(crate) fn known(
+        &self,
+        site: &str,
+        mut visit: impl FnMut(String, String, String),
+    ) -> Result<(), Error> {
         let mut query = self.db.prepare_cached("SELECT key, stamp, head FROM doc WHERE site = ?1")?;
         let mut rows = query.query([site])?;
         while let Some(row) = rows.next()? {
@@ -154,8 +169,8 @@ impl Index {
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO doc(id, site, key, lang, stamp, head, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?;
-            let mut index =
-                transaction.prepare_cached("INSERT INTO words(rowid, title, headings, body) VALUES(?1, ?2, ?3, ?4)")?;
+            let mut index = transaction
+                .prepare_cached("INSERT INTO words(rowid, title, headings, body) VALUES(?1, ?2, ?3, ?4)")?;
             let keys = gone.iter().map(|key| (key, None)).chain(puts.iter().map(|put| (&put.key, Some(put))));
             for (key, put) in keys {
                 let known: Option<i64> = find.query_row(params![site, key], |row| row.get(0)).optional()?;

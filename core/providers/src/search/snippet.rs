@@ -53,9 +53,10 @@ fn back(text: &str, at: usize, chars: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
     let Some((start, _)) = before.char_indices().rev().nth(chars) else { return 0 };
     let rest = text.get(start..at).unwrap_or_default();
-    rest.char_indices().take(BEFORE / 2).find(|(_, char)| char.is_whitespace()).map_or(start, |(space, char)| {
-        start + space + char.len_utf8()
-    })
+    rest.char_indices()
+        .take(BEFORE / 2)
+        .find(|(_, char)| char.is_whitespace())
+        .map_or(start, |(space, char)| start + space + char.len_utf8())
 }
 
 fn forward(text: &str, at: usize, chars: usize) -> usize {
@@ -91,7 +92,10 @@ mod tests {
         assert_eq!(shown("nothing here", "other"), "nothing here");
         let long = format!("{}検索{}", "あ🦀".repeat(100), "い".repeat(500));
         let snippet = shown(&long, "検索");
-        assert!(snippet.starts_with('…') && snippet.ends_with('…') && snippet.contains("**検索**"), "{snippet}");
+        assert!(
+            snippet.starts_with('…') && snippet.ends_with('…') && snippet.contains("**検索**"),
+            "{snippet}"
+        );
         assert!(snippet.chars().count() < 180);
         let words = format!("{} needle and needle", "word ".repeat(100));
         let snippet = shown(&words, "needle");

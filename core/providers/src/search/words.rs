@@ -81,11 +81,6 @@ impl Words {
         self.tokens.len()
     }
 
-    /// Whether there is no token.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.tokens.is_empty()
-    }
-
     /// Where a phrase occurs in the original text: tokens separated by spaces, the last of which may only begin so.
     pub(super) fn find<'w>(&'w self, phrase: &'w Phrase) -> impl Iterator<Item = Range<usize>> + 'w {
         let mut from = 0;
@@ -95,7 +90,11 @@ impl Words {
             let first = self.tokens.binary_search_by_key(&at, |token| token.at).ok()?;
             let last = self.tokens.get(first + phrase.tokens - 1)?;
             // A prefix is one character, and its token may have one more.
-            let end = if phrase.is_prefix { last.end.min(self.second(first + phrase.tokens - 1)) } else { last.end };
+            let end = if phrase.is_prefix {
+                last.end.min(self.second(first + phrase.tokens - 1))
+            } else {
+                last.end
+            };
             Some(self.tokens.get(first)?.start..end)
         })
     }
@@ -129,7 +128,8 @@ impl Phrase {
         let token = needle.get(last.at..).unwrap_or_default().trim_ascii();
         let mut is_prefix = false;
         if token.chars().next().is_some_and(|first| class(first) == Class::Cjk) {
-            let ends_a_pair = tokens >= 2 && words.tokens.get(tokens - 2).is_some_and(|pair| pair.end == last.end);
+            let ends_a_pair =
+                tokens >= 2 && words.tokens.get(tokens - 2).is_some_and(|pair| pair.end == last.end);
             if ends_a_pair {
                 // The pair before it says as much, and what follows in a text is not known.
                 needle.truncate(last.at + 1);
@@ -249,14 +249,19 @@ fn without_long_ends(run: &[(char, usize, usize)]) -> Vec<(char, usize, usize)> 
 
 /// Whether a character is part of the one before it before normalisation: marks, the marks of half-width kana, later jamo.
 fn extends(char: char) -> bool {
-    !char.is_ascii() && (matches!(char, '\u{ff9e}' | '\u{ff9f}' | '\u{1160}'..='\u{11ff}') || is_combining_mark(char))
+    !char.is_ascii()
+        && (matches!(char, '\u{ff9e}' | '\u{ff9f}' | '\u{1160}'..='\u{11ff}') || is_combining_mark(char))
 }
 
 fn class(char: char) -> Class {
     match char {
         '0'..='9' | 'a'..='z' => Class::Word,
         '\0'..='\u{7f}' => Class::Separator,
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}'
+        '\u{ad}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2060}'
+        | '\u{feff}'
+        | '\u{fe00}'..='\u{fe0f}'
         | '\u{e0100}'..='\u{e01ef}' => Class::Ignored,
         _ if is_cjk(char) => Class::Cjk,
         _ if is_combining_mark(char) => Class::Mark,

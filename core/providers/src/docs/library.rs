@@ -1,0 +1,756 @@
+//! What is known of all pages, and the thread that keeps it up to date.
+//!
+//! ```text
+//!   a request, an interest ──▶ the thread begins ──walk──▶ pages read, indexed ──▶ Snapshot of each site, search index
+//!                                   ▲   │ nobody has asked for a while, and nobody watches
+//!     the watcher of folders ──touched──┘ └──▶ no thread, no watcher; the index stays, and is compared before it is used again
+//! ```
+//!
+//! Law: what the watcher says is where to look. A page counts as changed if its bytes have another digest, and each watched URI is
+//! compared by what a reader of it would get.
+
+use super::page::{Description, Page};
+use super::site::{self, Site, Target};
+use crate::files::folder::{Changes, FileFacts, FolderWatch, Gone};
+use crate::search::{Index, Put, Words};
+use mcp_resources_host::provider::Feed;
+use serde_json::json;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The most of a page that is searched, in bytes, and the most pages of a site.
+pub(super) const INDEXED: u64 = 4 << 20;
+const PAGES: usize = 100_000;
+/// How many pages are put into the index at once.
+const BATCH: usize = 256;
+/// How long the thread goes on after the last request, without anybody who watches.
+const IDLE: Duration = Duration::from_secs(10);
+/// Everything is compared so often in case the system has reported less than has happened; and at most this part of the time.
+const COMPARE: Duration = Duration::from_secs(5);
+const SHARE: u32 = 100;
+/// How old what is known of a site may be that is not watched.
+const UNWATCHED: Duration = Duration::from_secs(1);
+/// How long changes are gathered.
+const GATHER: Duration = Duration::from_millis(5);
+/// How many paths may wait to be looked at; more are one walk.
+const TOUCHED: usize = 1_024;
+/// How many digests of what was last read are remembered, and faults that were logged.
+const READS: usize = 4_096;
+
+/// What sites have in common that were declared together.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) list_max: usize,
+    pub(super) max_bytes: Option<u64>,
+    pub(super) watch: bool,
+    /// The file of the index.
+    pub(super) file: Option<PathBuf>,
+}
+
+/// What is known of a page.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    /// Where it is on disk.
+    path: Vec<u8>,
+    pub(super) description: Description,
+    pub(super) size: u64,
+    pub(super) modified: Option<String>,
+    /// Of its bytes.
+    digest: u64,
+    /// Of each section, by its slug.
+    sections: Vec<(String, u64)>,
+    /// What the file was like; `None` if a later change need not show in that.
+    stamp: Option<String>,
+}
+
+/// All pages of a site at one time.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    pub(super) pages: BTreeMap<String, Arc<Entry>>,
+    /// Whether its folder was there.
+    pub(super) is_there: bool,
+    /// The number of changes of any page, and of the list.
+    generation: u64,
+    lists: u64,
+    order: OnceLock<Vec<Arc<Entry>>>,
+}
+
+impl Snapshot {
+    /// The pages by priority, then by name. One without a priority is in the middle.
+    pub(super) fn by_priority(&self) -> &[Arc<Entry>] {
+        self.order.get_or_init(|| {
+            let mut pages: Vec<_> = self.pages.values().cloned().collect();
+            pages.sort_by(|one, other| one.rank().cmp(&other.rank()));
+            pages
+        })
+    }
+
+    /// How often a page has changed.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// How often the list of pages has changed.
+    pub(super) fn lists(&self) -> u64 {
+        self.lists
+    }
+
+    /// A digest of what a reader gets; `None` if there is no such thing.
+    fn digest(&self, target: &Target) -> Option<u64> {
+        match target {
+            Target::Contents => Some(self.lists),
+            Target::Search => Some(self.generation),
+            Target::Page(key, None) => Some(self.pages.get(key)?.digest),
+            Target::Page(key, Some(slug)) => self
+                .pages
+                .get(key)?
+                .sections
+                .iter()
+                .find(|(other, _)| other == slug)
+                .map(|(_, digest)| *digest),
+        }
+    }
+}
+
+impl Entry {
+    /// Its place in lists.
+    pub(super) fn rank(&self) -> (u16, &str) {
+        (1_000 - self.description.priority.unwrap_or(500).min(1_000), &self.key)
+    }
+
+    /// The slugs of its sections.
+    pub(super) fn slugs(&self) -> impl Iterator<Item = &str> {
+        self.sections.iter().map(|(slug, _)| &**slug)
+    }
+
+    /// As the index keeps it for the next process.
+    fn head(&self) -> String {
+        let Description { title, description, priority, audience, lang } = &self.description;
+        let audience: Vec<&str> = audience.iter().map(|audience| audience.as_str()).collect();
+        let about = (title, description, priority, audience, lang);
+        json!([about, self.size, self.modified, self.digest, self.sections, self.path]).to_string()
+    }
+
+    fn from_head(key: String, stamp: String, head: &str) -> Option<Self> {
+        type About = (Option<String>, Option<String>, Option<u16>, Vec<String>, Option<String>);
+        let (about, size, modified, digest, sections, path): (About, _, _, _, _, _) =
+            serde_json::from_str(head).ok()?;
+        let (title, description, priority, audience, lang) = about;
+        let audience = audience
+            .iter()
+            .filter_map(|word| mcp_resources_engine::resource::Audience::parse(word))
+            .collect();
+        let description = Description { title, description, priority, audience, lang };
+        let stamp = Some(stamp).filter(|stamp| !stamp.is_empty());
+        Some(Self { key, path, description, size, modified, digest, sections, stamp })
+    }
+}
+
+/// Of bytes, the same in every process.
+pub(super) fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Of a whole page, of which no more than this counts byte for byte.
+pub(super) fn page_digest(bytes: &[u8], facts: &FileFacts) -> u64 {
+    let most = usize::try_from(INDEXED).unwrap_or(usize::MAX);
+    match bytes.get(..most) {
+        Some(start) if bytes.len() > most => {
+            digest(format!("{}{:?}", digest(start), facts.modified()).as_bytes())
+        }
+        _ => digest(bytes),
+    }
+}
+
+/// Shared by requests, the watcher and the thread.
+#[derive(Debug)]
+pub(super) struct Library {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// One for each group. No lock is taken while one of these is held.
+    indexes: Vec<(Arc<Group>, Mutex<Option<Index>>)>,
+}
+
+#[derive(Debug)]
+struct State {
+    sites: Vec<Arc<Snapshot>>,
+    is_running: bool,
+    /// Whether what is known is as new as it can be.
+    is_ready: bool,
+    compared: Option<Instant>,
+    used: Instant,
+    /// What was last known of each watched URI; `None` counts as changed.
+    watched: HashMap<Arc<str>, Option<u64>>,
+    lists: bool,
+    /// Whether one of them is new.
+    has_news: bool,
+    touched: HashSet<(String, Vec<u8>)>,
+    is_moved: bool,
+    /// What the lists were like when that was last reported.
+    reported: Option<u64>,
+    /// What was last read, by the canonical URI's digest.
+    reads: HashMap<u64, u64>,
+    /// Faults that were logged.
+    faults: HashSet<u64>,
+}
+
+/// What the thread is to do.
+struct Work {
+    walks: bool,
+    touched: HashSet<(String, Vec<u8>)>,
+}
+
+impl Library {
+    pub(super) fn new(sites: &[Arc<Site>]) -> Arc<Self> {
+        let mut indexes: Vec<(Arc<Group>, Mutex<Option<Index>>)> = Vec::new();
+        for site in sites {
+            if !indexes.iter().any(|(group, _)| Arc::ptr_eq(group, &site.group)) {
+                indexes.push((site.group.clone(), Mutex::new(None)));
+            }
+        }
+        let state = State {
+            sites: sites.iter().map(|_| Arc::default()).collect(),
+            is_running: false,
+            is_ready: false,
+            compared: None,
+            used: Instant::now(),
+            watched: HashMap::new(),
+            lists: false,
+            has_news: false,
+            touched: HashSet::new(),
+            is_moved: false,
+            reported: None,
+            reads: HashMap::new(),
+            faults: HashSet::new(),
+        };
+        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), indexes })
+    }
+
+    /// Asks the index of a group; `None` if there is none.
+    pub(super) fn with_index<T>(&self, group: &Arc<Group>, ask: impl FnOnce(&mut Index) -> T) -> Option<T> {
+        let (_, index) = self.indexes.iter().find(|(other, _)| Arc::ptr_eq(other, group))?;
+        index.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(ask)
+    }
+
+    /// What is known of each site. Waits for the thread, which begins if there is none. `None` if the request is cancelled, or
+    /// there is no thread to be had.
+    pub(super) fn snapshots(
+        self: &Arc<Self>,
+        sites: &[Arc<Site>],
+        feed: Option<Feed>,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Option<Vec<Arc<Snapshot>>> {
+        let mut state = self.lock();
+        state.used = Instant::now();
+        let is_old = state.compared.is_none_or(|then| then.elapsed() > UNWATCHED);
+        if is_old && sites.iter().any(|site| !site.group.watch) {
+            (state.is_ready, state.is_moved) = (false, true);
+        }
+        let mut tries = 0;
+        loop {
+            if state.is_ready && state.is_running {
+                return Some(state.sites.clone());
+            }
+            if !state.is_running {
+                tries += 1;
+                if tries > 2 || !self.begin(&mut state, sites, feed.clone()?) {
+                    return None;
+                }
+            }
+            self.changed.notify_all();
+            if is_cancelled() {
+                return None;
+            }
+            state = self
+                .changed
+                .wait_timeout(state, Duration::from_millis(50))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// A URI, or the lists for `None`, are watched from now on, or no longer.
+    pub(super) fn interest(
+        self: &Arc<Self>,
+        sites: &[Arc<Site>],
+        uri: Option<&Arc<str>>,
+        on: bool,
+        feed: Option<Feed>,
+    ) {
+        let mut state = self.lock();
+        match uri {
+            None => state.lists = on,
+            Some(uri) if on => {
+                let before = state.reads.get(&digest(uri.as_bytes())).copied();
+                state.watched.insert(uri.clone(), before);
+            }
+            Some(uri) => drop(state.watched.remove(uri)),
+        }
+        state.has_news |= on;
+        if on
+            && !state.is_running
+            && let Some(feed) = feed
+        {
+            self.begin(&mut state, sites, feed);
+        }
+        self.changed.notify_all();
+    }
+
+    /// What was read at a canonical URI has this digest.
+    pub(super) fn saw(&self, uri: &str, digest: u64) {
+        let mut state = self.lock();
+        if state.reads.len() >= READS {
+            state.reads.clear();
+        }
+        state.reads.insert(self::digest(uri.as_bytes()), digest);
+    }
+
+    /// Whether a fault is to be logged: once for each.
+    pub(super) fn is_new_fault(&self, fault: &str) -> bool {
+        let mut state = self.lock();
+        if state.faults.len() >= READS {
+            state.faults.clear();
+        }
+        state.faults.insert(digest(fault.as_bytes()))
+    }
+
+    fn begin(self: &Arc<Self>, state: &mut State, sites: &[Arc<Site>], feed: Feed) -> bool {
+        (state.is_running, state.is_ready, state.is_moved) = (true, false, true);
+        let (own, sites) = (self.clone(), sites.to_vec());
+        let run = move || {
+            let keeper = Keeper { library: &own, sites: &sites, feed: &feed, watch: FolderWatch::new() };
+            // After a mistake of ours the next request begins anew; the panic hook has said where.
+            let ended = catch_unwind(AssertUnwindSafe(|| keeper.run()));
+            keeper.stop(ended.is_err());
+        };
+        let is_begun = std::thread::Builder::new().name("mcp-docs".into()).spawn(run).is_ok();
+        state.is_running = is_begun;
+        is_begun
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread.
+struct Keeper<'k> {
+    library: &'k Arc<Library>,
+    sites: &'k [Arc<Site>],
+    feed: &'k Feed,
+    watch: FolderWatch,
+}
+
+/// What a look at some pages has found.
+#[derive(Default)]
+struct Found {
+    puts: Vec<Put>,
+    pages: Vec<Arc<Entry>>,
+    gone: Vec<String>,
+}
+
+impl Keeper<'_> {
+    fn run(&self) {
+        self.open();
+        self.set_watch(true);
+        let mut pause = COMPARE;
+        while let Some(work) = self.take(pause) {
+            let begun = Instant::now();
+            for (at, site) in self.sites.iter().enumerate() {
+                if work.walks {
+                    self.walk(at, site);
+                } else {
+                    let paths: Vec<_> = work.touched.iter().filter(|(name, _)| name == site.name()).collect();
+                    self.look(at, site, paths.into_iter().map(|(_, path)| &**path));
+                }
+            }
+            if work.walks {
+                pause = COMPARE.max(begun.elapsed() * SHARE);
+            }
+            self.report(work.walks);
+        }
+    }
+
+    fn set_watch(&self, on: bool) {
+        let watched = self.sites.iter().filter(|site| site.group.watch);
+        let folders: Vec<_> = watched.map(|site| site.folder.clone()).collect();
+        if !folders.is_empty() {
+            let hears = Hears { library: self.library.clone(), feed: self.feed.clone() };
+            self.watch.set(on, &folders, on.then_some(hears));
+        }
+    }
+
+    /// Nothing runs any longer. With the mount, what is known ends too.
+    fn stop(&self, has_failed: bool) {
+        let _ = catch_unwind(AssertUnwindSafe(|| self.set_watch(false)));
+        let is_over = !self.feed.is_alive() || has_failed;
+        let mut state = self.library.lock();
+        (state.is_running, state.is_ready) = (false, false);
+        if is_over {
+            state.sites.iter_mut().for_each(|site| *site = Arc::default());
+        }
+        drop(state);
+        if is_over {
+            for (_, index) in &self.library.indexes {
+                *index.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            }
+        }
+        self.library.changed.notify_all();
+    }
+
+    /// Waits until there is something to do; `None` if the thread is to end.
+    fn take(&self, pause: Duration) -> Option<Work> {
+        let mut state = self.library.lock();
+        loop {
+            let is_wanted = !state.watched.is_empty() || state.lists || state.used.elapsed() < IDLE;
+            if !is_wanted || !self.feed.is_alive() {
+                // Under the same lock: a later request starts another thread.
+                state.is_running = false;
+                return None;
+            }
+            let is_due = state.compared.is_none_or(|then| then.elapsed() >= pause);
+            if state.is_moved || state.has_news || is_due || !state.touched.is_empty() {
+                let walks = state.is_moved || is_due;
+                state.is_moved = false;
+                if !walks && !state.touched.is_empty() {
+                    let gathered = self.library.changed.wait_timeout(state, GATHER);
+                    state = gathered.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                let touched = std::mem::take(&mut state.touched);
+                return Some(Work { walks, touched });
+            }
+            let wait = Duration::from_millis(500);
+            state = self.library.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Opens the indexes that are not open, and takes over what they know.
+    fn open(&self) {
+        for (group, place) in &self.library.indexes {
+            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+            if place.is_some() {
+                continue;
+            }
+            let names =
+                self.sites.iter().filter(|site| Arc::ptr_eq(&site.group, group)).map(|site| site.name());
+            *place = self.index_of(group);
+            if let Some(index) = &mut *place {
+                let _ = index.keep(&names.collect::<Vec<_>>());
+            }
+        }
+        for (at, site) in self.sites.iter().enumerate() {
+            let mut pages = BTreeMap::new();
+            let known = self.library.with_index(&site.group, |index| {
+                index.known(site.name(), |key, stamp, head| {
+                    if let Some(entry) = Entry::from_head(key.clone(), stamp, &head) {
+                        pages.insert(key, Arc::new(entry));
+                    }
+                })
+            });
+            if !matches!(known, Some(Ok(()))) {
+                continue;
+            }
+            let mut state = self.library.lock();
+            if let Some(snapshot) = state.sites.get_mut(at).filter(|snapshot| snapshot.pages.is_empty()) {
+                *snapshot = Arc::new(Snapshot { pages, is_there: true, ..Snapshot::default() });
+            }
+        }
+    }
+
+    fn index_of(&self, group: &Group) -> Option<Index> {
+        let opened = match &group.file {
+            None => Index::memory().map(|index| (index, None)),
+            Some(file) => Index::file(file).or_else(|error| {
+                let what =
+                    format!("the index {} cannot be used: {error}; it is in memory for now", file.display());
+                Index::memory().map(|index| (index, Some(what)))
+            }),
+        };
+        match opened {
+            Ok((index, said)) => {
+                said.iter().for_each(|what| self.feed.log(what));
+                Some(index)
+            }
+            Err(error) => {
+                self.feed.log(&format!("there is no search index: {error}"));
+                None
+            }
+        }
+    }
+
+    fn snapshot(&self, at: usize) -> Arc<Snapshot> {
+        self.library.lock().sites.get(at).cloned().unwrap_or_default()
+    }
+
+    /// Compares all pages of a site with what is known of them.
+    fn walk(&self, at: usize, site: &Site) {
+        let before = self.snapshot(at);
+        let mut files: BTreeMap<String, (Vec<u8>, FileFacts)> = BTreeMap::new();
+        let walked = site.folder.walk(&mut |path, facts| {
+            if site::is_page(&path) {
+                let key = site::key(&path);
+                // Of two names that normalise alike, the one that is normal already is served.
+                if !files.contains_key(&key) || path == key.as_bytes() {
+                    files.insert(key, (path, facts));
+                }
+            }
+            files.len() < PAGES
+        });
+        match walked {
+            Ok(true) => {}
+            Ok(false) => {
+                let what = format!(
+                    "the site {:?} has more than {PAGES} pages, or too many directories; the rest is not searched",
+                    site.name()
+                );
+                self.log_once(&what);
+            }
+            Err(Gone) => {
+                self.log_once(&format!(
+                    "the site {:?} cannot be opened: {}",
+                    site.name(),
+                    site.folder.dir().display()
+                ));
+                self.publish(at, Snapshot { is_there: false, ..copy(&before) }, before.is_there);
+                return;
+            }
+        }
+        let mut now = Snapshot { is_there: true, ..copy(&before) };
+        let mut found = Found::default();
+        found.gone = before.pages.keys().filter(|key| !files.contains_key(*key)).cloned().collect();
+        for (key, (path, facts)) in files {
+            let old = before.pages.get(&key);
+            if old.is_some_and(|old| old.stamp.is_some() && old.stamp == facts.stamp() && old.path == path) {
+                continue;
+            }
+            self.read(site, key, path, old, &mut found);
+            if found.puts.len() >= BATCH {
+                self.apply(site, &mut now, &mut found);
+            }
+            if !self.feed.is_alive() {
+                return;
+            }
+        }
+        self.apply(site, &mut now, &mut found);
+        self.publish(at, now, !before.is_there);
+    }
+
+    /// Looks at some paths of a site.
+    fn look<'p>(&self, at: usize, site: &Site, paths: impl Iterator<Item = &'p [u8]>) {
+        let before = self.snapshot(at);
+        let mut found = Found::default();
+        for path in paths {
+            if site::is_page(path) {
+                let key = site::key(path);
+                let old = before.pages.get(&key);
+                // The other file of a name that normalises alike is served.
+                if old.is_none_or(|old| old.path == path) {
+                    self.read(site, key, path.to_vec(), old, &mut found);
+                }
+            } else if site.folder.is_dir(path) != Some(false) && is_above(&before, path) {
+                // A directory with pages is gone, or another one now.
+                return self.walk(at, site);
+            }
+        }
+        if found.pages.is_empty() && found.gone.is_empty() {
+            return;
+        }
+        let mut now = copy(&before);
+        self.apply(site, &mut now, &mut found);
+        self.publish(at, now, false);
+    }
+
+    /// Reads a page, if it has changed.
+    fn read(&self, site: &Site, key: String, path: Vec<u8>, old: Option<&Arc<Entry>>, found: &mut Found) {
+        let read = site.folder.read(&path, INDEXED + 1, &|_| true, &|_| Ok(()));
+        let Ok((mut bytes, facts)) = read else {
+            if old.is_some() {
+                found.gone.push(key);
+            }
+            return;
+        };
+        let own = page_digest(&bytes, &facts);
+        let (size, modified, stamp) = (facts.size, facts.modified(), facts.stamp());
+        if let Some(old) = old.filter(|old| old.digest == own && old.path == path && old.size == size) {
+            found.pages.push(Arc::new(Entry { modified, stamp, ..Entry::clone(old) }));
+            return;
+        }
+        if bytes.len() as u64 > INDEXED {
+            self.log_once(&format!(
+                "{}/{key} is larger than {INDEXED} bytes; what follows is not searched",
+                site.name()
+            ));
+            bytes.truncate(INDEXED as usize);
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let page = Page::parse(&text);
+        if let Some(fault) = &page.fault {
+            self.log_once(&format!("{}/{key}: {fault}", site.name()));
+        }
+        let sections = page.sections.iter().filter(|section| !section.slug.is_empty());
+        let sections = sections
+            .map(|section| {
+                (section.slug.clone(), digest(text.get(section.bytes.clone()).unwrap_or_default().as_bytes()))
+            })
+            .collect();
+        let description = page.description.clone();
+        let entry = Entry { key, path, description, size, modified, digest: own, sections, stamp };
+        found.puts.push(put(&entry, &page));
+        found.pages.push(Arc::new(entry));
+    }
+
+    /// Takes over what was found, in the index too.
+    fn apply(&self, site: &Site, now: &mut Snapshot, found: &mut Found) {
+        let Found { puts, pages, gone } = std::mem::take(found);
+        if pages.is_empty() && gone.is_empty() {
+            return;
+        }
+        let (is_other, mut is_listed_otherwise) = (!puts.is_empty() || !gone.is_empty(), !gone.is_empty());
+        if is_other {
+            let changed =
+                self.library.with_index(&site.group, |index| index.change(site.name(), &puts, &gone));
+            if let Some(Err(error)) = changed {
+                self.feed.log(&format!("the search index could not be written: {error}"));
+            }
+        }
+        for key in gone {
+            now.pages.remove(&key);
+        }
+        for page in pages {
+            let old = now.pages.insert(page.key.clone(), page.clone());
+            is_listed_otherwise |= old.is_none_or(|old| old.description != page.description);
+        }
+        now.generation += u64::from(is_other);
+        now.lists += u64::from(is_listed_otherwise);
+    }
+
+    fn publish(&self, at: usize, now: Snapshot, is_moved: bool) {
+        let mut state = self.library.lock();
+        if let Some(snapshot) = state.sites.get_mut(at) {
+            let lists = now.lists + u64::from(is_moved);
+            let generation = now.generation + u64::from(is_moved);
+            *snapshot = Arc::new(Snapshot { lists, generation, ..now });
+        }
+    }
+
+    /// Notifies the subscribers of what has changed.
+    fn report(&self, walked: bool) {
+        let mut state = self.library.lock();
+        if walked {
+            state.compared = Some(Instant::now());
+        }
+        (state.is_ready, state.has_news) = (true, false);
+        let sites = state.sites.clone();
+        let mut updated = Vec::new();
+        for (uri, known) in &mut state.watched {
+            let now = self.digest(&sites, uri);
+            if *known != Some(now) {
+                *known = Some(now);
+                updated.push(uri.clone());
+            }
+        }
+        let lists = sites.iter().map(|site| site.lists).fold(0, u64::wrapping_add);
+        let is_listed_otherwise = state.reported.replace(lists).is_some_and(|before| before != lists);
+        drop(state);
+        self.library.changed.notify_all();
+        for uri in updated {
+            // It is in canonical form: nothing is wrong with it.
+            let _ = self.feed.updated(&uri);
+        }
+        if is_listed_otherwise {
+            self.feed.list_changed();
+        }
+    }
+
+    /// Of what a reader of a URI gets now; 0 for nothing.
+    fn digest(&self, sites: &[Arc<Snapshot>], uri: &str) -> u64 {
+        let found = self.sites.iter().zip(sites).find_map(|(site, snapshot)| {
+            let target = site.target(uri, |key| snapshot.pages.contains_key(key))?;
+            snapshot.digest(&target)
+        });
+        found.unwrap_or_default()
+    }
+
+    fn log_once(&self, what: &str) {
+        if self.library.is_new_fault(what) {
+            self.feed.log(what);
+        }
+    }
+}
+
+/// Leaves what the watcher reports for the thread.
+#[derive(Clone)]
+struct Hears {
+    library: Arc<Library>,
+    feed: Feed,
+}
+
+impl Changes for Hears {
+    fn touched(&self, folder: &str, path: &[u8]) {
+        let mut state = self.library.lock();
+        if state.touched.len() < TOUCHED {
+            state.touched.insert((folder.to_owned(), path.to_vec()));
+        } else {
+            state.is_moved = true;
+        }
+        self.library.changed.notify_all();
+    }
+
+    fn moved(&self) {
+        self.library.lock().is_moved = true;
+        self.library.changed.notify_all();
+    }
+
+    fn log(&self, what: &str) {
+        self.feed.log(what);
+    }
+
+    fn is_alive(&self) -> bool {
+        self.feed.is_alive()
+    }
+}
+
+/// The same pages, to be changed.
+fn copy(snapshot: &Snapshot) -> Snapshot {
+    let Snapshot { pages, is_there, generation, lists, .. } = snapshot;
+    Snapshot {
+        pages: pages.clone(),
+        is_there: *is_there,
+        generation: *generation,
+        lists: *lists,
+        order: OnceLock::new(),
+    }
+}
+
+/// Whether a page is beneath a directory.
+fn is_above(snapshot: &Snapshot, directory: &[u8]) -> bool {
+    let is_beneath = |path: &[u8]| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with(b"/"));
+    snapshot.pages.values().any(|page| is_beneath(&page.path))
+}
+
+/// What is searched of a page.
+fn put(entry: &Entry, page: &Page) -> Put {
+    let Description { title, description, lang, .. } = &entry.description;
+    let sections = || page.sections.iter();
+    let headings: Vec<&str> =
+        sections().map(|section| &*section.heading).chain(description.iter().map(|text| &**text)).collect();
+    let texts: Vec<&str> = sections().map(|section| &*section.text).collect();
+    let body: Vec<_> = sections().map(|section| (&section.slug, &section.heading, &section.text)).collect();
+    Put {
+        key: entry.key.clone(),
+        lang: lang.as_ref().map(|lang| lang.to_ascii_lowercase()),
+        stamp: entry.stamp.clone().unwrap_or_default(),
+        head: entry.head(),
+        body: json!(body).to_string(),
+        title: Words::of(title.as_deref().unwrap_or_default()),
+        headings: Words::of(&headings.join("\n")),
+        text: Words::of(&texts.join("\n")),
+    }
+}

@@ -1,0 +1,436 @@
+//! Documentation: `docs:///{site}/{+page}`, with a section as `#section`, and `docs:///{site}/search/{+query}` in Japanese and
+//! English (S-07).
+//!
+//! ```text
+//!   Options ──▶ Docs ──▶ Site, one for each directory: names of pages, by the rules of files
+//!                 ├─ read: a page or a section, from the file as it is now
+//!                 └─ Library: all pages and the search index, kept up to date by a thread while it is used or watched
+//! ```
+//!
+//! Law: a page that is absent, ignored, hidden, excluded or that the guard hides is one and the same: not found. A hit is
+//! permitted before anything is said of it.
+
+mod library;
+mod list;
+mod options;
+mod page;
+mod search;
+mod site;
+
+pub use options::Options;
+
+use crate::answers::completion;
+use crate::declared::{self, Declare};
+use crate::files::folder::{Folder, Unread};
+use crate::named;
+use crate::options::Kind;
+use crate::search::Index;
+use crate::watching::Own;
+use library::{Group, INDEXED, Library, Snapshot, digest, page_digest};
+use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::{OptionError, OptionValue, Step};
+use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_template::{Chars, Policy, TemplateOptions, VariableOptions, uri};
+use page::Page;
+use search::Request;
+use site::{SCHEME, Site};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+const SITE: &str = "docs:///{site}";
+const PAGE: &str = "docs:///{site}/{+page}";
+const SECTION: &str = "docs:///{site}/{+page}{#section}";
+const SEARCH: &str = "docs:///{site}/search/{+query}";
+const SEARCH_QUERY: &str = "docs:///{site}/search{?q,k,lang}";
+
+const OF_INDEX: Route = Route(0);
+const OF_SITE: Route = Route(1);
+const OF_PAGE: Route = Route(2);
+const OF_SECTION: Route = Route(3);
+const OF_SEARCH: Route = Route(4);
+const OF_SEARCH_QUERY: Route = Route(5);
+/// Of the first site; each site has a number of its own.
+const OF_SITES: u32 = 16;
+
+const MARKDOWN: &str = "text/markdown";
+const JSON: &str = "application/json";
+
+/// Directories of Markdown that are served. They are in one server at a time.
+#[derive(Debug)]
+pub struct Docs {
+    sites: Vec<Arc<Site>>,
+    own: Own,
+    /// The process that the library belongs to, and the library: a forked process has no thread of its parent's.
+    library: Mutex<Option<(u32, Arc<Library>)>>,
+}
+
+impl Docs {
+    /// The sites of `options`. No file is opened and nothing is indexed here: the first request begins with it.
+    ///
+    /// # Errors
+    /// There is no site, one is not a directory, two have the same name, or the file of the index is something else.
+    pub fn new(options: Options) -> Result<Self, OptionError> {
+        if options.sites.is_empty() {
+            let reason = "docs: there is no site; name a directory: `sites: {NAME: DIR}`, or docs:DIR";
+            return Err(OptionError::sentence(reason));
+        }
+        let Options { sites, folder, list_max, max_bytes, index } = options;
+        if let Some(file) = &index
+            && let Some(reason) = Index::refuses(file)
+        {
+            let reason = format!("docs: the index {} {reason}", file.display());
+            return Err(OptionError::sentence(reason).under(Step::Name("index".into())));
+        }
+        let group = Arc::new(Group { list_max, max_bytes, watch: folder.watch, file: index });
+        let folders = Folder::all("docs", "site", &sites, &folder)?;
+        let mut docs = Self { sites: Vec::new(), own: Own::default(), library: Mutex::new(None) };
+        docs.add(folders.into_iter().map(|folder| Arc::new(Site::new(folder, &group))).collect())?;
+        Ok(docs)
+    }
+
+    /// The sites of both, each with its own options.
+    ///
+    /// # Errors
+    /// Two sites have the same name, or two declarations the same index.
+    pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
+        self.take(other)?;
+        Ok(self)
+    }
+
+    fn add(&mut self, sites: Vec<Arc<Site>>) -> Result<(), OptionError> {
+        for site in sites {
+            if let Some(first) = self.sites.iter().find(|first| first.name() == site.name()) {
+                let (first, second) = (first.folder.dir(), site.folder.dir());
+                return Err(named::same_name("docs", "sites", site.name(), first, second));
+            }
+            let is_taken = |other: &Arc<Site>| {
+                !Arc::ptr_eq(&other.group, &site.group)
+                    && site.group.file.is_some()
+                    && other.group.file == site.group.file
+            };
+            if self.sites.iter().any(is_taken) {
+                let file = site.group.file.as_deref().unwrap_or(Path::new(""));
+                let reason =
+                    format!("docs: two declarations have the index {}; give each its own", file.display());
+                return Err(OptionError::sentence(reason));
+            }
+            self.sites.push(site);
+        }
+        Ok(())
+    }
+}
+
+impl Declare for Docs {
+    const KIND: Kind = Kind {
+        name: "docs",
+        about: "The Markdown pages of directories, with full-text search, as docs:///NAME/PAGE.",
+        options: Options::TABLE,
+    };
+
+    fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
+        let options: Options = declared::read("docs", options)?;
+        Self::new(options.at(folder))
+    }
+
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        let before = self.sites.len();
+        self.add(other.sites).inspect_err(|_| self.sites.truncate(before))
+    }
+
+    /// `DIR` or `NAME=DIR`. A directory whose own name has a `=` is `./a=b`.
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        match rest {
+            "" => Err(OptionError::sentence("\"docs:\" names no directory; write docs:DIR or docs:NAME=DIR")),
+            _ => Ok(OptionValue::List(vec![named::word(rest)])),
+        }
+    }
+}
+
+impl Provider for Docs {
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        self.own.mount("docs", feed)?;
+        *self.library.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let index = Resource::new(SCHEME)
+            .name("docs")
+            .title("The sites of documentation")
+            .mime_type(JSON)
+            .priority(1.0);
+        let mut mount = Mount::new("docs").resource(OF_INDEX, index);
+        for (at, site) in self.sites.iter().enumerate() {
+            let route = Route(OF_SITES.saturating_add(u32::try_from(at).unwrap_or(u32::MAX)));
+            let contents = Resource::new(&*site.uri)
+                .name(format!("{}/", site.name()))
+                .title(format!("The pages of {}", site.name()))
+                .mime_type(MARKDOWN)
+                .priority(1.0);
+            mount = mount.resource(route, contents);
+        }
+        let page = |uri: &str| Template::new(uri).mime_type(MARKDOWN).completes("site").completes("page");
+        let search = |uri: &str, query: &str| {
+            let template = Template::new(uri).mime_type(JSON).options(any_text(query)).completes("site");
+            template.title("Pages that have all of some words, best first").completes(query)
+        };
+        Ok(mount
+            .template(OF_PAGE, page(PAGE).title("A page").list(ListSource { pages: true }))
+            .template(OF_SECTION, page(SECTION).title("A section of a page").completes("section"))
+            .template(OF_SEARCH, search(SEARCH, "query"))
+            .template(OF_SEARCH_QUERY, search(SEARCH_QUERY, "q").completes("k").completes("lang"))
+            .template(
+                OF_SITE,
+                Template::new(SITE).title("The pages of a site").mime_type(MARKDOWN).completes("site"),
+            ))
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        let answer = self.answer(&request, &reply);
+        reply.send(answer);
+    }
+
+    fn list(&self, request: List, reply: Responder<ListPage>) {
+        let Some(snapshots) = self.snapshots(&|| reply.is_cancelled()) else {
+            return reply.send(Err(ReadError::Failed));
+        };
+        let permits = |uri: &str| request.permits(uri);
+        let page = list::page(&self.sites, &snapshots, request.cursor(), request.limit(), &permits);
+        reply.send(Ok(page));
+    }
+
+    fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
+        let snapshots = match request.variable() {
+            "site" | "k" => Some(Vec::new()),
+            _ => self.snapshots(&|| reply.is_cancelled()),
+        };
+        let asked = list::Typed {
+            sites: &self.sites,
+            snapshots: &snapshots.unwrap_or_default(),
+            site: request.argument("site"),
+            page: request.argument("page"),
+            text: request.value(),
+            permits: &|uri| request.permits(uri),
+        };
+        reply.send(Ok(completion(list::complete(&asked, request.variable()))));
+    }
+
+    fn interest(&self, change: Interest<'_>) {
+        // Sites that are not watched are none of this.
+        if self.sites.iter().all(|site| !site.group.watch) {
+            return;
+        }
+        let (uri, on) = match change {
+            Interest::Uri { uri, on, .. } => (Some(uri), on),
+            Interest::Lists { on } => (None, on),
+        };
+        self.library().interest(&self.sites, uri, on, self.own.feed());
+    }
+}
+
+impl Docs {
+    /// The library of this process.
+    fn library(&self) -> Arc<Library> {
+        let mut own = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        match &*own {
+            Some((of, library)) if *of == process => library.clone(),
+            _ => {
+                let library = Library::new(&self.sites);
+                // Locks of it may be held by a thread of the parent's for ever, and its index belongs to the parent.
+                std::mem::forget(own.replace((process, library.clone())));
+                library
+            }
+        }
+    }
+
+    fn snapshots(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Vec<Arc<Snapshot>>> {
+        self.library().snapshots(&self.sites, self.own.feed(), is_cancelled)
+    }
+
+    fn answer(
+        &self,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let permits = |uri: &str| request.permits(uri);
+        if request.route() == OF_INDEX {
+            return Ok(Contents::text(list::index(&self.sites, &permits)).with_mime_type(JSON).into());
+        }
+        let numbered = request.route().0.checked_sub(OF_SITES).map(|at| self.sites.get(at as usize));
+        let named = || self.sites.iter().find(|site| Some(site.name()) == request.param("site"));
+        let site = numbered.unwrap_or_else(named).ok_or(ReadError::NotFound)?;
+        match request.route() {
+            OF_PAGE | OF_SECTION => {
+                let (page, section) = (request.param("page").unwrap_or_default(), request.param("section"));
+                self.page(site, page, section, request, reply)
+            }
+            OF_SEARCH => self.search_or_page(site, request, reply),
+            OF_SEARCH_QUERY => {
+                let param = |name: &str| request.param(name);
+                let request_of = Request::parse("q", param("q"), param("k"), param("lang"))?;
+                self.search(site, &request_of, request, reply)
+            }
+            _ => self.contents(site, request, reply),
+        }
+    }
+
+    /// A page, or a section of it.
+    fn page(
+        &self,
+        site: &Site,
+        key: &str,
+        section: Option<&str>,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let path = site.locate(key).ok_or(ReadError::NotFound)?;
+        let check = |size: u64| {
+            if let Some(limit) = site.group.max_bytes.filter(|limit| size > *limit) {
+                return Err(ReadError::SizeExceeded { limit, size: Some(size) });
+            }
+            if section.is_some() { Ok(()) } else { reply.facts(size) }
+        };
+        let permits = |path: &[u8]| request.permits(&site.page_uri(&site::key(path)));
+        let most = if section.is_some() { INDEXED } else { u64::MAX };
+        let (bytes, facts) =
+            site.folder.read(&path, most, &permits, &check).map_err(|unread| match unread {
+                Unread::NotFound => ReadError::NotFound,
+                Unread::Refused(error) => error,
+                Unread::Failed(reason) => {
+                    reply.log(&format!("{}/{key} could not be read: {reason}", site.name()));
+                    ReadError::Failed
+                }
+            })?;
+        let mut seen = page_digest(&bytes, &facts);
+        let contents = match String::from_utf8(bytes) {
+            Err(_) if section.is_some() => return Err(ReadError::NotFound),
+            Err(error) => Contents::blob(error.into_bytes()).with_mime_type("application/octet-stream"),
+            Ok(text) => {
+                let page = Page::parse(&text);
+                if let Some(fault) = &page.fault {
+                    let fault = format!("{}/{key}: {fault}", site.name());
+                    if self.library().is_new_fault(&fault) {
+                        reply.log(&fault);
+                    }
+                }
+                let text = match section {
+                    None => text,
+                    Some(slug) => {
+                        let bytes = page.section(slug).ok_or(ReadError::NotFound)?.bytes.clone();
+                        let cut = text.get(bytes).unwrap_or_default();
+                        reply.facts(cut.len() as u64)?;
+                        seen = digest(cut.as_bytes());
+                        cut.to_owned()
+                    }
+                };
+                let contents = Contents::text(text).with_mime_type(MARKDOWN);
+                match list::meta(&page.description) {
+                    Some(meta) => contents.with_meta(meta),
+                    None => contents,
+                }
+            }
+        };
+        self.saw(request, seen);
+        Ok(contents.into())
+    }
+
+    /// A page of that name, if there is one; else a search.
+    fn search_or_page(
+        &self,
+        site: &Site,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let query = request.param("query").unwrap_or_default();
+        // As it is spelled: an encoded `#` belongs to a name.
+        let spelled = uri::normalize(request.uri(), uri::MAX_URI).map_err(|_| ReadError::InvalidUri)?;
+        let rest = spelled.strip_prefix(&*site.uri).unwrap_or_default();
+        let (page, section) = rest.split_once('#').map_or((rest, None), |(page, slug)| (page, Some(slug)));
+        let page = crate::path::decoded(page.split('?').next().unwrap_or_default()).unwrap_or_default();
+        if site.locate(&page).is_some() {
+            let section = section.and_then(crate::path::decoded);
+            return match self.page(site, &page, section.as_deref(), request, reply) {
+                Err(ReadError::NotFound) if section.is_none() => {
+                    self.search_text(site, query, request, reply)
+                }
+                answer => answer,
+            };
+        }
+        self.search_text(site, query, request, reply)
+    }
+
+    fn search_text(
+        &self,
+        site: &Site,
+        query: &str,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        self.search(site, &Request::parse("query", Some(query), None, None)?, request, reply)
+    }
+
+    fn search(
+        &self,
+        site: &Site,
+        wanted: &Request,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let snapshot = self.snapshot(site, reply)?;
+        let library = self.library();
+        let text = search::search(&library, site, wanted, &|uri| request.permits(uri)).map_err(|reason| {
+            reply.log(&reason);
+            ReadError::Failed
+        })?;
+        self.saw(request, snapshot.generation());
+        Ok(Contents::text(text).with_mime_type(JSON).into())
+    }
+
+    /// The list of a site's pages.
+    fn contents(
+        &self,
+        site: &Site,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let snapshot = self.snapshot(site, reply)?;
+        let text = list::contents(site, &snapshot, &|uri| request.permits(uri));
+        self.saw(request, snapshot.lists());
+        Ok(Contents::text(text).with_mime_type(MARKDOWN).into())
+    }
+
+    /// What is known of a site whose folder is there.
+    fn snapshot(
+        &self,
+        site: &Site,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<Arc<Snapshot>, ReadError> {
+        let snapshots = self.snapshots(&|| reply.is_cancelled()).ok_or(ReadError::Failed)?;
+        let at = self.sites.iter().position(|other| std::ptr::eq(&**other, site));
+        let snapshot = at.and_then(|at| snapshots.get(at)).ok_or(ReadError::Failed)?;
+        if !snapshot.is_there {
+            reply.log(&format!(
+                "the site {:?} cannot be opened: {}",
+                site.name(),
+                site.folder.dir().display()
+            ));
+            return Err(ReadError::Failed);
+        }
+        Ok(snapshot.clone())
+    }
+
+    /// The client has read this: what differs from it later is a change.
+    fn saw(&self, request: &Read, digest: u64) {
+        if let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI) {
+            self.library().saw(&uri, digest);
+        }
+    }
+}
+
+/// A query may be any text.
+fn any_text(query: &str) -> TemplateOptions {
+    let mut options = TemplateOptions::default();
+    let chars = if query == "query" { Chars::Any } else { Chars::Operator };
+    let any = VariableOptions { policy: Some(Policy::Any), chars, ..VariableOptions::default() };
+    options.variables.insert(query.into(), any);
+    options
+}

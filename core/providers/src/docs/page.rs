@@ -1,0 +1,441 @@
+//! A page of Markdown: what its front matter says, and its sections.
+//!
+//! ```text
+//!   ---                          description of the page: title, priority, lang, …
+//!   # Backups                    #backups     from its heading to the next one of the same level or above
+//!   ## Restore                   #restore     within #backups; its own text goes to the next heading of any level
+//! ```
+//!
+//! Law: the text is hostile. A front matter that is wrong costs its members, never the page; a slug is what GitHub makes of the
+//! heading, and no two sections of a page have the same.
+
+use crate::front_matter::{self, Members, Value};
+use crate::search::is_cjk;
+use mcp_resources_engine::resource::Audience;
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use unicode_normalization::UnicodeNormalization;
+
+/// How many sections of a page have a URI of their own. The rest belongs to the last of them.
+const SECTIONS: usize = 4_096;
+/// The longest title, description and language that are taken from a front matter, in bytes.
+const TITLE: usize = 256;
+const DESCRIPTION: usize = 1_024;
+const LANG: usize = 35;
+
+/// What is said of a page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Description {
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    /// In thousandths.
+    pub(crate) priority: Option<u16>,
+    pub(crate) audience: Vec<Audience>,
+    pub(crate) lang: Option<String>,
+}
+
+/// A page.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    pub(crate) description: Description,
+    /// The first is what stands before the first heading, and has no slug.
+    pub(crate) sections: Vec<Section>,
+    /// What is wrong with its front matter, for the log.
+    pub(crate) fault: Option<String>,
+}
+
+/// A section of a page.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    /// What a fragment names it by; empty for what stands before the first heading.
+    pub(crate) slug: String,
+    /// The heading as plain text.
+    pub(crate) heading: String,
+    /// Its own text, as plain text, without that of the sections in it.
+    pub(crate) text: String,
+    /// Its bytes in the file, with the sections in it.
+    pub(crate) bytes: Range<usize>,
+    level: u8,
+}
+
+impl Page {
+    /// Reads a whole file.
+    pub(crate) fn parse(text: &str) -> Self {
+        let split = front_matter::split(text);
+        let (description, fault) = match split.block.as_ref().map(front_matter::Block::parse) {
+            None => (Description::default(), None),
+            Some(Ok(members)) => Description::of(&members),
+            Some(Err(fault)) => (Description::default(), Some(fault.to_string())),
+        };
+        let mut page =
+            Self { description, sections: sections(split.body, text.len() - split.body.len()), fault };
+        if page.description.title.is_none() {
+            let heading = page
+                .sections
+                .iter()
+                .map(|section| section.heading.trim())
+                .find(|heading| !heading.is_empty());
+            page.description.title = heading.map(|heading| cut(heading, TITLE));
+        }
+        page
+    }
+
+    /// The section that a fragment names.
+    pub(crate) fn section(&self, slug: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.slug == slug && !slug.is_empty())
+    }
+}
+
+impl Description {
+    /// The members that are known, and what is wrong with one of them.
+    fn of(members: &Members) -> (Self, Option<String>) {
+        let mut fault = None;
+        let mut wrong = |name: &str, expected: &str| {
+            fault.get_or_insert_with(|| format!("its front matter has a {name} that is not {expected}"));
+        };
+        let mut text = |name: &str, most: usize| match members.get(name) {
+            None | Some(Value::Null) => None,
+            Some(Value::Text(text)) => Some(cut(text.trim(), most)).filter(|text| !text.is_empty()),
+            Some(Value::Number(number)) => Some(number.to_string()),
+            Some(_) => {
+                wrong(name, "a text");
+                None
+            }
+        };
+        let (title, description, lang) =
+            (text("title", TITLE), text("description", DESCRIPTION), text("lang", LANG));
+        let lang = lang.filter(|lang| {
+            let is_tag = is_lang(lang);
+            if !is_tag {
+                wrong("lang", "a language such as ja or en-GB");
+            }
+            is_tag
+        });
+        let priority = match members.get("priority") {
+            None | Some(Value::Null) => None,
+            Some(value) => {
+                let number = match value {
+                    Value::Number(number) => number.as_f64(),
+                    _ => None,
+                };
+                let allowed = number.filter(|priority| (0.0..=1.0).contains(priority));
+                if allowed.is_none() {
+                    wrong("priority", "a number from 0 to 1");
+                }
+                allowed.map(|priority| (priority * 1_000.0).round() as u16)
+            }
+        };
+        let audience = match members.get("audience") {
+            None | Some(Value::Null) => Some(Vec::new()),
+            Some(Value::Text(word)) => Audience::parse(word).map(|audience| vec![audience]),
+            Some(Value::List(words)) => words
+                .iter()
+                .map(|word| match word {
+                    Value::Text(word) => Audience::parse(word),
+                    _ => None,
+                })
+                .collect::<Option<Vec<_>>>()
+                .filter(|audience| audience.len() <= 2),
+            Some(_) => None,
+        };
+        let audience = audience.unwrap_or_else(|| {
+            wrong("audience", "user, assistant or a list of both");
+            Vec::new()
+        });
+        (Self { title, description, priority, audience, lang }, fault)
+    }
+}
+
+/// Whether a text has the form of a language's name, as `ja` or `zh-Hant-TW`.
+pub(crate) fn is_lang(text: &str) -> bool {
+    let is_part =
+        |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    text.len() <= LANG
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.split('-').all(is_part)
+}
+
+/// The first `most` bytes of a text, cut between characters, with each control as a space.
+fn cut(text: &str, most: usize) -> String {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.get(..end)
+        .unwrap_or_default()
+        .chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect()
+}
+
+/// The sections of a text that begins `offset` bytes after the beginning of its file.
+fn sections(body: &str, offset: usize) -> Vec<Section> {
+    let first = Section {
+        slug: String::new(),
+        heading: String::new(),
+        text: String::new(),
+        bytes: offset..offset + body.len(),
+        level: 0,
+    };
+    let mut reader = Reader { sections: vec![first], slugs: Slugs::default(), heading: None, gap: false };
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_GFM;
+    for (event, range) in Parser::new_ext(body, options).into_offset_iter() {
+        if let Event::Start(Tag::Heading { level, .. }) = &event {
+            // The line that it is on: a quotation's marks belong to it.
+            let line = body.get(..range.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+            reader.begin(*level, offset + line);
+        } else {
+            reader.event(event);
+        }
+    }
+    let mut sections = reader.sections;
+    // Each ends where the next one of its level, or of one above, begins.
+    let mut open: Vec<usize> = Vec::new();
+    for at in 1..sections.len() {
+        let Some((level, start)) = sections.get(at).map(|section| (section.level, section.bytes.start))
+        else {
+            break;
+        };
+        while let Some(above) =
+            open.pop_if(|above| sections.get(*above).is_some_and(|other| other.level >= level))
+        {
+            if let Some(section) = sections.get_mut(above) {
+                section.bytes.end = start;
+            }
+        }
+        open.push(at);
+    }
+    if let [first, second, ..] = &mut *sections {
+        first.bytes.end = second.bytes.start;
+    }
+    sections
+}
+
+/// Gathers sections from what the parser finds.
+struct Reader {
+    sections: Vec<Section>,
+    slugs: Slugs,
+    /// The text of a heading that is being read, and where it begins.
+    heading: Option<(u8, usize, String)>,
+    /// Whether a line has ended in the middle of a paragraph.
+    gap: bool,
+}
+
+impl Reader {
+    fn begin(&mut self, level: HeadingLevel, at: usize) {
+        self.heading = Some((level as u8, at, String::new()));
+        self.gap = false;
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::End(TagEnd::Heading(_)) => self.end(),
+            Event::Text(text) | Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.push(&text);
+            }
+            Event::Html(html) => self.push(&without_tags(&html)),
+            Event::SoftBreak => self.gap = true,
+            Event::HardBreak | Event::Rule => self.space('\n'),
+            Event::End(TagEnd::TableCell) => self.space(' '),
+            Event::End(
+                TagEnd::Paragraph
+                | TagEnd::Item
+                | TagEnd::CodeBlock
+                | TagEnd::TableRow
+                | TagEnd::TableHead
+                | TagEnd::HtmlBlock
+                | TagEnd::DefinitionListTitle
+                | TagEnd::DefinitionListDefinition,
+            ) => self.space('\n'),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self) -> Option<&mut String> {
+        match &mut self.heading {
+            Some((.., text)) => Some(text),
+            None => self.sections.last_mut().map(|section| &mut section.text),
+        }
+    }
+
+    fn push(&mut self, piece: &str) {
+        let gap = std::mem::take(&mut self.gap);
+        let Some(text) = self.text() else { return };
+        // Between characters of a script without spaces, the end of a line is none.
+        let joins = text.chars().next_back().is_some_and(is_cjk) && piece.chars().next().is_some_and(is_cjk);
+        if gap && !joins {
+            text.push(' ');
+        }
+        text.push_str(piece);
+    }
+
+    fn space(&mut self, space: char) {
+        self.gap = false;
+        if let Some(text) = self.text()
+            && !text.is_empty()
+            && !text.ends_with(char::is_whitespace)
+        {
+            text.push(space);
+        }
+    }
+
+    fn end(&mut self) {
+        let Some((level, start, heading)) = self.heading.take() else { return };
+        if self.sections.len() > SECTIONS {
+            return self.push(&heading);
+        }
+        let slug = self.slugs.of(&heading);
+        let end = self.sections.first().map_or(start, |first| first.bytes.end);
+        let heading = heading.trim().to_owned();
+        self.sections.push(Section { slug, heading, text: String::new(), bytes: start..end, level });
+    }
+}
+
+/// HTML without what stands between `<` and `>`.
+fn without_tags(html: &str) -> String {
+    let mut out = String::new();
+    let mut depth = 0_usize;
+    for char in html.chars() {
+        match char {
+            '<' => depth += 1,
+            '>' if depth > 0 => {
+                depth -= 1;
+                out.push(' ');
+            }
+            _ if depth == 0 => out.push(char),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The fragments of a page's headings, as GitHub makes them.
+#[derive(Default)]
+struct Slugs {
+    taken: HashSet<String>,
+    next: HashMap<String, usize>,
+}
+
+impl Slugs {
+    fn of(&mut self, heading: &str) -> String {
+        let mut plain = String::with_capacity(heading.len());
+        for char in heading.trim().nfc().flat_map(char::to_lowercase) {
+            match char {
+                ' ' => plain.push('-'),
+                '-' | '_' => plain.push(char),
+                _ if char.is_alphanumeric() || unicode_normalization::char::is_combining_mark(char) => {
+                    plain.push(char)
+                }
+                _ => {}
+            }
+        }
+        let mut slug = if plain.is_empty() { "section".to_owned() } else { plain.clone() };
+        let number = self.next.entry(plain.clone()).or_default();
+        while !self.taken.insert(slug.clone()) {
+            *number += 1;
+            slug = format!("{plain}-{number}");
+        }
+        slug
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slugs(text: &str) -> Vec<String> {
+        Page::parse(text).sections.into_iter().skip(1).map(|section| section.slug).collect()
+    }
+
+    fn read(text: &str, slug: &str) -> String {
+        Page::parse(text)
+            .section(slug)
+            .map_or_else(String::new, |section| text[section.bytes.clone()].to_owned())
+    }
+
+    /// S-07: slugs are GitHub's, in any script, and no two are alike.
+    #[test]
+    fn slugs_are_githubs() {
+        for (heading, slug) in [
+            ("Getting Started", "getting-started"),
+            ("検索の設定", "検索の設定"),
+            ("API と `max_bytes`", "api-と-max_bytes"),
+            ("What's new? (v2.0)", "whats-new-v20"),
+            ("ＡＰＩ", "ａｐｉ"),
+            ("a -- b", "a----b"),
+            ("全角　空白", "全角空白"),
+            ("**bold** [link](x.md)", "bold-link"),
+            ("ガイド", "ガイド"),
+        ] {
+            assert_eq!(slugs(&format!("# {heading}\n")), [slug], "{heading}");
+        }
+        assert_eq!(slugs("# A\n# A\n# A-1\n# A\n"), ["a", "a-1", "a-1-1", "a-2"]);
+        assert_eq!(slugs("# !\n# ?\nX\n===\nY\n---\n"), ["section", "-1", "x", "y"]);
+        assert_eq!(slugs("```\n# no\n```\n> # yes\n"), ["yes"]);
+    }
+
+    /// S-07: a section is what is beneath its heading, byte for byte, with the sections in it.
+    #[test]
+    fn sections_are_cut_exactly() {
+        let text = "---\ntitle: T\n---\nbefore\n# One\na\n## Two\nb\n### Three\nc\n## Two\r\nd\r\n# Four\ne";
+        for (slug, expected) in [
+            ("one", "# One\na\n## Two\nb\n### Three\nc\n## Two\r\nd\r\n"),
+            ("two", "## Two\nb\n### Three\nc\n"),
+            ("three", "### Three\nc\n"),
+            ("two-1", "## Two\r\nd\r\n"),
+            ("four", "# Four\ne"),
+            ("", ""),
+            ("none", ""),
+        ] {
+            assert_eq!(read(text, slug), expected, "{slug}");
+        }
+        let page = Page::parse(text);
+        assert_eq!(page.sections[0].text.trim(), "before");
+        assert_eq!(&text[page.sections[0].bytes.clone()], "before\n");
+        assert_eq!(page.description.title.as_deref(), Some("T"));
+        assert_eq!(Page::parse("text\n\n# First\n# Second\n").description.title.as_deref(), Some("First"));
+    }
+
+    /// S-07: what is searched is the text that a reader sees.
+    #[test]
+    fn texts_are_plain() {
+        let text = "検\n索する\nword\nnext `code` [link](https://hidden.example/url)\n\n| a | b |\n|---|---|\n| c | d |\n\n```sh\nrun --this\n```\n<details>\n<b title='hidden'>shown</b>\n</details>\n";
+        let page = Page::parse(text);
+        let plain = &page.sections[0].text;
+        for shown in ["検索する word next code link", "a b", "c d", "run --this", "shown"] {
+            assert!(plain.contains(shown), "{shown}: {plain}");
+        }
+        assert!(!plain.contains("hidden"), "{plain}");
+    }
+
+    /// S-07: a front matter describes the page; one that is wrong is said to be so, and the rest counts.
+    #[test]
+    fn front_matter_describes() {
+        let text = "---\ntitle: 検索\ndescription: How\npriority: 0.75\naudience: [user, assistant]\nlang: ja\n---\n# Other\n";
+        let Description { title, description, priority, audience, lang } = Page::parse(text).description;
+        assert_eq!((title.as_deref(), description.as_deref()), (Some("検索"), Some("How")));
+        assert_eq!((priority, lang.as_deref()), (Some(750), Some("ja")));
+        assert_eq!(audience, [Audience::User, Audience::Assistant]);
+        let toml = Page::parse("+++\ntitle = \"T\"\npriority = 1\naudience = \"user\"\n+++\n");
+        assert_eq!(
+            (toml.description.priority, toml.description.audience),
+            (Some(1_000), vec![Audience::User])
+        );
+        for (front, fault) in [
+            ("priority: 2", "a priority that is not a number from 0 to 1"),
+            ("priority: high", "a priority"),
+            ("audience: all", "an audience"),
+            ("lang: [ja]", "a lang that is not a text"),
+            ("lang: 日本語", "a lang that is not a language"),
+            ("title: [", "line "),
+            ("- a", "no object"),
+        ] {
+            let page = Page::parse(&format!("---\n{front}\ntitle: Kept\n---\n# Head\n"));
+            let said = page.fault.unwrap_or_default();
+            assert!(said.contains(fault.trim_start_matches("an ")), "{front}: {said}");
+            assert_eq!(page.sections.len(), 2, "{front}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The answer to a search: pages, best first, each with the section that fits best.
+//!
+//! Law: a page or section that a client may not see is not counted, scored or mentioned. The index gives candidates; all that is
+//! said of them is computed from what may be seen.
+
+use super::library::Library;
+use super::site::Site;
+use crate::search::{Query, Row, Words, score, snippet};
+use mcp_resources_engine::error::ReadError;
+use serde::Serialize;
+use serde_json::Value;
+
+/// How many hits there are by default, and at most.
+const HITS: usize = 10;
+const MOST: usize = 100;
+/// How many candidates are looked at for each hit, and at least.
+const WIDER: usize = 2;
+const LEAST: usize = 40;
+
+/// What is searched for.
+#[derive(Debug)]
+pub(super) struct Request {
+    text: String,
+    query: Query,
+    most: usize,
+    lang: Option<String>,
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    site: &'a str,
+    query: &'a str,
+    hits: Vec<Hit>,
+    /// Whether other pages match too.
+    more: bool,
+}
+
+/// A page that was found.
+#[derive(Debug, Serialize)]
+struct Hit {
+    /// Of the section, if the best one has a heading.
+    uri: String,
+    title: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    section: String,
+    snippet: String,
+    score: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lang: Option<String>,
+}
+
+/// The title, description and language of a page, as the index keeps them.
+struct About {
+    title: String,
+    description: String,
+    lang: Option<String>,
+}
+
+impl Request {
+    /// Reads the variables. `name` is that of the one with the query.
+    pub(super) fn parse(
+        name: &str,
+        text: Option<&str>,
+        most: Option<&str>,
+        lang: Option<&str>,
+    ) -> Result<Self, ReadError> {
+        let wrong = |parameter: &str, expected: &str| ReadError::InvalidParameter {
+            parameter: parameter.into(),
+            expected: expected.into(),
+        };
+        let text =
+            text.filter(|text| !text.trim().is_empty()).ok_or_else(|| wrong(name, "words to search for"))?;
+        let query = Query::parse(text).ok_or_else(|| wrong(name, "at most 16 words and 1,024 bytes"))?;
+        let most = match most {
+            None => HITS,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|most| (1..=MOST).contains(most) && text.bytes().all(|byte| byte.is_ascii_digit()))
+                .ok_or_else(|| wrong("k", "a whole number from 1 to 100"))?,
+        };
+        let lang = match lang {
+            None => None,
+            Some(lang) if super::page::is_lang(lang) => Some(lang.to_ascii_lowercase()),
+            Some(_) => return Err(wrong("lang", "a language such as ja or en-GB")),
+        };
+        Ok(Self { text: text.to_owned(), query, most, lang })
+    }
+}
+
+/// Searches a site. `None`: the index does not answer, and why.
+pub(super) fn search(
+    library: &Library,
+    site: &Site,
+    request: &Request,
+    permits: &dyn Fn(&str) -> bool,
+) -> Result<String, String> {
+    let Request { text, query, most, lang } = request;
+    let wanted = most.saturating_mul(WIDER).max(LEAST);
+    let found = library.with_index(&site.group, |index| {
+        let mut permits = |key: &str| permits(&site.page_uri(key));
+        index.candidates(site.name(), query, lang.as_deref(), wanted, &mut permits)
+    });
+    let (rows, mut more) = match found {
+        Some(Ok(found)) => found,
+        Some(Err(error)) => return Err(format!("the search index does not answer: {error}")),
+        None => return Err("there is no search index".to_owned()),
+    };
+    let mut hits: Vec<Hit> = rows.into_iter().filter_map(|row| hit(site, &row, query, permits)).collect();
+    hits.sort_by(|one, other| other.score.total_cmp(&one.score).then_with(|| one.uri.cmp(&other.uri)));
+    more |= hits.len() > *most;
+    hits.truncate(*most);
+    let answer = Answer { site: site.name(), query: text, hits, more };
+    serde_json::to_string(&answer).map_err(|error| error.to_string())
+}
+
+/// What is said of a page; `None` if its words are not in what may be seen of it.
+fn hit(site: &Site, row: &Row, query: &Query, permits: &dyn Fn(&str) -> bool) -> Option<Hit> {
+    let About { title, description, lang } = About::of(&row.head)?;
+    let sections: Vec<(String, String, String)> = serde_json::from_str(&row.body).ok()?;
+    let page = site.page_uri(&row.key);
+    let title = if title.is_empty() { name(&row.key).to_owned() } else { title };
+    let in_title = query.hits(&Words::of(&title)).counts;
+    let mut in_headings = query.hits(&Words::of(&description)).counts;
+    let mut in_body = vec![0; in_title.len()];
+    let mut length = 0;
+    let mut best: Option<(f64, String, &str, &str)> = None;
+    for (slug, heading, text) in &sections {
+        let uri = Site::section_uri(&page, slug);
+        if !slug.is_empty() && !permits(&uri) {
+            continue;
+        }
+        let words = Words::of(text);
+        let (own_heading, own) = (query.hits(&Words::of(heading)).counts, query.hits(&words).counts);
+        let fit = score(&[], &own_heading, &own, words.len());
+        if best.as_ref().is_none_or(|(other, ..)| fit > *other) {
+            best = Some((fit, uri, heading, text));
+        }
+        for (sum, own) in in_headings.iter_mut().zip(&own_heading).chain(in_body.iter_mut().zip(&own)) {
+            *sum += own;
+        }
+        length += words.len();
+    }
+    let is_all = (0..in_title.len()).all(|at| {
+        [&in_title, &in_headings, &in_body]
+            .iter()
+            .any(|counts| counts.get(at).is_some_and(|count| *count > 0))
+    });
+    if !is_all {
+        return None;
+    }
+    let (_, uri, section, text) =
+        best.filter(|(fit, ..)| *fit > 0.0).unwrap_or((0.0, page, "", first(&sections)));
+    let text = if text.trim().is_empty() { section } else { text };
+    let snippet = snippet(text, &query.hits(&Words::of(text)));
+    let score = score(&in_title, &in_headings, &in_body, length);
+    Some(Hit { uri, title, section: section.to_owned(), snippet, score, lang })
+}
+
+/// The text that a page begins with.
+fn first(sections: &[(String, String, String)]) -> &str {
+    sections.iter().map(|(.., text)| &**text).find(|text| !text.trim().is_empty()).unwrap_or_default()
+}
+
+/// The name of a page that has no title.
+pub(super) fn name(key: &str) -> &str {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    name.rsplit_once('.').map_or(name, |(name, _)| name)
+}
+
+impl About {
+    fn of(head: &str) -> Option<Self> {
+        let head: Vec<Value> = serde_json::from_str(head).ok()?;
+        let about = head.first()?;
+        let text = |at: usize| about.get(at).and_then(Value::as_str).map(str::to_owned);
+        Some(Self {
+            title: text(0).unwrap_or_default(),
+            description: text(1).unwrap_or_default(),
+            lang: text(4),
+        })
+    }
+}
