@@ -106,6 +106,9 @@ mod guides {
     #[cfg(feature = "config")]
     #[doc = include_str!("../../docs/config.md")]
     mod config {}
+    #[cfg(feature = "docs")]
+    #[doc = include_str!("../../docs/docs.md")]
+    mod docs {}
     #[cfg(feature = "files")]
     #[doc = include_str!("../../docs/files.md")]
     mod files {}

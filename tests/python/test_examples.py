@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import mcp_types as types
 import pytest
@@ -322,6 +322,33 @@ def test_project_files(language: str, mode: str) -> None:
             assert (await refused(client, uri)).code == NOT_FOUND[mode]
 
     converse(command(language, "project_files", "--root", str(DATA / "project")), mode, body)
+
+
+def test_handbook(language: str, mode: str) -> None:
+    """S-07: a table of queries in two languages, each with the pages that it must find, and those that it must not."""
+    table = json.loads((ROOT / "tests" / "fixtures" / "search.json").read_text("utf-8"))
+
+    async def body(client: Client) -> None:
+        found = await listed(client)
+        first = found["docs:///handbook/README.md"]
+        assert first.annotations is not None
+        assert first.annotations.priority == 1.0
+        assert found["docs:///handbook/" + quote("ja/決済.md")].meta == {"lang": "ja"}
+        for row in table["queries"]:
+            wanted = f"q={quote(row['query'], safe='')}&k=100" + (f"&lang={row['lang']}" if "lang" in row else "")
+            answer = json.loads((await read(client, f"docs:///handbook/search?{wanted}")).text)
+            pages = {unquote(hit["uri"].partition("#")[0]).removeprefix("docs:///handbook/") for hit in answer["hits"]}
+            must = {page for page in row["must"] if not page.startswith("drafts/")}
+            assert must <= pages, (row, pages)
+            assert not pages & {*row["must_not"], "drafts/loyalty.md"}, (row, pages)
+        (hit,) = json.loads((await read(client, "docs:///handbook/search/issue化")).text)["hits"]
+        assert "**issue化**" in hit["snippet"] or "**issue化**" in hit["section"], hit
+        assert (await read(client, hit["uri"])).text.startswith("## issue化のしかた\n")
+        template = "docs:///{site}/{+page}"
+        assert await complete(client, template, "page", "services/c") == ["services/cart.md", "services/catalogue.md"]
+        assert (await refused(client, "docs:///handbook/drafts/loyalty.md")).code == NOT_FOUND[mode]
+
+    converse(command(language, "handbook"), mode, body)
 
 
 def test_agent(language: str) -> None:

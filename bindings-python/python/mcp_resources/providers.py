@@ -57,7 +57,9 @@ class DocsOptions(TypedDict, total=False):
     """Globs: only pages whose path within their site matches one of them are served; `*` is within a segment, `**` over
     segments. Default: all."""
     exclude: str | Sequence[str]
-    """Globs: no page whose path within its site matches one of them is served, nor what is beneath it. Default: none."""
+    """Globs: no page whose path within its site matches one of them is served, nor what is beneath it.
+
+    Default: none."""
     gitignore: bool
     """Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `True`."""
     hidden: bool

@@ -185,7 +185,8 @@ struct State {
     /// Whether what is known is as new as it can be.
     is_ready: bool,
     compared: Option<Instant>,
-    used: Instant,
+    /// When a request last asked for what is known.
+    used: Option<Instant>,
     /// What was last known of each watched URI; `None` counts as changed.
     watched: HashMap<Arc<str>, Option<u64>>,
     lists: bool,
@@ -220,7 +221,7 @@ impl Library {
             is_running: false,
             is_ready: false,
             compared: None,
-            used: Instant::now(),
+            used: None,
             watched: HashMap::new(),
             lists: false,
             has_news: false,
@@ -248,7 +249,7 @@ impl Library {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Option<Vec<Arc<Snapshot>>> {
         let mut state = self.lock();
-        state.used = Instant::now();
+        state.used = Some(Instant::now());
         let is_old = state.compared.is_none_or(|then| then.elapsed() > UNWATCHED);
         if is_old && sites.iter().any(|site| !site.group.watch) {
             (state.is_ready, state.is_moved) = (false, true);
@@ -409,7 +410,9 @@ impl Keeper<'_> {
     fn take(&self, pause: Duration) -> Option<Work> {
         let mut state = self.library.lock();
         loop {
-            let is_wanted = !state.watched.is_empty() || state.lists || state.used.elapsed() < IDLE;
+            let is_wanted = !state.watched.is_empty()
+                || state.lists
+                || state.used.is_some_and(|then| then.elapsed() < IDLE);
             if !is_wanted || !self.feed.is_alive() {
                 // Under the same lock: a later request starts another thread.
                 state.is_running = false;
@@ -523,8 +526,8 @@ impl Keeper<'_> {
             }
         }
         let mut now = Snapshot { is_there: true, ..copy(&before) };
-        let mut found = Found::default();
-        found.gone = before.pages.keys().filter(|key| !files.contains_key(*key)).cloned().collect();
+        let gone = before.pages.keys().filter(|key| !files.contains_key(*key)).cloned().collect();
+        let mut found = Found { gone, ..Found::default() };
         for (key, (path, facts)) in files {
             let old = before.pages.get(&key);
             if old.is_some_and(|old| old.stamp.is_some() && old.stamp == facts.stamp() && old.path == path) {

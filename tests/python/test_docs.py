@@ -1,0 +1,171 @@
+"""Documentation, served by the command to the official client: pages, sections, searches, and what changes of them."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from mcp import Client, MCPError
+from mcp.client.session import MessageHandlerFnT
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.subscriptions import ResourceUpdated
+from mcp_resources import providers
+from mcp_types import ResourceTemplateReference, ResourceUpdatedNotification, ServerNotification, TextResourceContents
+from process import eventually, running, thread_names
+from vectors import MODERN
+
+ERAS = pytest.mark.parametrize("mode", ["legacy", MODERN])
+PAGE = "---\ntitle: 検索\npriority: 0.9\nlang: ja\n---\n# 検索\n\n## 設定\n\n{}\n\n## API\n\nJSON\n"
+
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    folder = tmp_path / "book"
+    (folder / "guide").mkdir(parents=True)
+    (folder / "search.md").write_text(PAGE.format("one"), "utf-8")
+    (folder / "guide" / "backup.md").write_text("# Backup\n\nCopy the server.\n", "utf-8")
+    (folder / "broken.md").write_text("---\ntitle: [\n---\n# Broken\n", "utf-8")
+    (folder / "note.txt").write_text("not a page", "utf-8")
+    return folder
+
+
+def converse(
+    program: Path,
+    words: list[str],
+    mode: str,
+    body: Callable[[Client], Awaitable[None]],
+    on_message: MessageHandlerFnT | None = None,
+) -> None:
+    server = StdioServerParameters(command=str(program), args=["serve", *words])
+
+    async def main() -> None:
+        async with (
+            asyncio.timeout(60),
+            Client(server, mode=mode, message_handler=on_message, cache=None) as client,
+        ):
+            await body(client)
+
+    asyncio.run(main())
+
+
+async def text(client: Client, uri: str) -> str:
+    (content,) = (await client.read_resource(uri)).contents
+    assert isinstance(content, TextResourceContents)
+    return content.text
+
+
+async def hits(client: Client, uri: str) -> list[str]:
+    return [hit["uri"] for hit in json.loads(await text(client, uri))["hits"]]
+
+
+@ERAS
+def test_the_official_client_lists_reads_and_completes(program: Path, site: Path, mode: str) -> None:
+    """S-07: with `serve --config`."""
+    file = site.parent / "resources.json"
+    declared = [{"docs": {"sites": {"handbook": "book"}, "exclude": ["broken.md"], "index": "book.index"}}]
+    file.write_text(json.dumps({"name": "docs", "providers": declared}), "utf-8")
+
+    async def body(client: Client) -> None:
+        resources = (await client.list_resources()).resources
+        assert [resource.uri for resource in resources] == [
+            "docs:///",
+            "docs:///handbook/",
+            "docs:///handbook/search.md",
+            "docs:///handbook/guide/backup.md",
+        ]
+        assert (resources[2].title, resources[2].meta) == ("検索", {"lang": "ja"})
+        assert await text(client, "docs:///handbook/guide/backup.md#backup") == "# Backup\n\nCopy the server.\n"
+        assert await hits(client, "docs:///handbook/search/server") == ["docs:///handbook/guide/backup.md#backup"]
+        assert await hits(client, "docs:///handbook/search?q=検索&lang=ja&k=1") != []
+        for uri in ("docs:///handbook/broken.md", "docs:///handbook/note.txt", "docs:///handbook/search.md#none"):
+            with pytest.raises(MCPError):
+                await client.read_resource(uri)
+        reference = ResourceTemplateReference(uri="docs:///{site}/{+page}{#section}")
+        completion = await client.complete(reference, {"name": "page", "value": "gu"})
+        assert completion.completion.values == ["guide/backup.md"]
+
+    converse(program, ["--config", str(file)], mode, body)
+    assert (site.parent / "book.index").read_bytes().startswith(b"SQLite format 3")
+
+
+@ERAS
+def test_an_edit_marks_its_section(program: Path, site: Path, mode: str) -> None:
+    """S-07, R-083, R-092: and can be found."""
+    uri = "docs:///book/search.md#%E8%A8%AD%E5%AE%9A"
+    updates: asyncio.Queue[str] = asyncio.Queue()
+
+    async def on_message(message: ServerNotification | Exception) -> None:
+        if isinstance(message, ResourceUpdatedNotification):
+            updates.put_nowait(message.params.uri)
+
+    async def body(client: Client) -> None:
+        assert await text(client, uri) == "## 設定\n\none\n\n"
+        edited = PAGE.format("changed")
+        if mode == MODERN:
+            async with client.listen(resource_subscriptions=[uri]) as subscription:
+                (site / "search.md").write_text(edited, "utf-8")
+                assert await anext(subscription) == ResourceUpdated(uri)
+        else:
+            await client.subscribe_resource(uri)
+            (site / "search.md").write_text(edited, "utf-8")
+            assert await updates.get() == uri
+        assert await text(client, uri) == "## 設定\n\nchanged\n\n"
+        assert await hits(client, "docs:///book/search/changed") == [uri]
+
+    converse(program, [f"docs:{site}"], mode, body, on_message)
+
+
+def test_the_threads_end_with_the_last_watcher(program: Path, site: Path) -> None:
+    """S-07: pages are followed while somebody watches, once nobody has asked for a while."""
+    with running([str(program), "serve", f"docs:{site}"]) as server:
+
+        def threads() -> int:
+            names = thread_names(server.process.pid)
+            return names.count("mcp-docs") + names.count("mcp-files")
+
+        assert threads() == 0
+        wanted = {"resourceSubscriptions": ["docs:///book/search.md"]}
+        server.modern(1, "subscriptions/listen", {"notifications": wanted})
+        assert eventually(lambda: threads() == 2)
+        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        assert eventually(lambda: threads() == 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["docs:"], '"docs:" names no directory; write docs:DIR or docs:NAME=DIR'),
+        (["docs:none"], "docs: the site none does not exist"),
+        (["docs:book", "docs:book=."], 'docs: two sites have the name "book"'),
+    ],
+)
+def test_what_cannot_be_served_is_said_at_once(program: Path, site: Path, words: list[str], said: str) -> None:
+    """S-07: with the fix, and though stdin is open."""
+    with subprocess.Popen(
+        [program, "serve", *words],
+        cwd=site.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.wait(60) == 2
+        assert process.stderr is not None
+        assert said in process.stderr.read()
+
+
+def test_what_python_gives_wrong_is_named(site: Path) -> None:
+    """S-07: the options have types, and wrong ones say what would be right."""
+    with pytest.raises(TypeError, match='did you mean "include"'):
+        providers.docs(site, includes=["a"])  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="list_max is 'many'"):
+        providers.docs(site, list_max="many")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="does not exist"):
+        providers.docs({"a": "none"})
+    with pytest.raises(ValueError, match="is no file"):
+        providers.docs(site, index=str(site))
+    assert repr(providers.docs([site])) == "<provider docs>"
