@@ -80,10 +80,10 @@ fn line(change: &Change, is_json: bool) -> String {
 
 /// Lines for stdout: the newest of each URI.
 #[derive(Clone, Default)]
-struct Lines(Arc<(Mutex<Waiting>, Condvar)>);
+struct Lines(Arc<(Mutex<PendingLines>, Condvar)>);
 
 #[derive(Default)]
-struct Waiting {
+struct PendingLines {
     order: VecDeque<String>,
     lines: HashMap<String, String>,
     is_writing: bool,
@@ -162,7 +162,7 @@ impl Lines {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, PendingLines> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,7 +16,7 @@ pub struct Headers {
 
 /// Where the value of a header line is in [`Headers`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ValueRange {
     start: u32,
     end: u32,
 }
@@ -31,7 +31,7 @@ impl Headers {
     }
 
     /// Adds a line and returns the place of its value; `None` if it has credentials, or more than 4 GiB would be held.
-    pub(crate) fn push(&mut self, name: &str, value: &[u8]) -> Option<Place> {
+    pub(crate) fn push(&mut self, name: &str, value: &[u8]) -> Option<ValueRange> {
         if is_secret(name) {
             return None;
         }
@@ -42,11 +42,11 @@ impl Headers {
         self.lines.extend_from_slice(&lengths.to_be_bytes());
         self.lines.extend_from_slice(name.as_bytes());
         self.lines.extend_from_slice(value);
-        Some(Place { start, end })
+        Some(ValueRange { start, end })
     }
 
     /// The value that [`Headers::push`] kept there.
-    pub(crate) fn value(&self, place: Place) -> &[u8] {
+    pub(crate) fn value(&self, place: ValueRange) -> &[u8] {
         self.lines.get(place.start as usize..place.end as usize).unwrap_or_default()
     }
 

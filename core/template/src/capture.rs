@@ -5,7 +5,7 @@ use super::options::{Kind, Policy};
 use super::parse::{Modifier, Operator};
 use super::policy::{self, Rejection};
 use super::program::Span;
-use super::slot::Slot;
+use super::slot::VarPosition;
 use super::value::{Params, Value};
 use crate::uri::decode;
 use std::borrow::Cow;
@@ -60,7 +60,7 @@ impl<'u> Captured<'_, 'u> {
     }
 
     /// The slots that are set: number, slot and captured text.
-    fn defined(&self) -> impl Iterator<Item = (u16, &Slot, &'u str)> {
+    fn defined(&self) -> impl Iterator<Item = (u16, &VarPosition, &'u str)> {
         let slots = self.template.slots.iter().zip(self.spans).enumerate();
         slots.filter(|(_, (_, span))| span.is_set()).map(|(number, (slot, span))| {
             (number as u16, slot, self.uri.get(span.start as usize..span.end as usize).unwrap_or_default())
@@ -85,7 +85,7 @@ impl<'u> Captured<'_, 'u> {
         })
     }
 
-    fn is_map(&self, slot: &Slot, raw: &'u str) -> bool {
+    fn is_map(&self, slot: &VarPosition, raw: &'u str) -> bool {
         let Some(pairs) = self.pairs(slot, raw) else { return false };
         let Some(mut keys) = pairs.iter().map(|(key, _)| decode(key)).collect::<Option<Vec<_>>>() else {
             return true;
@@ -94,7 +94,7 @@ impl<'u> Captured<'_, 'u> {
         keys.windows(2).all(|neighbours| neighbours[0] != neighbours[1])
     }
 
-    fn value(&self, number: u16, slot: &Slot, raw: &'u str) -> Result<Value<'u>, Rejection> {
+    fn value(&self, number: u16, slot: &VarPosition, raw: &'u str) -> Result<Value<'u>, Rejection> {
         match slot.kind {
             Kind::Scalar => policy::decode(slot.policy, raw).map(Value::Scalar),
             Kind::List => self.list(number, slot, raw).map(Value::List),
@@ -108,7 +108,7 @@ impl<'u> Captured<'_, 'u> {
         }
     }
 
-    fn list(&self, number: u16, slot: &Slot, raw: &'u str) -> Result<Vec<Cow<'u, str>>, Rejection> {
+    fn list(&self, number: u16, slot: &VarPosition, raw: &'u str) -> Result<Vec<Cow<'u, str>>, Rejection> {
         let checked = |item| policy::decode(slot.policy, item);
         let items: Vec<_> = match &self.template.query {
             Query::Pairs(pairs) if slot.is_pair_list() => {
@@ -127,7 +127,7 @@ impl<'u> Captured<'_, 'u> {
     }
 
     /// The pairs of a map, undecoded; `None` if it has none.
-    fn pairs(&self, slot: &Slot, raw: &'u str) -> Option<Vec<(&'u str, &'u str)>> {
+    fn pairs(&self, slot: &VarPosition, raw: &'u str) -> Option<Vec<(&'u str, &'u str)>> {
         if slot.modifier != Modifier::Explode {
             let mut items = raw.split(',');
             let mut pairs = Vec::new();
@@ -145,7 +145,7 @@ impl<'u> Captured<'_, 'u> {
 }
 
 /// The items of `;x=1;x=2`, without their name.
-fn parameters<'u>(slot: &Slot, raw: &'u str) -> impl Iterator<Item = &'u str> + use<'u> {
+fn parameters<'u>(slot: &VarPosition, raw: &'u str) -> impl Iterator<Item = &'u str> + use<'u> {
     let items = raw.split(slot.separator()).skip(1);
     items.map(|item| item.split_once('=').map_or("", |(_, value)| value))
 }

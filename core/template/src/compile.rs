@@ -10,7 +10,7 @@ use super::pattern::{self, Pattern, flatten, is_delimited};
 use super::query::Pairs;
 use super::remainder::Remainder;
 use super::section::Sections;
-use super::slot::{Section, Slot, Slots};
+use super::slot::{Section, Slots, VarPosition};
 use std::sync::Arc;
 
 /// A template, ready to be matched, ordered and expanded.
@@ -21,7 +21,7 @@ pub(super) struct Compiled {
     pub parts: Box<[Part]>,
     pub variables: Arc<[Variable]>,
     /// In template order; those of the head come first.
-    pub slots: Box<[Slot]>,
+    pub slots: Box<[VarPosition]>,
     pub head: Box<[Token]>,
     /// What follows the head in the path.
     pub tail: Remainder,
@@ -77,7 +77,7 @@ impl Compiled {
             query,
             fragment,
             is_whole: sections.is_whole,
-            has_filters: slots.slots.iter().any(Slot::is_filtered),
+            has_filters: slots.slots.iter().any(VarPosition::is_filtered),
             order: key.finish(),
             variables: slots.variables.into(),
             slots: slots.slots.into(),
@@ -87,7 +87,8 @@ impl Compiled {
 
     /// The longest prefix modifier, in characters; 0 if there is none.
     pub(super) fn longest_prefix(&self) -> u16 {
-        let prefix = |slot: &Slot| if let Modifier::Prefix(length) = slot.modifier { length } else { 0 };
+        let prefix =
+            |slot: &VarPosition| if let Modifier::Prefix(length) = slot.modifier { length } else { 0 };
         self.slots.iter().map(prefix).max().unwrap_or_default()
     }
 

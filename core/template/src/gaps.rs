@@ -11,7 +11,7 @@ use super::slot::Slots;
 /// Checks the patterns of one section.
 pub(super) fn check(patterns: &[Pattern], slots: &Slots<'_>, limit: usize) -> Result<(), Fault> {
     let checker = Checker { slots, limit };
-    let mut state = State::default();
+    let mut state = GapState::default();
     for pattern in patterns {
         checker.walk(pattern, &mut state, None)?;
     }
@@ -25,7 +25,7 @@ struct Checker<'a> {
 
 /// What is to the left of a pattern.
 #[derive(Clone, Default)]
-struct State {
+struct GapState {
     /// What the nearest captures to the left may hold; empty if there are none.
     left: Classes,
     /// The fixed text since then, in every alternative.
@@ -34,7 +34,7 @@ struct State {
     run: usize,
 }
 
-impl State {
+impl GapState {
     /// What is to the left if either alternative may have been taken.
     fn or(self, other: Self) -> Self {
         let gap = if self.gap.len() <= other.gap.len() { self.gap } else { other.gap };
@@ -43,7 +43,7 @@ impl State {
 }
 
 impl Checker<'_> {
-    fn walk(&self, pattern: &Pattern, state: &mut State, span: Option<u16>) -> Result<(), Fault> {
+    fn walk(&self, pattern: &Pattern, state: &mut GapState, span: Option<u16>) -> Result<(), Fault> {
         match pattern {
             Pattern::Literal(text) => state.gap.extend(text),
             Pattern::Empty(_) => {}
@@ -67,7 +67,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn capture(&self, slot: u16, class: Class, state: &mut State) -> Result<(), Fault> {
+    fn capture(&self, slot: u16, class: Class, state: &mut GapState) -> Result<(), Fault> {
         let offset = self.slots.slots[usize::from(slot)].offset;
         if !state.left.is_empty() && state.gap.is_empty() {
             return Err(Fault::new(offset, "nothing fixed separates this variable from the one before it"));

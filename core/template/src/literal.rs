@@ -8,7 +8,7 @@ use crate::uri::{UNRESERVED, folds_authority, hex_pair, is_in, push_encoded, sch
 /// Fails if the template can only expand to relative references: no URI would ever match it.
 pub(super) fn normalize(parts: &mut [Part]) -> Result<(), Fault> {
     check_start(parts)?;
-    let mut place = Place::Start;
+    let mut place = UriPart::Start;
     let mut folds = false;
     for (at, part) in parts.iter_mut().enumerate() {
         match part {
@@ -21,7 +21,7 @@ pub(super) fn normalize(parts: &mut [Part]) -> Result<(), Fault> {
             Part::Literal(literal) => literal.text = normal_form(&literal.text, &mut place, folds),
             Part::Expression(expression) => {
                 if matches!(expression.operator, Operator::Path | Operator::Query | Operator::Fragment) {
-                    place = Place::Rest;
+                    place = UriPart::Rest;
                 }
             }
         }
@@ -31,12 +31,12 @@ pub(super) fn normalize(parts: &mut [Part]) -> Result<(), Fault> {
 
 /// The normal form of a name in a query or of a path parameter.
 pub(super) fn normal_name(name: &str) -> String {
-    normal_form(name, &mut Place::Rest, false)
+    normal_form(name, &mut UriPart::Rest, false)
 }
 
 /// Where in a URI a literal stands: brackets and case mean different things there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum UriPart {
     /// Before `://`, or where it would have to be.
     Start,
     Authority,
@@ -57,21 +57,21 @@ fn check_start(parts: &[Part]) -> Result<(), Fault> {
     }
 }
 
-fn normal_form(text: &str, place: &mut Place, folds: bool) -> String {
+fn normal_form(text: &str, place: &mut UriPart, folds: bool) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        if *place == Place::Start && bytes[at..].starts_with(b"://") {
-            *place = Place::Authority;
+        if *place == UriPart::Start && bytes[at..].starts_with(b"://") {
+            *place = UriPart::Authority;
             out.push_str("://");
             at += 3;
             continue;
         }
-        if matches!(byte, b'/' | b'?' | b'#') || *place == Place::Start && byte == b':' {
-            *place = Place::Rest;
+        if matches!(byte, b'/' | b'?' | b'#') || *place == UriPart::Start && byte == b':' {
+            *place = UriPart::Rest;
         }
-        let folds = folds && *place == Place::Authority;
+        let folds = folds && *place == UriPart::Authority;
         let fold = |byte: u8| char::from(if folds { byte.to_ascii_lowercase() } else { byte });
         let triplet = if byte == b'%' { hex_pair(&bytes[at + 1..]) } else { None };
         at += if triplet.is_some() { 3 } else { 1 };
@@ -79,7 +79,7 @@ fn normal_form(text: &str, place: &mut Place, folds: bool) -> String {
             (Some(value), _) if is_in(value, UNRESERVED) => out.push(fold(value)),
             (Some(value), _) => push_encoded(&mut out, value),
             (None, 0x80..) => push_encoded(&mut out, byte),
-            (None, b'[' | b']') if *place != Place::Authority => push_encoded(&mut out, byte),
+            (None, b'[' | b']') if *place != UriPart::Authority => push_encoded(&mut out, byte),
             (None, _) => out.push(fold(byte)),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// One place where a variable stands.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct VarPosition {
     /// Its position among the variables of the template.
     pub variable: u16,
     pub operator: Operator,
@@ -21,7 +21,7 @@ pub(super) struct Slot {
     pub offset: usize,
 }
 
-impl Slot {
+impl VarPosition {
     /// Whether a value may fail the structure of the template, so that another template has its turn.
     pub(super) fn is_filtered(&self) -> bool {
         self.repeats || self.kind == Kind::Map || matches!(self.modifier, Modifier::Prefix(_))
@@ -57,7 +57,7 @@ pub(super) enum Section {
 /// Collects the slots of a template, in template order.
 pub(super) struct Slots<'o> {
     options: &'o TemplateOptions,
-    pub slots: Vec<Slot>,
+    pub slots: Vec<VarPosition>,
     pub variables: Vec<Variable>,
 }
 
@@ -99,7 +99,7 @@ impl<'o> Slots<'o> {
             self.variables.push(Variable { name: Arc::from(&*spec.name), kind, policy, required: false });
         }
         self.variables[variable].required |= site.is_required;
-        self.slots.push(Slot {
+        self.slots.push(VarPosition {
             variable: number(variable),
             operator: site.operator,
             modifier: spec.modifier,
@@ -125,7 +125,7 @@ impl<'o> Slots<'o> {
 
     /// The characters that the value in a slot may hold; `among` is how many variables the expression has.
     pub(super) fn class(&self, slot: u16, spec: &VarSpec, section: Section, among: usize) -> Class {
-        let Slot { operator, kind, modifier, .. } = self.slots[usize::from(slot)];
+        let VarPosition { operator, kind, modifier, .. } = self.slots[usize::from(slot)];
         let has_parameters = match section {
             _ if operator == Operator::Parameter => return Class::SegmentNoSemicolon,
             Section::Query if operator.keeps_reserved() => return Class::Fragment,

@@ -2,7 +2,7 @@
 
 use mcp_resources_engine::version::Revision;
 use mcp_resources_host::server::ResourceServer;
-use mcp_resources_host::testing::{Client, Listen, Notification, Sort};
+use mcp_resources_host::testing::{Client, Listen, MessageKind, Notification};
 use mcp_resources_providers::files::{Files, Options};
 use std::fs;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ async fn a_modern_client_hears() {
             folder.write("d/a", uri);
         }
         let heard = next(&mut client, &listen).await;
-        assert_eq!((heard.sort, heard.params["uri"].as_str()), (Sort::Updated, Some(uri)));
+        assert_eq!((heard.sort, heard.params["uri"].as_str()), (MessageKind::Updated, Some(uri)));
     }
 }
 
@@ -108,7 +108,7 @@ async fn the_author_is_told_of_polling() {
     let listen = client.listen(&[A], true).await.unwrap();
     for text in ["2", "3"] {
         folder.write("d/a", text);
-        while next(&mut client, &listen).await.sort != Sort::Updated {}
+        while next(&mut client, &listen).await.sort != MessageKind::Updated {}
     }
     let said = said.lock().unwrap();
     assert_eq!(said.len(), 1, "{said:?}");

@@ -19,7 +19,7 @@ pub(super) enum Key {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CacheEntry {
     outcome: Outcome,
     until: Millis,
     size: usize,
@@ -28,7 +28,7 @@ struct Kept {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Cache {
-    kept: HashMap<Key, Kept>,
+    kept: HashMap<Key, CacheEntry>,
     /// The same by their ends.
     ends: BTreeSet<(Millis, Key)>,
     bytes: usize,
@@ -60,7 +60,7 @@ impl Cache {
         let until = now.saturating_add(ttl);
         self.bytes += size;
         self.ends.insert((until, key.clone()));
-        self.kept.insert(key, Kept { outcome: outcome.clone(), until, size });
+        self.kept.insert(key, CacheEntry { outcome: outcome.clone(), until, size });
     }
 
     pub(super) fn remove(&mut self, key: &Key) {

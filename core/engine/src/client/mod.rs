@@ -25,7 +25,7 @@ pub use access::{Access, Allowed};
 pub use error::{ClientError, Failure};
 pub use limits::ClientLimits;
 pub use machine::{Machine, MachineOptions};
-pub use testing::{Heard, Sort, TestClient};
+pub use testing::{Heard, MessageKind, TestClient};
 pub use types::{
     Call, CallOptions, Change, Effect, Listed, Lost, NotCarried, Outcome, Outgoing, Page, Progress, Question,
     ServerAbout,

@@ -9,13 +9,13 @@ use super::contents::{self, BYTES, TEXT};
 use super::event::{Event, RequestToken};
 use super::gather::Gather;
 use super::inflight::Ticket;
-use super::read::{ReadTask, Served};
+use super::read::{ReadTask, ServedBy};
 use super::reply::{Context, Reply, Written};
 use super::request::Request;
 use super::words::{self, Wording};
 use super::{Connection, Events, Outcome};
 use crate::base64;
-use crate::engine::{Engine, Flight, Landed, Landing, Lead};
+use crate::engine::{Engine, Finished, Flight, FlightOutcome, Leader};
 use crate::error::ReadError;
 use crate::guard::Verdict;
 use crate::hub::ConnectionId;
@@ -26,14 +26,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The reads of one connection that wait for another one of the same.
-pub(super) type Waiting = Vec<(RequestToken, Arc<Flight>)>;
+pub(super) type WaitingReads = Vec<(RequestToken, Arc<Flight>)>;
 
 /// Whether a read calls its handler for others too.
 pub(super) enum Sharing {
     /// Nothing is shared: it calls the handler for itself.
     None,
     /// It calls the handler, and others may wait for the answer.
-    Leads(Lead),
+    Leads(Leader),
     /// It waits for the answer of another one.
     Waits(Arc<Flight>),
 }
@@ -48,7 +48,7 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Option<Outcome<'m>> {
         let cache = self.engine.cache()?;
-        let (kept, hint) = cache.look(normal, &request.principal.authority(), request.now)?;
+        let (kept, hint) = cache.get(normal, &request.principal.authority(), request.now)?;
         kept.write(&self.wording(request), out, uri, hint);
         Some(Outcome::answered())
     }
@@ -58,12 +58,12 @@ impl Connection {
         &self,
         request: &Request<'_, '_>,
         normal: &str,
-        served: &Served,
+        served: &ServedBy,
         epoch: u64,
     ) -> Sharing {
         let Some(cache) = self.engine.cache() else { return Sharing::None };
         let is_open = served.cache().ttl_ms > 0;
-        match cache.fly(normal, &request.principal.authority(), is_open, (self.id, &self.waker), epoch) {
+        match cache.begin(normal, &request.principal.authority(), is_open, (self.id, &self.waker), epoch) {
             Ok(lead) => Sharing::Leads(lead),
             Err(flight) => Sharing::Waits(flight),
         }
@@ -72,7 +72,7 @@ impl Connection {
     /// Cancels what is in flight, but for calls that clients of other connections wait for.
     pub(super) fn drop_all(&mut self, now: Now) -> Events<'static> {
         let (engine, inflight, own) = (&self.engine, &mut self.inflight, Some(self.id));
-        let dropped = inflight.cancel_all(|ticket| goes_on(engine, ticket, own));
+        let dropped = inflight.cancel_all(|ticket| has_waiters(engine, ticket, own));
         for (_, ticket) in &dropped {
             self.record_ended(ticket, Verdict::Cancelled, 0, now);
         }
@@ -81,15 +81,15 @@ impl Connection {
 }
 
 /// Whether the call behind a request goes on without its own client, because others wait for it too.
-pub(super) fn goes_on(engine: &Engine, ticket: &Ticket, but: Option<ConnectionId>) -> bool {
+pub(super) fn has_waiters(engine: &Engine, ticket: &Ticket, but: Option<ConnectionId>) -> bool {
     let flight = ticket.flight.as_ref();
-    flight.is_some_and(|flight| engine.cache().is_some_and(|cache| cache.goes_on(flight, but)))
+    flight.is_some_and(|flight| engine.cache().is_some_and(|cache| cache.has_waiters(flight, but)))
 }
 
 /// The call behind a request has run out of time: for those who wait for it, too.
 pub(super) fn time_out(engine: &Engine, ticket: &Ticket, now: Now) {
     if let (Some(flight), Some(cache)) = (ticket.flight.as_ref(), engine.cache()) {
-        cache.land(flight, Landed::Failed(ReadError::Timeout { after: ticket.timeout }), now);
+        cache.finish(flight, FlightOutcome::Failed(ReadError::Timeout { after: ticket.timeout }), now);
     }
 }
 
@@ -98,51 +98,55 @@ impl ReadTask {
     pub(super) fn lead(
         &self,
         context: &Context,
-        lead: Lead,
+        lead: Leader,
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
     ) -> Written {
-        let landed = self.landing(&context.engine, &answer);
-        let written = match &landed {
-            Landed::Contents(kept) => {
+        let outcome = self.outcome(&context.engine, &answer);
+        let written = match &outcome {
+            FlightOutcome::Contents(kept) => {
                 kept.write(&context.wording(), out, context.uri(), kept.hint());
                 Written::default()
             }
             _ => self.answer(context, answer, now, out),
         };
-        lead.land(landed, now);
+        lead.finish(outcome, now);
         written
     }
 
-    fn landing(&self, engine: &Engine, answer: &Answer<'_>) -> Landed {
+    fn outcome(&self, engine: &Engine, answer: &Answer<'_>) -> FlightOutcome {
         let mime_type = self.served.mime_type();
-        let kept = |kept: Kept| Landed::Contents(Arc::new(kept));
+        let kept = |kept: EncodedContents| FlightOutcome::Contents(Arc::new(kept));
         match answer {
             Answer::Contents(result) => match contents::check(result, self.most) {
-                Ok(()) => kept(Kept::of(result, mime_type, engine.shared(self.cache(result.cache)))),
-                Err(error) => Landed::Failed(error),
+                Ok(()) => {
+                    kept(EncodedContents::of(result, mime_type, engine.shared(self.cache(result.cache))))
+                }
+                Err(error) => FlightOutcome::Failed(error),
             },
             Answer::Gathered(gather) => {
-                kept(Kept::gathered(gather, mime_type, engine.shared(self.cache(gather.cache))))
+                kept(EncodedContents::gathered(gather, mime_type, engine.shared(self.cache(gather.cache))))
             }
-            Answer::InputRequired(ask) => Landed::Input(Box::new(ask.to_owned())),
-            Answer::Failed(error) => Landed::Failed(error.clone()),
-            Answer::Completion(_) | Answer::Listed(_) | Answer::Raw(_) => Landed::Failed(ReadError::Failed),
+            Answer::InputRequired(ask) => FlightOutcome::Input(Box::new(ask.to_owned())),
+            Answer::Failed(error) => FlightOutcome::Failed(error.clone()),
+            Answer::Completion(_) | Answer::Listed(_) | Answer::Raw(_) => {
+                FlightOutcome::Failed(ReadError::Failed)
+            }
         }
     }
 }
 
 impl Reply {
     /// Writes the answer of the read that this request waited for.
-    pub(super) fn landed(self, Landing { landed, now }: &Landing, out: &mut Vec<u8>) -> Written {
-        match landed {
-            Landed::Contents(kept) => {
+    pub(super) fn finished(self, Finished { outcome, now }: &Finished, out: &mut Vec<u8>) -> Written {
+        match outcome {
+            FlightOutcome::Contents(kept) => {
                 kept.write(&self.context.wording(), out, self.context.uri(), kept.hint());
                 Written::default()
             }
-            Landed::Input(ask) => self.write(Answer::InputRequired((**ask).to_owned()), *now, out).0,
-            Landed::Failed(error) => self.context.fail(error.clone(), out),
+            FlightOutcome::Input(ask) => self.write(Answer::InputRequired((**ask).to_owned()), *now, out).0,
+            FlightOutcome::Failed(error) => self.context.fail(error.clone(), out),
         }
     }
 }
@@ -170,13 +174,13 @@ impl InputRequired<'_> {
 
 /// The contents of one read, encoded. Nothing in them depends on the request.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    entries: Vec<Entry>,
+pub(crate) struct EncodedContents {
+    entries: Vec<EncodedEntry>,
     hint: CacheHint,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct EncodedEntry {
     /// `None` is the URI that is asked for, in the client's own spelling.
     uri: Option<String>,
     mime_type: String,
@@ -188,10 +192,10 @@ struct Entry {
     meta: Option<String>,
 }
 
-impl Kept {
+impl EncodedContents {
     /// What a handler gave. `mime_type` is the resource's own, `hint` what the result is to be kept by.
     pub(crate) fn of(result: &ReadResult<'_>, mime_type: Option<&str>, hint: CacheHint) -> Self {
-        let entry = |contents: &Contents<'_>| Entry::of(contents, mime_type);
+        let entry = |contents: &Contents<'_>| EncodedEntry::of(contents, mime_type);
         Self { entries: result.contents.iter().map(entry).collect(), hint }
     }
 
@@ -200,7 +204,7 @@ impl Kept {
         let (name, default) = if gather.is_text() { ("text", TEXT) } else { ("blob", BYTES) };
         let mime_type = gather.own_mime_type().or(mime_type).unwrap_or(default).to_owned();
         let body = gather.encoded().into_boxed_slice();
-        Self { entries: vec![Entry { uri: None, mime_type, name, body, meta: None }], hint }
+        Self { entries: vec![EncodedEntry { uri: None, mime_type, name, body, meta: None }], hint }
     }
 
     /// Writes the result with the hint that is left of its own.
@@ -232,14 +236,14 @@ impl Kept {
     pub(crate) fn size(&self) -> usize {
         const RECORD: usize = 160;
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let size = |entry: &Entry| {
+        let size = |entry: &EncodedEntry| {
             RECORD + entry.body.len() + entry.mime_type.len() + text(&entry.uri) + text(&entry.meta)
         };
         self.entries.iter().map(size).sum()
     }
 }
 
-impl Entry {
+impl EncodedEntry {
     fn of(contents: &Contents<'_>, mime_type: Option<&str>) -> Self {
         let own = contents.mime_type.as_deref().or(mime_type);
         let mut body = Vec::new();

@@ -3,7 +3,7 @@
 use super::answer::{Answer, RawResult};
 use super::contents;
 use super::event::{CallRequest, Event};
-use super::inputs::{Asker, Retry};
+use super::inputs::{InputClient, Retry};
 use super::reply::{Context, Task, Written};
 use super::request::{Pending, Request, unknown_method};
 use super::words;
@@ -21,7 +21,7 @@ pub(super) struct CallTask {
     method: String,
     /// What it is called for: the value of the extension's `name_param`.
     name: String,
-    asker: Asker,
+    asker: InputClient,
     /// The request carried input responses or a state: its result is not to be cached.
     retried: bool,
 }

@@ -33,7 +33,7 @@ impl Connection {
         if self.engine.custom_method(COMPLETE).is_some() && !names_resource(request) {
             return self.call(request, COMPLETE.into(), out);
         }
-        let asked = match Asked::parse(request, self.engine.limits()) {
+        let asked = match CompleteParams::parse(request, self.engine.limits()) {
             Ok(asked) => asked,
             Err(message) => return self.refuse(request, INVALID_PARAMS, &message, out),
         };
@@ -123,14 +123,14 @@ fn names_resource(request: &Request<'_, '_>) -> bool {
 type Arguments<'m> = Vec<(Cow<'m, str>, Cow<'m, str>)>;
 
 /// What a client wants completed.
-struct Asked<'m> {
+struct CompleteParams<'m> {
     reference: Cow<'m, str>,
     variable: Cow<'m, str>,
     value: Cow<'m, str>,
     arguments: Arguments<'m>,
 }
 
-impl<'m> Asked<'m> {
+impl<'m> CompleteParams<'m> {
     fn parse(request: &Request<'_, 'm>, limits: &Limits) -> Result<Self, Cow<'static, str>> {
         let reference =
             request.params.get("ref").and_then(Json::object).ok_or("Invalid params: ref is missing")?;
@@ -217,7 +217,7 @@ impl<'c> Target<'c> {
     }
 }
 
-impl Asked<'_> {
+impl CompleteParams<'_> {
     /// What the values are filtered by; nothing where everybody may see everything.
     fn suggested(
         &self,

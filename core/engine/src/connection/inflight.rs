@@ -12,7 +12,7 @@
 
 use super::batch::BatchId;
 use super::event::RequestToken;
-use super::record::Opening;
+use super::record::PendingRecord;
 use super::reply::Reply;
 use super::words::Wording;
 use crate::engine::Flight;
@@ -36,12 +36,12 @@ pub(super) struct InFlight {
 
 struct Slot {
     generation: u32,
-    state: State,
+    state: SlotState,
     /// Held until the host has answered, cancelled or not.
     permit: Option<Permit>,
 }
 
-enum State {
+enum SlotState {
     Free,
     Waiting(Reply),
     Detached(Arc<Ticket>),
@@ -63,7 +63,7 @@ pub(super) struct Ticket {
     /// The flight that its answer lands, if others may wait for the same.
     pub(super) flight: Option<Arc<Flight>>,
     /// What is recorded at its end, if anything is.
-    pub(super) opening: Option<Opening>,
+    pub(super) opening: Option<PendingRecord>,
     /// Whether nobody waits for the answer any longer.
     pub(super) is_dropped: AtomicBool,
 }
@@ -126,7 +126,7 @@ impl InFlight {
         reply: impl FnOnce(RequestToken) -> Reply,
     ) -> RequestToken {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, state: State::Free, permit: None });
+            self.slots.push(Slot { generation: 0, state: SlotState::Free, permit: None });
             self.digests.push(0);
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
@@ -135,7 +135,7 @@ impl InFlight {
         let reply = reply(token);
         self.digests[index as usize] = reply.context.ticket.id.as_id().digest();
         self.earliest = self.earliest.min(reply.context.ticket.deadline);
-        slot.state = State::Waiting(reply);
+        slot.state = SlotState::Waiting(reply);
         slot.permit = permit;
         token
     }
@@ -143,7 +143,7 @@ impl InFlight {
     /// The reply of a request, to answer it here: then [`Self::settle`] or [`Self::put_back`] follows. `None` if it was
     /// detached before, or dropped: a dropped one has been answered with this, and its slot is free.
     pub(super) fn take(&mut self, token: RequestToken) -> Option<Reply> {
-        if matches!(self.slot(token)?.state, State::Dropped(_)) {
+        if matches!(self.slot(token)?.state, SlotState::Dropped(_)) {
             self.release(token);
             return None;
         }
@@ -153,14 +153,14 @@ impl InFlight {
     /// Puts back a reply whose answer needs another event.
     pub(super) fn put_back(&mut self, token: RequestToken, reply: Reply) {
         if let Some(slot) = self.slot(token) {
-            slot.state = State::Waiting(reply);
+            slot.state = SlotState::Waiting(reply);
         }
     }
 
     /// The reply in place.
     pub(super) fn get(&mut self, token: RequestToken) -> Option<&mut Reply> {
         match &mut self.slot(token)?.state {
-            State::Waiting(reply) => Some(reply),
+            SlotState::Waiting(reply) => Some(reply),
             _ => None,
         }
     }
@@ -168,10 +168,10 @@ impl InFlight {
     /// Takes the reply out and leaves its ticket. `None` if it was dropped or detached before.
     pub(super) fn detach(&mut self, token: RequestToken) -> Option<Reply> {
         let state = &mut self.slot(token)?.state;
-        let State::Waiting(reply) = state else { return None };
+        let SlotState::Waiting(reply) = state else { return None };
         let ticket = reply.context.ticket.clone();
-        match std::mem::replace(state, State::Detached(ticket)) {
-            State::Waiting(reply) => Some(reply),
+        match std::mem::replace(state, SlotState::Detached(ticket)) {
+            SlotState::Waiting(reply) => Some(reply),
             _ => None,
         }
     }
@@ -185,7 +185,7 @@ impl InFlight {
     pub(super) fn dropped(&self, token: RequestToken) -> Option<&Ticket> {
         let slot = self.slots.get(token.index as usize).filter(|slot| slot.generation == token.generation)?;
         match &slot.state {
-            State::Dropped(ticket) => Some(ticket),
+            SlotState::Dropped(ticket) => Some(ticket),
             _ => None,
         }
     }
@@ -237,7 +237,7 @@ impl InFlight {
             if condition(ticket) {
                 let ticket = ticket.clone();
                 ticket.is_dropped.store(true, Ordering::Release);
-                slot.state = State::Dropped(ticket.clone());
+                slot.state = SlotState::Dropped(ticket.clone());
                 dropped.push((RequestToken { index, generation: slot.generation }, ticket));
             } else {
                 self.earliest = self.earliest.min(ticket.deadline);
@@ -248,13 +248,13 @@ impl InFlight {
 
     fn slot(&mut self, token: RequestToken) -> Option<&mut Slot> {
         let slot = self.slots.get_mut(token.index as usize)?;
-        (slot.generation == token.generation && !matches!(slot.state, State::Free)).then_some(slot)
+        (slot.generation == token.generation && !matches!(slot.state, SlotState::Free)).then_some(slot)
     }
 
     fn release(&mut self, token: RequestToken) {
         if let Some(slot) = self.slot(token) {
             slot.generation = slot.generation.wrapping_add(1);
-            slot.state = State::Free;
+            slot.state = SlotState::Free;
             slot.permit = None;
             self.free.push(token.index);
         }
@@ -264,7 +264,7 @@ impl InFlight {
     }
 }
 
-impl State {
+impl SlotState {
     /// The ticket of a request that is still wanted.
     fn ticket(&self) -> Option<&Arc<Ticket>> {
         match self {

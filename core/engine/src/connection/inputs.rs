@@ -23,13 +23,13 @@ use std::sync::Arc;
 /// What an author asks, and of whom.
 pub(super) struct Ask<'r, 'a> {
     pub(super) request: &'r InputRequired<'r>,
-    pub(super) about: About<'a>,
+    pub(super) about: StateBinding<'a>,
     pub(super) capabilities: Capabilities,
 }
 
 /// What a state is good for, and nothing else.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct About<'a> {
+pub(super) struct StateBinding<'a> {
     pub(super) method: &'a str,
     /// The normal form of a URI, or what the header `Mcp-Name` names.
     pub(super) what: &'a str,
@@ -38,12 +38,12 @@ pub(super) struct About<'a> {
 
 /// Who may be asked for input about a request that waits.
 #[derive(Debug)]
-pub(super) struct Asker {
+pub(super) struct InputClient {
     pub(super) capabilities: Capabilities,
     pub(super) principal: Arc<Principal>,
 }
 
-impl Asker {
+impl InputClient {
     /// The question that answers a request of `method` for `what`.
     pub(super) fn ask<'r, 'a>(
         &'a self,
@@ -51,20 +51,20 @@ impl Asker {
         method: &'a str,
         what: &'a str,
     ) -> Ask<'r, 'a> {
-        let about = About { method, what, principal: &self.principal };
+        let about = StateBinding { method, what, principal: &self.principal };
         Ask { request, about, capabilities: self.capabilities }
     }
 }
 
 /// Whether it can be asked.
-pub(super) enum Asked<'a> {
-    Ready { requests: Vec<(&'a str, Sort, &'a InputAsk<'a>)>, state: String },
-    Missing(Vec<Sort>),
+pub(super) enum InputRequests<'a> {
+    Ready { requests: Vec<(&'a str, InputKind, &'a InputAsk<'a>)>, state: String },
+    Missing(Vec<InputKind>),
 }
 
 /// The sorts of question, and what the client must have declared for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum InputKind {
     Form,
     Url,
     Sampling,
@@ -74,7 +74,7 @@ pub(super) enum Sort {
 
 /// What is sealed into `requestState`.
 #[derive(Serialize, Deserialize)]
-struct State {
+struct SealedState {
     /// When it expires: milliseconds since 1970.
     until: Millis,
     /// What was asked, by key.
@@ -83,7 +83,7 @@ struct State {
     own: Option<String>,
 }
 
-impl State {
+impl SealedState {
     fn own(&self) -> Option<Vec<u8>> {
         base64::decode(self.own.as_deref()?)
     }
@@ -108,7 +108,7 @@ pub(super) struct Retry<'m> {
 
 impl<'r> Ask<'r, '_> {
     /// Checks what is asked against what the client can do, and seals the state. The error is the author's mistake.
-    pub(super) fn seal(&self, engine: &Engine, now: Now) -> Result<Asked<'r>, String> {
+    pub(super) fn seal(&self, engine: &Engine, now: Now) -> Result<InputRequests<'r>, String> {
         if self.request.requests.is_empty() && self.request.state.is_none() {
             return Err("an InputRequired needs a request or a state".into());
         }
@@ -118,7 +118,7 @@ impl<'r> Ask<'r, '_> {
             if asked.insert(key.to_string(), question(ask)?).is_some() {
                 return Err(format!("the input key {key} is used twice"));
             }
-            requests.push((&**key, Sort::of(ask), ask));
+            requests.push((&**key, InputKind::of(ask), ask));
         }
         let missing: Vec<_> = requests
             .iter()
@@ -126,18 +126,18 @@ impl<'r> Ask<'r, '_> {
             .filter(|sort| !self.capabilities.allow(*sort))
             .collect();
         if !missing.is_empty() {
-            return Ok(Asked::Missing(missing));
+            return Ok(InputRequests::Missing(missing));
         }
         let own = self.request.state.as_deref().map(|state| {
             let mut text = Vec::new();
             base64::encode_into(state, &mut text);
             String::from_utf8(text).unwrap_or_default()
         });
-        let state = State { until: now.unix + engine.limits().state_ttl, asked, own };
-        Ok(Asked::Ready { requests, state: self.seal_state(&state, engine)? })
+        let state = SealedState { until: now.unix + engine.limits().state_ttl, asked, own };
+        Ok(InputRequests::Ready { requests, state: self.seal_state(&state, engine)? })
     }
 
-    fn seal_state(&self, state: &State, engine: &Engine) -> Result<String, String> {
+    fn seal_state(&self, state: &SealedState, engine: &Engine) -> Result<String, String> {
         let seal = engine.state_seal().ok_or("no key is configured for request states")?;
         let plain = serde_json::to_vec(state).map_err(|error| error.to_string())?;
         let sealed = seal.seal(&self.about.purpose(), &self.about.context(), &plain);
@@ -149,7 +149,7 @@ impl<'r> Ask<'r, '_> {
     }
 }
 
-impl About<'_> {
+impl StateBinding<'_> {
     fn purpose(&self) -> String {
         format!("requestState {}", self.method)
     }
@@ -162,7 +162,7 @@ impl About<'_> {
 /// Opens what a retry brings. The error is a sentence for the client.
 pub(super) fn open<'m>(
     engine: &Engine,
-    about: About<'_>,
+    about: StateBinding<'_>,
     responses: Option<Json<'m>>,
     state: Option<Json<'m>>,
     now: Now,
@@ -191,12 +191,18 @@ pub(super) fn open<'m>(
     Ok(Retry { inputs: Some(responses), state: state.own(), retried: true })
 }
 
-fn open_state(engine: &Engine, about: About<'_>, text: Json<'_>, now: Now) -> Result<State, String> {
+fn open_state(
+    engine: &Engine,
+    about: StateBinding<'_>,
+    text: Json<'_>,
+    now: Now,
+) -> Result<SealedState, String> {
     let invalid = || "Invalid requestState".to_owned();
     let text = text.as_str().filter(|text| text.len() <= engine.limits().state).ok_or_else(invalid)?;
     let seal = engine.state_seal().ok_or_else(invalid)?;
     let plain = seal.open(&about.purpose(), &about.context(), &text);
-    let state: State = plain.and_then(|plain| serde_json::from_slice(&plain).ok()).ok_or_else(invalid)?;
+    let state: SealedState =
+        plain.and_then(|plain| serde_json::from_slice(&plain).ok()).ok_or_else(invalid)?;
     if now.unix >= state.until { Err(invalid()) } else { Ok(state) }
 }
 
@@ -204,7 +210,7 @@ fn open_state(engine: &Engine, about: About<'_>, text: Json<'_>, now: Now) -> Re
 pub(super) fn write(
     wording: &Wording<'_>,
     out: &mut Vec<u8>,
-    requests: &[(&str, Sort, &InputAsk<'_>)],
+    requests: &[(&str, InputKind, &InputAsk<'_>)],
     state: &str,
 ) {
     wording.result(out, "input_required", "", |result| {
@@ -220,7 +226,7 @@ pub(super) fn write(
 }
 
 /// The error that names what the client did not declare.
-pub(super) fn write_missing(wording: &Wording<'_>, out: &mut Vec<u8>, missing: &[Sort]) {
+pub(super) fn write_missing(wording: &Wording<'_>, out: &mut Vec<u8>, missing: &[InputKind]) {
     let names: Vec<_> = missing.iter().map(|sort| sort.name()).collect();
     let message = format!("Client capability required: {}", names.join(", "));
     wording.error(out, version::MISSING_CLIENT_CAPABILITY, &message, |data| {
@@ -228,27 +234,27 @@ pub(super) fn write_missing(wording: &Wording<'_>, out: &mut Vec<u8>, missing: &
     });
 }
 
-fn write_required(required: &mut ObjectWriter<'_>, missing: &[Sort]) {
+fn write_required(required: &mut ObjectWriter<'_>, missing: &[InputKind]) {
     let has = |sort| missing.contains(&sort);
-    if has(Sort::Form) || has(Sort::Url) {
+    if has(InputKind::Form) || has(InputKind::Url) {
         required.object("elicitation", |elicitation| {
             // With `{}` alone a form is meant; beside `url` it must be spelled out.
-            if has(Sort::Form) && has(Sort::Url) {
+            if has(InputKind::Form) && has(InputKind::Url) {
                 elicitation.object("form", |_| ());
             }
-            if has(Sort::Url) {
+            if has(InputKind::Url) {
                 elicitation.object("url", |_| ());
             }
         });
     }
-    if has(Sort::Sampling) || has(Sort::SamplingTools) {
+    if has(InputKind::Sampling) || has(InputKind::SamplingTools) {
         required.object("sampling", |sampling| {
-            if has(Sort::SamplingTools) {
+            if has(InputKind::SamplingTools) {
                 sampling.object("tools", |_| ());
             }
         });
     }
-    if has(Sort::Roots) {
+    if has(InputKind::Roots) {
         required.object("roots", |_| ());
     }
 }
@@ -336,7 +342,7 @@ impl Question {
     }
 }
 
-impl Sort {
+impl InputKind {
     fn of(ask: &InputAsk<'_>) -> Self {
         match ask {
             InputAsk::Form { .. } => Self::Form,
@@ -361,13 +367,13 @@ impl Sort {
 }
 
 impl Capabilities {
-    fn allow(self, sort: Sort) -> bool {
+    fn allow(self, sort: InputKind) -> bool {
         match sort {
-            Sort::Form => self.form,
-            Sort::Url => self.url,
-            Sort::Sampling => self.sampling,
-            Sort::SamplingTools => self.sampling_tools,
-            Sort::Roots => self.roots,
+            InputKind::Form => self.form,
+            InputKind::Url => self.url,
+            InputKind::Sampling => self.sampling,
+            InputKind::SamplingTools => self.sampling_tools,
+            InputKind::Roots => self.roots,
         }
     }
 }

@@ -115,7 +115,8 @@ impl Connection {
             return Vec::new();
         };
         let (engine, inflight) = (&self.engine, &mut self.inflight);
-        if let Some((token, ticket)) = inflight.cancel(id, |ticket| cached::goes_on(engine, ticket, None)) {
+        if let Some((token, ticket)) = inflight.cancel(id, |ticket| cached::has_waiters(engine, ticket, None))
+        {
             self.record_ended(&ticket, Verdict::Cancelled, 0, now);
             if let Some(batch) = ticket.batch {
                 self.batches.cancel(batch, token);

@@ -14,7 +14,7 @@ use crate::catalog::{
     Catalog, Cursor, HandlerId, ListKind, ListedTemplate, Lister, Page, Position, ResourceEntry, Route,
     SourceKey, check_foreign, check_resource, check_uri,
 };
-use crate::engine::{Engine, Given};
+use crate::engine::{Engine, ListedItems};
 use crate::error::{ReadError, Shown};
 use crate::guard::RateClass;
 use crate::jsonrpc::object;
@@ -181,7 +181,7 @@ impl ListWalk {
         self.miss(page.missing);
         let key = source.key();
         if !source.pages() {
-            let given = Given { listed: Arc::new(sorted(listed)), generation: self.asked };
+            let given = ListedItems { listed: Arc::new(sorted(listed)), generation: self.asked };
             // What is missing may be back at the next page.
             if is_whole {
                 engine.keep_list(&key, &self.principal, &given, now);

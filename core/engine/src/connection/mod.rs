@@ -46,11 +46,11 @@ pub use mirror::{Field, Mirror, Standing};
 pub use outcome::{Outcome, Refusal, Status};
 pub use reply::{Cancelled, Encoded, Reply};
 
-pub(crate) use cached::Kept;
+pub(crate) use cached::EncodedContents;
 pub(crate) use list::Listed;
 pub(crate) use words::SERVER_INFO;
 
-use crate::engine::{Engine, Flight, Open};
+use crate::engine::{Engine, Flight, OpenConnection};
 use crate::guard::Verdict;
 use crate::hub::{ConnectionId, Delivered, Delivery, Ending};
 use crate::jsonrpc::{DecodeLimits, Envelope, OwnedId, end};
@@ -59,9 +59,9 @@ use crate::principal::Principal;
 use crate::version::{INVALID_REQUEST, Revision};
 use ask::Asks;
 use batch::Batches;
-use cached::Waiting;
+use cached::WaitingReads;
 use inflight::{InFlight, Late};
-use record::Opening;
+use record::PendingRecord;
 use reply::{Next, Written};
 use std::collections::HashSet;
 use std::fmt;
@@ -123,10 +123,10 @@ pub struct Connection {
     listens: HashSet<OwnedId>,
     asks: Asks,
     batches: Batches,
-    waiting: Waiting,
+    waiting: WaitingReads,
     /// The request that is being looked at, until it waits or has ended.
-    opening: Option<Opening>,
-    _open: Option<Open>,
+    opening: Option<PendingRecord>,
+    _open: Option<OpenConnection>,
     /// Who sent the latest message, where that makes a difference: a session outlives its tokens.
     principal: Option<Arc<Principal>>,
     /// Set by [`Connection::shutdown`].
@@ -137,7 +137,7 @@ impl Connection {
     pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: Peer) -> Self {
         let limits = engine.limits();
         let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch, ..DecodeLimits::default() };
-        let open = Open::of(&engine, peer);
+        let open = OpenConnection::of(&engine, peer);
         Self {
             engine,
             peer,
@@ -150,7 +150,7 @@ impl Connection {
             listens: HashSet::new(),
             asks: Asks::default(),
             batches: Batches::default(),
-            waiting: Waiting::new(),
+            waiting: WaitingReads::new(),
             opening: None,
             _open: open,
             principal: None,
@@ -285,16 +285,16 @@ impl Connection {
         if self.waiting.is_empty() {
             return;
         }
-        let is_over = |(_, flight): &mut (RequestToken, Arc<Flight>)| flight.landing().is_some();
-        let over: Waiting = self.waiting.extract_if(.., is_over).collect();
+        let is_over = |(_, flight): &mut (RequestToken, Arc<Flight>)| flight.finished().is_some();
+        let over: WaitingReads = self.waiting.extract_if(.., is_over).collect();
         for (token, flight) in over {
             // One that was cancelled has its place freed here.
-            let (Some(reply), Some(landing)) = (self.inflight.take(token), flight.landing()) else {
+            let (Some(reply), Some(finished)) = (self.inflight.take(token), flight.finished()) else {
                 continue;
             };
             let (ticket, mut line) = (reply.context.ticket.clone(), Vec::new());
-            let written = reply.landed(landing, &mut line);
-            self.record_token(token, written.verdict, line.len(), landing.now);
+            let written = reply.finished(finished, &mut line);
+            self.record_token(token, written.verdict, line.len(), finished.now);
             if ticket.batch.is_some() {
                 let (answer, most) = (std::mem::take(&mut line), self.engine.limits().batch_bytes);
                 self.batches.answer(&ticket, &answer, most, &mut line);

@@ -5,12 +5,12 @@ use super::cached::Sharing;
 use super::contents;
 use super::event::{Event, ReadRequest};
 use super::gather::Gather;
-use super::inputs::{Asker, Retry};
+use super::inputs::{InputClient, Retry};
 use super::reply::{Context, Task, Written};
 use super::request::{Pending, Request};
 use super::{Connection, Outcome, Status};
 use crate::catalog::{HandlerId, ResourceEntry, Route, Source, TemplateEntry};
-use crate::engine::Lead;
+use crate::engine::Leader;
 use crate::error::ReadError;
 use crate::guard::RateClass;
 use crate::now::Now;
@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a URI leads to.
-enum Found<'u> {
+enum ReadTarget<'u> {
     Constant(Arc<ResourceEntry>),
     Handler(Handled<'u>),
     Failed(ReadError),
@@ -32,13 +32,13 @@ enum Found<'u> {
 
 /// A function of the author, and its arguments.
 struct Handled<'u> {
-    served: Served,
+    served: ServedBy,
     handler: HandlerId,
     params: Option<Params<'u>>,
 }
 
 /// The parameters of a read: the URI as the client wrote it and in normal form, and what a retry brings.
-struct Asked<'m> {
+struct ReadParams<'m> {
     uri: Cow<'m, str>,
     normal: Cow<'m, str>,
     retry: Retry<'m>,
@@ -49,19 +49,19 @@ struct Asked<'m> {
 /// A read that waits for the author's function.
 #[derive(Debug)]
 pub(super) struct ReadTask {
-    pub(super) served: Served,
-    pub(super) asker: Asker,
+    pub(super) served: ServedBy,
+    pub(super) asker: InputClient,
     /// The request carried input responses or a state: its result is not to be cached.
     pub(super) retried: bool,
     /// The most bytes of contents.
     pub(super) most: usize,
     /// The right to answer for all who read the same.
-    pub(super) lead: Option<Lead>,
+    pub(super) lead: Option<Leader>,
 }
 
 /// What serves a read.
 #[derive(Clone, Debug)]
-pub(super) enum Served {
+pub(super) enum ServedBy {
     Resource(Arc<ResourceEntry>),
     Template(Arc<TemplateEntry>),
     /// The handler of last resort: its contents say themselves what they are.
@@ -89,13 +89,13 @@ impl Connection {
             return self.turn_away(request, refused, &uri, out);
         }
         match found {
-            Found::Constant(entry) => self.constant(request, &uri, &entry, retry.retried, out),
-            Found::Handler(found) => {
-                let asked = Asked { uri, normal, retry, epoch };
+            ReadTarget::Constant(entry) => self.constant(request, &uri, &entry, retry.retried, out),
+            ReadTarget::Handler(found) => {
+                let asked = ReadParams { uri, normal, retry, epoch };
                 self.handled(request, asked, found, out)
             }
-            Found::Failed(error) => self.fail(request, &error, Some(&uri), out),
-            Found::Exhausted => self.exhausted(request, &uri, out),
+            ReadTarget::Failed(error) => self.fail(request, &error, Some(&uri), out),
+            ReadTarget::Exhausted => self.exhausted(request, &uri, out),
         }
     }
 
@@ -103,7 +103,7 @@ impl Connection {
     fn handled<'m>(
         &mut self,
         request: &Request<'_, 'm>,
-        Asked { uri, normal, retry, epoch }: Asked<'m>,
+        ReadParams { uri, normal, retry, epoch }: ReadParams<'m>,
         Handled { served, handler, params }: Handled<'m>,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
@@ -143,7 +143,7 @@ impl Connection {
     }
 
     /// What serves a URI, and the scopes that it needs and the principal lacks.
-    fn find<'m>(&self, request: &Request<'_, '_>, normal: &Cow<'m, str>) -> (Found<'m>, Vec<String>) {
+    fn find<'m>(&self, request: &Request<'_, '_>, normal: &Cow<'m, str>) -> (ReadTarget<'m>, Vec<String>) {
         let catalog = self.engine.catalog();
         let lacking = |route: &Route<'_, '_>| {
             let lacking = self.engine.guard().missing(request.principal, route.scopes());
@@ -153,12 +153,12 @@ impl Connection {
             Cow::Borrowed(normal) => {
                 let route = catalog.route(normal);
                 let lacking = lacking(&route);
-                (Found::of(route), lacking)
+                (ReadTarget::of(route), lacking)
             }
             Cow::Owned(normal) => {
                 let route = catalog.route(normal);
                 let lacking = lacking(&route);
-                (Found::of(route).into_owned(), lacking)
+                (ReadTarget::of(route).into_owned(), lacking)
             }
         }
     }
@@ -197,12 +197,12 @@ fn normal<'m>(uri: &Cow<'m, str>, limit: usize) -> Result<Cow<'m, str>, InvalidU
     }
 }
 
-impl<'u> Found<'u> {
+impl<'u> ReadTarget<'u> {
     fn of(route: Route<'_, 'u>) -> Self {
         match route {
             Route::Resource(entry) => match &entry.source {
                 Source::Handler(handler) => Self::Handler(Handled {
-                    served: Served::Resource(entry.clone()),
+                    served: ServedBy::Resource(entry.clone()),
                     handler: *handler,
                     params: None,
                 }),
@@ -210,14 +210,14 @@ impl<'u> Found<'u> {
             },
             Route::Template(entry, params) => match entry.check(&params) {
                 Ok(()) => Self::Handler(Handled {
-                    served: Served::Template(entry.clone()),
+                    served: ServedBy::Template(entry.clone()),
                     handler: entry.handler,
                     params: Some(params),
                 }),
                 Err(error) => Self::Failed(error),
             },
             Route::Fallback(handler) => {
-                Self::Handler(Handled { served: Served::Fallback, handler, params: None })
+                Self::Handler(Handled { served: ServedBy::Fallback, handler, params: None })
             }
             Route::None { exhausted: true } => Self::Exhausted,
             // A value that the policy refuses gives the same error as no match.
@@ -225,14 +225,14 @@ impl<'u> Found<'u> {
         }
     }
 
-    fn into_owned<'o>(self) -> Found<'o> {
+    fn into_owned<'o>(self) -> ReadTarget<'o> {
         match self {
-            Self::Constant(entry) => Found::Constant(entry),
+            Self::Constant(entry) => ReadTarget::Constant(entry),
             Self::Handler(Handled { served, handler, params }) => {
-                Found::Handler(Handled { served, handler, params: params.map(Params::into_owned) })
+                ReadTarget::Handler(Handled { served, handler, params: params.map(Params::into_owned) })
             }
-            Self::Failed(error) => Found::Failed(error),
-            Self::Exhausted => Found::Exhausted,
+            Self::Failed(error) => ReadTarget::Failed(error),
+            Self::Exhausted => ReadTarget::Exhausted,
         }
     }
 }
@@ -326,7 +326,7 @@ impl ReadTask {
         if self.retried {
             return CacheHint::default();
         }
-        if matches!(self.served, Served::Fallback) {
+        if matches!(self.served, ServedBy::Fallback) {
             return own.unwrap_or_default();
         }
         let resource = self.served.cache();
@@ -336,7 +336,7 @@ impl ReadTask {
     }
 }
 
-impl Served {
+impl ServedBy {
     /// The size that was registered.
     pub(super) fn size(&self) -> Option<u64> {
         match self {

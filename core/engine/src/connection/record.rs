@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// A request that will be recorded when it ends.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(super) struct PendingRecord {
     began: Now,
     is_modern: bool,
     method: Option<Method>,
@@ -63,8 +63,8 @@ impl Connection {
         }
     }
 
-    fn record(&self, opening: &Opening, verdict: Verdict, bytes: usize, now: Now) {
-        let Opening { began, is_modern, method, subject } = opening;
+    fn record(&self, opening: &PendingRecord, verdict: Verdict, bytes: usize, now: Now) {
+        let PendingRecord { began, is_modern, method, subject } = opening;
         let duration = now.tick.saturating_sub(began.tick);
         let bytes = bytes as u64;
         self.engine.count(*method, *is_modern, verdict, bytes, duration);
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    fn opening_of(&self, raw: &Raw<'_>, step: Step<'_>) -> Opening {
+    fn opening_of(&self, raw: &Raw<'_>, step: Step<'_>) -> PendingRecord {
         let subject = self.engine.audits().then(|| {
             Box::new(Subject {
                 principal: step.arrival.principal.clone(),
@@ -101,7 +101,7 @@ impl Connection {
             })
         });
         let (is_modern, method) = (Claim::of(&raw.params).is_modern(), Method::parse(&raw.method));
-        Opening { began: step.now, is_modern, method, subject }
+        PendingRecord { began: step.now, is_modern, method, subject }
     }
 
     /// The URI that a request names, or the reference of a completion.
@@ -121,7 +121,7 @@ fn trace_of(params: &Params<'_>) -> Option<Box<str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::Host;
+    use super::super::tests::TestHost;
     use super::*;
     use crate::catalog::{Edit, Source};
     use crate::connection::{Answer, Contents, Peer};
@@ -131,13 +131,13 @@ mod tests {
     use crate::resource::{Resource, Template};
     use serde_json::{Value, json};
 
-    fn host() -> Host {
-        let mut host = Host::with(Options { audit: true, metrics: true, ..Options::default() });
+    fn host() -> TestHost {
+        let mut host = TestHost::with(Options { audit: true, metrics: true, ..Options::default() });
         host.now = Now { tick: 10, unix: 1_000 };
         host
     }
 
-    fn taken(host: &Host) -> Vec<Value> {
+    fn taken(host: &TestHost) -> Vec<Value> {
         let (mut entries, mut lines) = (Vec::new(), Vec::new());
         host.connection.engine().take_records(&mut entries);
         entries.iter().for_each(|entry| entry.write_line(&mut lines));
@@ -148,7 +148,7 @@ mod tests {
             .collect()
     }
 
-    fn outcomes(host: &Host) -> Vec<String> {
+    fn outcomes(host: &TestHost) -> Vec<String> {
         taken(host).iter().map(|entry| entry["outcome"].as_str().unwrap().to_owned()).collect()
     }
 
@@ -282,7 +282,7 @@ mod tests {
         for (explicit_denials, word) in [(false, "hidden"), (true, "denied")] {
             let guard = Policy::from_json(r#"{"deny": "test://constant"}"#).unwrap();
             let options = Options { audit: true, guard, explicit_denials, ..Options::default() };
-            let mut host = Host::with(options);
+            let mut host = TestHost::with(options);
             host.read(1, "test://constant");
             assert_eq!(outcomes(&host), [word]);
         }
@@ -291,7 +291,7 @@ mod tests {
     /// S-19: a read that waited for another one of the same has a record of its own.
     #[test]
     fn a_read_that_shares_an_answer() {
-        let mut host = Host::with(Options { audit: true, cache: true, ..Options::default() });
+        let mut host = TestHost::with(Options { audit: true, cache: true, ..Options::default() });
         let (engine, mut resource) = (host.connection.engine().clone(), Resource::new("test://kept"));
         resource.details.cache.ttl_ms = 1_000;
         let source = Source::Handler(engine.new_handler());
@@ -312,7 +312,7 @@ mod tests {
     fn a_full_queue_counts_what_it_drops() {
         let mut options = Options { audit: true, ..Options::default() };
         options.limits.audit_queue = 2;
-        let mut host = Host::with(options);
+        let mut host = TestHost::with(options);
         host.now.unix = 5;
         for id in 1..=5 {
             host.read(id, "test://constant");
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_unless_it_is_wanted() {
-        let mut host = Host::with(Options::default());
+        let mut host = TestHost::with(Options::default());
         host.read(1, "test://constant");
         assert_eq!(taken(&host), [] as [Value; 0]);
         assert_eq!(host.connection.engine().metrics_text(), None);
@@ -342,13 +342,13 @@ mod tests {
     #[test]
     fn a_watcher_is_woken_once() {
         use std::sync::atomic::{AtomicUsize, Ordering};
-        struct Bell(AtomicUsize);
-        impl std::task::Wake for Bell {
+        struct CountingWaker(AtomicUsize);
+        impl std::task::Wake for CountingWaker {
             fn wake(self: Arc<Self>) {
                 self.0.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let (bell, mut host) = (Arc::new(Bell(AtomicUsize::new(0))), host());
+        let (bell, mut host) = (Arc::new(CountingWaker(AtomicUsize::new(0))), host());
         host.connection.engine().watch_records(&bell.clone().into());
         host.read(1, "test://constant");
         host.read(2, "test://constant");

@@ -6,7 +6,7 @@ use super::complete::CompletionTask;
 use super::event::{LogLevel, RequestToken};
 use super::gather::Gather;
 use super::inflight::Ticket;
-use super::inputs::{self, Ask, Asked};
+use super::inputs::{self, Ask, InputRequests};
 use super::list::{ListQuestion, ListWalk};
 use super::logs;
 use super::read::ReadTask;
@@ -258,11 +258,11 @@ impl Context {
             return self.fail(ReadError::InputRequired, out);
         }
         match ask.seal(&self.engine, now) {
-            Ok(Asked::Ready { requests, state }) => {
+            Ok(InputRequests::Ready { requests, state }) => {
                 inputs::write(&self.wording(), out, &requests, &state);
                 Written { verdict: Verdict::InputRequired, ..Written::default() }
             }
-            Ok(Asked::Missing(required)) => {
+            Ok(InputRequests::Missing(required)) => {
                 inputs::write_missing(&self.wording(), out, &required);
                 let verdict = Verdict::MissingCapability;
                 Written { missing_capability: true, verdict, ..Written::default() }

@@ -3,7 +3,7 @@
 use super::batch::BatchId;
 use super::event::{Caller, Event, RequestToken};
 use super::inflight::Ticket;
-use super::inputs::{self, About, Asker, Retry};
+use super::inputs::{self, InputClient, Retry, StateBinding};
 use super::reply::{Context, Reply, Reports, Task};
 use super::terms::Terms;
 use super::words::Wording;
@@ -106,7 +106,7 @@ impl Connection {
         if !request.terms.revision.is_modern() || (responses.is_none() && state.is_none()) {
             return Ok(Retry::default());
         }
-        let about = About { method, what, principal: request.principal };
+        let about = StateBinding { method, what, principal: request.principal };
         inputs::open(&self.engine, about, responses, state, request.now)
     }
 
@@ -263,8 +263,8 @@ impl<'m> Request<'_, 'm> {
     }
 
     /// Who may be asked for input before the answer.
-    pub(super) fn asker(&self) -> Asker {
-        Asker { capabilities: self.terms.capabilities, principal: self.principal.clone() }
+    pub(super) fn asker(&self) -> InputClient {
+        InputClient { capabilities: self.terms.capabilities, principal: self.principal.clone() }
     }
 
     /// The member `name`, if it is there; `Err` if it is not a string.

@@ -76,7 +76,7 @@ impl Connection {
     }
 
     pub(super) fn listen<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
-        let asked = match Asked::parse(request) {
+        let asked = match ListenParams::parse(request) {
             Ok(asked) => asked,
             Err(message) => return self.refuse(request, INVALID_PARAMS, message, out),
         };
@@ -119,7 +119,7 @@ impl Connection {
     }
 
     /// The part of the filter that is granted (R-089, DEC-19).
-    fn honour<'m>(&self, asked: Asked<'m>, principal: &Principal) -> Honoured<'m> {
+    fn honour<'m>(&self, asked: ListenParams<'m>, principal: &Principal) -> Honoured<'m> {
         let lists = asked.lists.intersection(self.engine.announced_lists());
         let mut honoured = Honoured { lists, uris: Vec::new(), exhausted: false };
         if !self.engine.options().subscribe {
@@ -172,7 +172,7 @@ fn put_id(out: &mut Vec<u8>, request: &Request<'_, '_>) {
 }
 
 /// What a client wants to hear of.
-struct Asked<'m> {
+struct ListenParams<'m> {
     lists: ListKinds,
     uris: Vec<Cow<'m, str>>,
 }
@@ -191,7 +191,7 @@ impl Honoured<'_> {
     }
 }
 
-impl<'m> Asked<'m> {
+impl<'m> ListenParams<'m> {
     fn parse(request: &Request<'_, 'm>) -> Result<Self, &'static str> {
         let filter = request.params.get("notifications").and_then(Json::object);
         let filter = filter.ok_or("Invalid params: notifications must be an object")?;

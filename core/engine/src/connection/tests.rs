@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
-pub(super) struct Host {
+pub(super) struct TestHost {
     pub(super) connection: Connection,
     pub(super) out: Vec<u8>,
     pub(super) now: Now,
 }
 
-impl Host {
+impl TestHost {
     fn new(limits: Limits) -> Self {
         Self::with(Options { limits, ..Options::default() })
     }
@@ -72,7 +72,7 @@ impl Host {
 
 #[test]
 fn a_constant_and_a_handler_answer_alike() {
-    let mut host = Host::new(Limits::default());
+    let mut host = TestHost::new(Limits::default());
     assert_eq!(host.read(1, "test://constant"), []);
     let token = host.read(2, "test://item/7")[0];
     let answer = Answer::Contents(Contents::text("one").into());
@@ -88,7 +88,7 @@ fn a_constant_and_a_handler_answer_alike() {
 /// R-127, R-128: a cancelled request gets no answer, and its slot is held until the handler returns.
 #[test]
 fn a_cancelled_slot_is_free_only_after_its_answer() {
-    let mut host = Host::new(Limits::default());
+    let mut host = TestHost::new(Limits::default());
     for detach in [false, true] {
         let token = host.read(5, "test://handled")[0];
         let reply = detach.then(|| host.connection.detach(token).unwrap());
@@ -107,7 +107,7 @@ fn a_cancelled_slot_is_free_only_after_its_answer() {
 /// R-214: time-out, then the late answer is dropped.
 #[test]
 fn a_request_that_ran_out_of_time_is_answered_once() {
-    let mut host = Host::new(Limits::default());
+    let mut host = TestHost::new(Limits::default());
     let token = host.read(1, "test://handled")[0];
     let reply = host.connection.detach(token).unwrap();
     assert_eq!(host.connection.deadline(), Some(30_000));
@@ -128,7 +128,7 @@ fn a_request_that_ran_out_of_time_is_answered_once() {
 /// DEC-02, and the bound `in_flight`.
 #[test]
 fn ids_in_flight_are_unique_and_bounded() {
-    let mut host = Host::new(Limits { in_flight: 2, ..Limits::default() });
+    let mut host = TestHost::new(Limits { in_flight: 2, ..Limits::default() });
     let first = host.read(1, "test://handled")[0];
     assert_eq!(host.read(1, "test://handled"), []);
     assert_eq!(host.sent()[0]["error"]["code"], -32600);
@@ -142,7 +142,7 @@ fn ids_in_flight_are_unique_and_bounded() {
 /// A token that was used, or invented, names nothing.
 #[test]
 fn stale_tokens_are_ignored() {
-    let mut host = Host::new(Limits::default());
+    let mut host = TestHost::new(Limits::default());
     let token = host.read(1, "test://handled")[0];
     host.connection.respond(token, Answer::Failed(ReadError::NotFound), host.now, &mut host.out);
     host.sent();
@@ -156,7 +156,7 @@ fn stale_tokens_are_ignored() {
 /// The bounds `contents` and `contents_total`.
 #[test]
 fn gathered_contents_are_bounded() {
-    let mut host = Host::new(Limits { contents: 10, contents_total: 12, ..Limits::default() });
+    let mut host = TestHost::new(Limits { contents: 10, contents_total: 12, ..Limits::default() });
     let token = host.read(1, "test://handled")[0];
     let reply = host.connection.reply(token).unwrap();
     let (mut one, mut other) = (reply.gather(), reply.gather());
@@ -181,7 +181,7 @@ fn a_raw_result_is_sent_as_it_was_written() {
         capability: None,
         list_kind: None,
     };
-    let mut host = Host::with(Options { extensions: vec![extension], ..Options::default() });
+    let mut host = TestHost::with(Options { extensions: vec![extension], ..Options::default() });
     let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"com.example/x","params":{{{META}}}}}"#);
     let principal = Principal::local();
     let arrival = Arrival { message: request.as_bytes(), principal: &principal, mirror: None };

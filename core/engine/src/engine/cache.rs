@@ -1,15 +1,15 @@
-//! What reads gave, kept while it may be, and the reads of the same that are under way (R-219, R-220).
+//! Results of reads: kept for their `ttlMs`, and shared by concurrent reads of one resource (R-219, R-220).
 //!
 //! ```text
-//!   look ──kept──▶ answered                                        purge: what is kept goes, and what is under way
-//!    └──▶ fly ──first──▶ Lead ──land──▶ kept, if it may be          is given to those who wait, but is not kept
-//!          └──another is under way──▶ join ──▶ answered when that one lands
+//!   get ──cached──▶ answered                                      purge: cached results go; a read under way still
+//!    └──▶ begin ──first──▶ Leader ──finish──▶ cached if allowed          answers its waiters, but is not cached
+//!          └──another is under way──▶ wait ──▶ answered when that one finishes
 //! ```
 //!
-//! Law: what is private is found by its own principal alone. Nothing is kept that was read before a purge. Both locks
-//! are leaves: the connections that wait are woken after they were released.
+//! Law: a private result is found by its own principal only. Nothing that was read before a purge is cached. Both locks
+//! are leaves: waiting connections are woken after they are released.
 
-use crate::connection::{InputRequired, Kept};
+use crate::connection::{EncodedContents, InputRequired};
 use crate::error::ReadError;
 use crate::hub::{ConnectionId, Wakers};
 use crate::limits::Limits;
@@ -31,62 +31,62 @@ pub(crate) struct ReadCache {
     epoch: AtomicU64,
 }
 
-/// What the read cache has, and how it was used: for metrics.
+/// Size and use of the read cache, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounts {
-    /// Results that are kept.
+    /// Cached results.
     pub entries: usize,
-    /// Bytes that they take.
+    /// Their size in bytes.
     pub bytes: usize,
     /// Reads that were answered from it.
     pub hits: u64,
-    /// Reads that made a call of a handler.
+    /// Reads that called a handler.
     pub misses: u64,
-    /// Reads that waited for another one of the same.
+    /// Reads that waited for another read of the same resource.
     pub shared: u64,
 }
 
-/// A read that is under way, for those who wait for the same.
+/// A read under way, shared by all requests for the same resource (single flight).
 pub(crate) struct Flight {
     uri: Arc<str>,
-    whose: Arc<str>,
-    landing: OnceLock<Landing>,
+    authority: Arc<str>,
+    finished: OnceLock<Finished>,
     state: Mutex<FlightState>,
 }
 
 #[derive(Default)]
 struct FlightState {
-    /// What it reads was purged: it is not kept.
+    /// The resource was purged meanwhile: the result is not cached.
     is_stale: bool,
     /// Each connection once, however many of its reads wait.
     waiting: HashMap<ConnectionId, Waker>,
 }
 
-/// What a flight came to, and when.
+/// The outcome of a flight, and its time.
 #[derive(Debug)]
-pub(crate) struct Landing {
-    pub(crate) landed: Landed,
+pub(crate) struct Finished {
+    pub(crate) outcome: FlightOutcome,
     pub(crate) now: Now,
 }
 
-/// What a flight came to.
+/// The outcome of a flight.
 #[derive(Debug)]
-pub(crate) enum Landed {
-    Contents(Arc<Kept>),
+pub(crate) enum FlightOutcome {
+    Contents(Arc<EncodedContents>),
     Input(Box<InputRequired<'static>>),
     Failed(ReadError),
 }
 
-/// The one who makes the call. Dropped without an answer, the flight has failed.
-pub(crate) struct Lead {
+/// The request that calls the handler. Dropped without an answer, the flight fails.
+pub(crate) struct Leader {
     cache: Arc<ReadCache>,
     flight: Arc<Flight>,
 }
 
 struct Table {
     shelves: HashMap<Arc<str>, Shelf>,
-    /// The order in which slots are looked at to make room. Some of them are gone.
-    queue: VecDeque<Place>,
+    /// The order of eviction. Some of these entries are gone already.
+    queue: VecDeque<CacheKey>,
     live: usize,
     bytes: usize,
     serial: u64,
@@ -94,30 +94,30 @@ struct Table {
     most_bytes: usize,
 }
 
-/// All that concerns one URI.
+/// Results and flights of one URI.
 #[derive(Default)]
 struct Shelf {
-    public: Option<Slot>,
-    private: HashMap<Arc<str>, Slot>,
-    /// By address, which the flight keeps its own.
+    public: Option<CachedRead>,
+    private: HashMap<Arc<str>, CachedRead>,
+    /// By address.
     flights: HashMap<usize, Arc<Flight>>,
-    /// Those of them that others may wait for, by whose they are.
+    /// Those that other requests may join, by principal.
     open: HashMap<Arc<str>, Arc<Flight>>,
 }
 
-struct Slot {
-    kept: Arc<Kept>,
+struct CachedRead {
+    kept: Arc<EncodedContents>,
     until: Millis,
     size: usize,
     serial: u64,
-    /// Since it was last looked at to make room.
+    /// Since eviction last looked at it.
     used: bool,
 }
 
-struct Place {
+struct CacheKey {
     uri: Arc<str>,
-    /// `None` is everybody's.
-    whose: Option<Arc<str>>,
+    /// `None`: public.
+    authority: Option<Arc<str>>,
     serial: u64,
 }
 
@@ -136,82 +136,91 @@ impl ReadCache {
         Arc::new(Self { table: Mutex::new(table), hits, misses, shared, epoch })
     }
 
-    /// What is kept for `whose` at `uri`, with what is left of its time.
-    pub(crate) fn look(&self, uri: &str, whose: &str, now: Now) -> Option<(Arc<Kept>, CacheHint)> {
-        let found = self.table().look(uri, whose, now.tick)?;
+    /// The cached result for `authority` at `uri`, with its remaining time.
+    pub(crate) fn get(
+        &self,
+        uri: &str,
+        authority: &str,
+        now: Now,
+    ) -> Option<(Arc<EncodedContents>, CacheHint)> {
+        let found = self.table().get(uri, authority, now.tick)?;
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(found)
     }
 
-    /// How often something was purged: to be asked for before a read is routed.
+    /// The number of purges. Taken before a read is routed.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// The right to make the call, for a read by the connection `by` that was routed in this epoch.
+    /// Makes the caller the leader of a new flight, for a read by the connection `by` that was routed in this epoch.
     ///
     /// # Errors
-    /// The flight to wait for instead, if `is_open` and there is one: the waker is called when it lands.
-    pub(crate) fn fly(
+    /// The flight to wait for instead, if `is_open` and there is one. The waker is called when it finishes.
+    pub(crate) fn begin(
         self: &Arc<Self>,
         uri: &str,
-        whose: &str,
+        authority: &str,
         is_open: bool,
         by: (ConnectionId, &Waker),
         epoch: u64,
-    ) -> Result<Lead, Arc<Flight>> {
+    ) -> Result<Leader, Arc<Flight>> {
         let mut table = self.table();
-        // Purged since: what the route leads to may be gone. It is read, but neither shared nor kept.
+        // Purged since: the route may be outdated. The read goes on, but is neither shared nor cached.
         let is_stale = self.epoch.load(Ordering::Acquire) != epoch;
-        let open = if is_open && !is_stale { table.shelf(uri).open.get(whose) } else { None };
+        let open = if is_open && !is_stale { table.shelf(uri).open.get(authority) } else { None };
         if let Some(flight) = open {
-            // In the same hold of the lock: nobody can end it between finding and joining.
+            // Under the same lock, so the flight cannot finish between being found and being joined.
             flight.state().waiting.entry(by.0).or_insert_with(|| by.1.clone());
             self.shared.fetch_add(1, Ordering::Relaxed);
             return Err(flight.clone());
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
         let state = Mutex::new(FlightState { is_stale, waiting: HashMap::new() });
-        let landing = OnceLock::new();
-        let flight = Arc::new(Flight { uri: uri.into(), whose: whose.into(), landing, state });
+        let flight = Arc::new(Flight {
+            uri: uri.into(),
+            authority: authority.into(),
+            finished: OnceLock::new(),
+            state,
+        });
         if !is_stale {
             table.shelf(uri).enter(&flight, is_open);
         }
-        Ok(Lead { cache: self.clone(), flight })
+        Ok(Leader { cache: self.clone(), flight })
     }
 
-    /// The leader's own client waits no longer. Whether others do, on other connections than `but`: then the call goes
-    /// on. Else nobody can join it any more.
-    pub(crate) fn goes_on(&self, flight: &Arc<Flight>, but: Option<ConnectionId>) -> bool {
+    /// The leader's own request was cancelled. Whether connections other than `except` still wait: then the call goes on;
+    /// otherwise no request can join it any more.
+    pub(crate) fn has_waiters(&self, flight: &Arc<Flight>, except: Option<ConnectionId>) -> bool {
         let mut table = self.table();
-        let goes_on = flight.state().waiting.keys().any(|id| Some(*id) != but);
+        let goes_on = flight.state().waiting.keys().any(|id| Some(*id) != except);
         if !goes_on {
             table.leave(flight);
         }
         goes_on
     }
 
-    /// A flight has come to its end: wakes those who wait, and keeps what may be kept. Only the first landing counts.
-    pub(crate) fn land(&self, flight: &Arc<Flight>, landed: Landed, now: Now) {
+    /// Ends a flight: caches the result if allowed, and wakes the waiting connections. Only the first call counts.
+    pub(crate) fn finish(&self, flight: &Arc<Flight>, outcome: FlightOutcome, now: Now) {
         let mut woken = Wakers::default();
         {
             let mut table = self.table();
             table.leave(flight);
             let mut state = flight.state();
-            if let Landed::Contents(kept) = &landed
+            if let FlightOutcome::Contents(kept) = &outcome
                 && !state.is_stale
-                && flight.landing.get().is_none()
+                && flight.finished.get().is_none()
             {
                 table.keep(flight, kept, now.tick);
             }
-            // A second landing changes nothing.
-            let _ = flight.landing.set(Landing { landed, now });
+            // Already finished: the first outcome stays.
+            let _ = flight.finished.set(Finished { outcome, now });
             woken.extend(state.waiting.drain().map(|(_, waker)| waker));
         }
         woken.wake();
     }
 
-    /// What was read at `uri`, in normal form, is no longer so.
+    /// Forgets the results of `uri`, which is in normal form.
     pub(crate) fn purge(&self, uri: &str) {
         let mut table = self.table();
         self.epoch.fetch_add(1, Ordering::AcqRel);
@@ -220,7 +229,7 @@ impl ReadCache {
         }
     }
 
-    /// Nothing is any longer as it was read.
+    /// Forgets all results.
     pub(crate) fn purge_all(&self) {
         let mut table = self.table();
         self.epoch.fetch_add(1, Ordering::AcqRel);
@@ -246,12 +255,12 @@ impl ReadCache {
 }
 
 impl Flight {
-    /// What it came to, once it has.
-    pub(crate) fn landing(&self) -> Option<&Landing> {
-        self.landing.get()
+    /// The outcome, if it has one.
+    pub(crate) fn finished(&self) -> Option<&Finished> {
+        self.finished.get()
     }
 
-    /// A connection that waits is woken with another waker; at once if it waits no longer.
+    /// Replaces the waker of a waiting connection. Calls the new one at once if the connection waits no longer.
     pub(crate) fn wake_with(&self, connection: ConnectionId, waker: &Waker) {
         let waits = {
             let mut state = self.state();
@@ -268,21 +277,21 @@ impl Flight {
     }
 }
 
-impl Lead {
+impl Leader {
     pub(crate) fn flight(&self) -> &Arc<Flight> {
         &self.flight
     }
 
-    /// There is an answer.
-    pub(crate) fn land(self, landed: Landed, now: Now) {
-        self.cache.land(&self.flight, landed, now);
+    /// Ends the flight with an answer.
+    pub(crate) fn finish(self, outcome: FlightOutcome, now: Now) {
+        self.cache.finish(&self.flight, outcome, now);
     }
 }
 
-impl Drop for Lead {
+impl Drop for Leader {
     fn drop(&mut self) {
-        if self.flight.landing().is_none() {
-            self.cache.land(&self.flight, Landed::Failed(ReadError::Failed), Now::default());
+        if self.flight.finished().is_none() {
+            self.cache.finish(&self.flight, FlightOutcome::Failed(ReadError::Failed), Now::default());
         }
     }
 }
@@ -292,29 +301,29 @@ impl Table {
         self.shelves.entry(uri.into()).or_default()
     }
 
-    fn look(&mut self, uri: &str, whose: &str, now: Millis) -> Option<(Arc<Kept>, CacheHint)> {
+    fn get(&mut self, uri: &str, authority: &str, now: Millis) -> Option<(Arc<EncodedContents>, CacheHint)> {
         let shelf = self.shelves.get_mut(uri)?;
-        let slots = [shelf.private.get_mut(whose), shelf.public.as_mut()];
+        let slots = [shelf.private.get_mut(authority), shelf.public.as_mut()];
         let slot = slots.into_iter().flatten().find(|slot| now < slot.until)?;
         slot.used = true;
         let hint = CacheHint { ttl_ms: slot.until - now, ..slot.kept.hint() };
         Some((slot.kept.clone(), hint))
     }
 
-    fn keep(&mut self, flight: &Flight, kept: &Arc<Kept>, now: Millis) {
+    fn keep(&mut self, flight: &Flight, kept: &Arc<EncodedContents>, now: Millis) {
         let hint = kept.hint();
-        let size = kept.size() + 2 * (flight.uri.len() + flight.whose.len());
+        let size = kept.size() + 2 * (flight.uri.len() + flight.authority.len());
         if hint.ttl_ms == 0 || size > self.most_bytes || self.most_entries == 0 {
             return;
         }
         self.serial += 1;
         let until = now.saturating_add(hint.ttl_ms);
-        let slot = Slot { kept: kept.clone(), until, size, serial: self.serial, used: false };
-        let whose = (hint.scope == CacheScope::Private).then(|| flight.whose.clone());
-        let place = Place { uri: flight.uri.clone(), whose: whose.clone(), serial: self.serial };
+        let slot = CachedRead { kept: kept.clone(), until, size, serial: self.serial, used: false };
+        let authority = (hint.scope == CacheScope::Private).then(|| flight.authority.clone());
+        let place = CacheKey { uri: flight.uri.clone(), authority: authority.clone(), serial: self.serial };
         let shelf = self.shelf(&flight.uri);
-        let before = match whose {
-            Some(whose) => shelf.private.insert(whose, slot),
+        let before = match authority {
+            Some(authority) => shelf.private.insert(authority, slot),
             None => shelf.public.replace(slot),
         };
         self.live += 1;
@@ -326,7 +335,7 @@ impl Table {
         self.make_room();
     }
 
-    /// Second chance: what was used since it was last looked at stays for another round.
+    /// Second-chance eviction: an entry that was used since the last look stays for another round.
     fn make_room(&mut self) {
         while self.live > self.most_entries || self.bytes > self.most_bytes {
             let Some(place) = self.queue.pop_front() else { break };
@@ -345,19 +354,19 @@ impl Table {
     }
 
     /// The slot of a place, if it is still the one that was put there.
-    fn at(&mut self, place: &Place) -> Option<&mut Slot> {
+    fn at(&mut self, place: &CacheKey) -> Option<&mut CachedRead> {
         let shelf = self.shelves.get_mut(&place.uri)?;
-        let slot = match &place.whose {
-            Some(whose) => shelf.private.get_mut(whose),
+        let slot = match &place.authority {
+            Some(authority) => shelf.private.get_mut(authority),
             None => shelf.public.as_mut(),
         };
         slot.filter(|slot| slot.serial == place.serial)
     }
 
-    fn remove(&mut self, place: &Place) {
+    fn remove(&mut self, place: &CacheKey) {
         let Some(shelf) = self.shelves.get_mut(&place.uri) else { return };
-        let slot = match &place.whose {
-            Some(whose) => shelf.private.remove(whose),
+        let slot = match &place.authority {
+            Some(authority) => shelf.private.remove(authority),
             None => shelf.public.take(),
         };
         if shelf.is_empty() {
@@ -386,7 +395,7 @@ impl Table {
         }
     }
 
-    fn gone(&mut self, slot: &Slot) {
+    fn gone(&mut self, slot: &CachedRead) {
         self.live -= 1;
         self.bytes -= slot.size;
     }
@@ -396,14 +405,14 @@ impl Shelf {
     fn enter(&mut self, flight: &Arc<Flight>, is_open: bool) {
         self.flights.insert(Arc::as_ptr(flight) as usize, flight.clone());
         if is_open {
-            self.open.insert(flight.whose.clone(), flight.clone());
+            self.open.insert(flight.authority.clone(), flight.clone());
         }
     }
 
     fn leave(&mut self, flight: &Arc<Flight>) {
         self.flights.remove(&(Arc::as_ptr(flight) as usize));
-        if self.open.get(&flight.whose).is_some_and(|open| Arc::ptr_eq(open, flight)) {
-            self.open.remove(&flight.whose);
+        if self.open.get(&flight.authority).is_some_and(|open| Arc::ptr_eq(open, flight)) {
+            self.open.remove(&flight.authority);
         }
     }
 
@@ -416,7 +425,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl fmt::Debug for Lead {
+impl fmt::Debug for Leader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lead").field("uri", &self.flight.uri).finish_non_exhaustive()
     }

@@ -29,9 +29,9 @@ pub enum Interest<'a> {
         /// Its canonical URI.
         uri: &'a Arc<str>,
         /// Before.
-        before: Waiting,
+        before: ResourceInterest,
         /// From now on.
-        now: Waiting,
+        now: ResourceInterest,
     },
     /// Whether the lists of resources and templates are watched.
     Lists {
@@ -42,7 +42,7 @@ pub enum Interest<'a> {
 
 /// Whether a resource is watched, and which handler serves it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct ResourceInterest {
     /// Whether any client watches it.
     pub is_watched: bool,
     /// What serves it while it is watched; `None` if it is a constant, or gone.
@@ -53,11 +53,11 @@ pub struct Waiting {
 #[derive(Default)]
 pub(super) struct Interests {
     observer: OnceLock<Arc<dyn Observer>>,
-    state: Mutex<State>,
+    state: Mutex<InterestState>,
 }
 
 #[derive(Default)]
-struct State {
+struct InterestState {
     marked: HashSet<Arc<str>>,
     /// What was told of each URI that somebody waits for.
     told: HashMap<Arc<str>, Option<HandlerId>>,
@@ -118,7 +118,7 @@ impl Engine {
     pub(super) fn reroute_interest(&self) {
         if self.interests.observer.get().is_some() {
             let mut state = self.interests.lock();
-            let State { marked, told, .. } = &mut *state;
+            let InterestState { marked, told, .. } = &mut *state;
             marked.extend(told.keys().cloned());
         }
     }
@@ -141,11 +141,12 @@ impl Engine {
 
     fn tell_interest(&self, observer: &dyn Observer, uri: &Arc<str>) {
         let is_watched = self.hub.watched(uri);
-        let now = Waiting { is_watched, handler: if is_watched { self.server_of(uri) } else { None } };
+        let now =
+            ResourceInterest { is_watched, handler: if is_watched { self.server_of(uri) } else { None } };
         let before = {
             let told = &mut self.interests.lock().told;
             let before = if is_watched { told.insert(uri.clone(), now.handler) } else { told.remove(uri) };
-            Waiting { is_watched: before.is_some(), handler: before.flatten() }
+            ResourceInterest { is_watched: before.is_some(), handler: before.flatten() }
         };
         if before != now {
             observer.interest(Interest::Uri { uri, before, now });
@@ -166,7 +167,7 @@ impl Engine {
 }
 
 impl Interests {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InterestState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

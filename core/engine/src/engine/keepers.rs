@@ -4,17 +4,17 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError, Weak};
 
 /// Keeps something of a principal until it is revoked.
-pub(crate) trait Keeper: Send + Sync {
+pub(crate) trait PrincipalCache: Send + Sync {
     /// Forgets what it keeps of the principal with this identity.
     fn forget(&self, principal: &str);
 }
 
 /// The keepers that are alive: one for each HTTP endpoint.
 #[derive(Default)]
-pub(super) struct Keepers(Mutex<Vec<Weak<dyn Keeper>>>);
+pub(super) struct Keepers(Mutex<Vec<Weak<dyn PrincipalCache>>>);
 
 impl Keepers {
-    pub(super) fn join(&self, keeper: Weak<dyn Keeper>) {
+    pub(super) fn join(&self, keeper: Weak<dyn PrincipalCache>) {
         let mut keepers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         keepers.retain(|keeper| keeper.strong_count() > 0);
         keepers.push(keeper);

@@ -21,20 +21,20 @@ pub(super) struct KeptLists {
 
 #[derive(Default)]
 struct Table {
-    kept: HashMap<(SourceKey, Box<str>), Kept>,
+    kept: HashMap<(SourceKey, Box<str>), CachedList>,
     bytes: usize,
     /// How often all was dropped.
     generation: u64,
 }
 
-struct Kept {
+struct CachedList {
     until: Millis,
     size: usize,
     listed: Arc<Listed>,
 }
 
 /// What a callback gave, and when it was asked.
-pub(crate) struct Given {
+pub(crate) struct ListedItems {
     pub(crate) listed: Arc<Listed>,
     /// [`KeptLists::generation`] before it was asked.
     pub(crate) generation: u64,
@@ -60,7 +60,7 @@ impl KeptLists {
         (now.tick < found.until).then(|| found.listed.clone())
     }
 
-    pub(super) fn put(&self, source: &SourceKey, principal: &Principal, given: &Given, now: Now) {
+    pub(super) fn put(&self, source: &SourceKey, principal: &Principal, given: &ListedItems, now: Now) {
         if self.ttl == 0 || self.most == 0 {
             return;
         }
@@ -79,7 +79,7 @@ impl KeptLists {
         }
         table.bytes += size;
         let until = now.tick.saturating_add(self.ttl);
-        table.kept.insert(key, Kept { until, size, listed: given.listed.clone() });
+        table.kept.insert(key, CachedList { until, size, listed: given.listed.clone() });
     }
 
     /// What was given is no longer so, nor is what callbacks are about to give that were asked before.
@@ -155,7 +155,7 @@ mod tests {
     }
 
     fn put(lists: &KeptLists, number: u32, who: &Principal) {
-        let given = Given { listed: listed(&["a://b"]), generation: lists.generation() };
+        let given = ListedItems { listed: listed(&["a://b"]), generation: lists.generation() };
         lists.put(&source(number), who, &given, at(0));
     }
 
@@ -163,7 +163,7 @@ mod tests {
     fn what_was_asked_before_a_change_is_not_kept() {
         let lists = lists(Limits { list_ttl: 10, ..Limits::default() });
         let who = Principal::local();
-        let late = Given { listed: listed(&["a://old"]), generation: lists.generation() };
+        let late = ListedItems { listed: listed(&["a://old"]), generation: lists.generation() };
         lists.clear();
         lists.put(&source(1), &who, &late, at(0));
         assert!(lists.get(&source(1), &who, at(0)).is_none());

@@ -61,7 +61,7 @@ struct Durations {
 
 /// An open connection, while it is counted.
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct OpenConnection {
     engine: Arc<Engine>,
     peer: Peer,
 }
@@ -174,7 +174,7 @@ impl Metrics {
     }
 }
 
-impl Open {
+impl OpenConnection {
     /// Counts a connection; `None` while nothing is counted.
     pub(crate) fn of(engine: &Arc<Engine>, peer: Peer) -> Option<Self> {
         add(&engine.metrics()?.connections[index(peer)], 1);
@@ -182,7 +182,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         if let Some(metrics) = self.engine.metrics() {
             metrics.connections[index(self.peer)].fetch_sub(1, Ordering::Relaxed);

@@ -14,15 +14,15 @@ mod time;
 mod words;
 
 pub use cache::CacheCounts;
-pub use interest::{Interest, Observer, Waiting};
-pub(crate) use keepers::Keeper;
-pub(crate) use lists::Given;
-pub(crate) use metrics::{Lapse, Open};
+pub use interest::{Interest, Observer, ResourceInterest};
+pub(crate) use keepers::PrincipalCache;
+pub(crate) use lists::ListedItems;
+pub(crate) use metrics::{Lapse, OpenConnection};
 pub use options::{Extension, Options, ServerInfo, Setup};
 pub(crate) use sight::Suggested;
 pub use time::Timekeeper;
 
-pub(crate) use cache::{Flight, Landed, Landing, Lead};
+pub(crate) use cache::{Finished, Flight, FlightOutcome, Leader};
 
 use crate::catalog::{
     Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, MountId, Position, Source,
@@ -51,12 +51,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use words::Words;
+use words::ServerDescription;
 
 /// See the module. `Send + Sync`; every method may be called from any thread.
 pub struct Engine {
     options: Options,
-    words: Words,
+    words: ServerDescription,
     catalog: ArcSwap<Catalog>,
     /// Held while a new catalogue is made from the old one.
     edits: Mutex<()>,
@@ -85,7 +85,7 @@ impl Engine {
     /// [`RegistrationError`] if the info, an extension or a capability is not well-formed.
     pub fn new(info: ServerInfo, options: Options) -> Result<Arc<Self>, RegistrationError> {
         check::options(&options)?;
-        let words = Words::new(info)?;
+        let words = ServerDescription::new(info)?;
         let (guard, amounts) = check::guard(&options)?;
         let limits = &options.limits;
         Ok(Arc::new(Self {
@@ -323,7 +323,7 @@ impl Engine {
 /// What connections ask of the engine.
 impl Engine {
     /// Has `keeper` forget a principal at [`Engine::revoke`].
-    pub(crate) fn join(&self, keeper: Weak<dyn Keeper>) {
+    pub(crate) fn join(&self, keeper: Weak<dyn PrincipalCache>) {
         self.keepers.join(keeper);
     }
 
@@ -479,7 +479,7 @@ impl Engine {
         self.lists.generation()
     }
 
-    pub(crate) fn keep_list(&self, source: &SourceKey, principal: &Principal, given: &Given, now: Now) {
+    pub(crate) fn keep_list(&self, source: &SourceKey, principal: &Principal, given: &ListedItems, now: Now) {
         self.lists.put(source, principal, given, now);
     }
 
@@ -542,7 +542,7 @@ fn state_seal(options: &Options) -> Option<Seal> {
 }
 
 /// For an engine whose host has neither keys nor randomness. Hosts of this library have.
-fn guessable_seal(words: &Words) -> Seal {
+fn guessable_seal(words: &ServerDescription) -> Seal {
     Seal::new(&Cursor::derived_key(words.name()), &[])
 }
 

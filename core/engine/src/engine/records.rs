@@ -10,7 +10,7 @@ use std::task::Waker;
 
 /// See the module.
 pub(super) struct Records {
-    state: Mutex<State>,
+    state: Mutex<RecordBuffer>,
     most: usize,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct RecordCounts {
 }
 
 #[derive(Default)]
-struct State {
+struct RecordBuffer {
     entries: Vec<AuditEntry>,
     /// How many were dropped since the last were taken, and when the last was.
     dropped: u64,
@@ -78,7 +78,7 @@ impl Records {
         RecordCounts { waiting: state.entries.len(), dropped: state.lost }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RecordBuffer> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,7 @@ use crate::resource::RegistrationError;
 use crate::version::Revision;
 
 /// `serverInfo` as the revisions have it, and the rest of what is said of the server.
-pub(super) struct Words {
+pub(super) struct ServerDescription {
     name: String,
     instructions: Option<String>,
     /// Name and version.
@@ -19,7 +19,7 @@ pub(super) struct Words {
     member: String,
 }
 
-impl Words {
+impl ServerDescription {
     pub(super) fn new(info: ServerInfo) -> Result<Self, RegistrationError> {
         super::check::info(&info)?;
         let short = encoded(|writer| write_short(writer, &info));

@@ -22,7 +22,7 @@ pub use audit::{AuditEntry, AuditRecord, Verdict};
 pub(crate) use audit::{method as recorded_method, uri as recorded_uri};
 pub use decide::{Decision, Guard, View};
 pub use glob::{Glob, InvalidGlob};
-pub use policy::{Globs, Policy, PolicyError, PrincipalPolicy, Words};
+pub use policy::{Globs, Policy, PolicyError, PrincipalPolicy, ScopeList};
 pub use rate::{Limiter, Permit, Rate, RateClass, Rates};
 pub(crate) use reach::Effort;
 pub use redact::Redactor;

@@ -26,7 +26,7 @@ pub struct Policy {
     /// Globs over canonical URIs: what is matched by one of them does not exist, also where it is allowed. Default: none.
     pub deny: Globs,
     /// By glob, the scopes that a token must have, all of them. Default: none.
-    pub scopes: BTreeMap<String, Words>,
+    pub scopes: BTreeMap<String, ScopeList>,
     /// By identity, what narrows the policy for one principal; the local process has the empty identity. Default: none.
     pub principals: BTreeMap<String, PrincipalPolicy>,
     /// How fast one principal may ask. Default: completions as [`Rate::COMPLETION`](super::Rate::COMPLETION) says,
@@ -39,7 +39,7 @@ pub struct Policy {
     pub max_size: BTreeMap<String, u64>,
     /// The detectors whose finds in texts are replaced by `[redacted:NAME]`: see
     /// [`Redactor::names`](super::Redactor::names) (S-19). Default: none.
-    pub redact: Words,
+    pub redact: ScopeList,
 }
 
 /// What narrows a [`Policy`] for one principal: it may see what both allow and neither denies.
@@ -52,16 +52,16 @@ pub struct PrincipalPolicy {
     /// As [`Policy::deny`].
     pub deny: Globs,
     /// Scopes that it has without a token, as the local process; or beside those of its token. Default: none.
-    pub scopes: Words,
+    pub scopes: ScopeList,
 }
 
 /// Globs: a list of them, or one. `*` alone stands for everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Globs(pub Vec<String>);
 
-/// Words: a list of them, or one.
+/// Scopes: a list of them, or one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words(pub Vec<String>);
+pub struct ScopeList(pub Vec<String>);
 
 /// What is wrong with a policy: the author's fault, told when the server is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl<T: Into<String>> FromIterator<T> for Globs {
     }
 }
 
-impl<T: Into<String>> FromIterator<T> for Words {
+impl<T: Into<String>> FromIterator<T> for ScopeList {
     fn from_iter<I: IntoIterator<Item = T>>(texts: I) -> Self {
         Self(texts.into_iter().map(Into::into).collect())
     }
@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for Globs {
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for ScopeList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(OneOrMany("a scope or a list of scopes")).map(Self)
     }

@@ -5,7 +5,7 @@
 //! only when the token was good.
 
 use super::accept::{Accept, is_json};
-use super::auth::{Denied, Judged, RulesError, Verified, Words};
+use super::auth::{AuthHeaders, Denied, Judged, RulesError, Verified};
 use super::cors;
 use super::head::{Head, Response};
 use super::lines::{Lines, Name};
@@ -14,7 +14,7 @@ use super::refused::Refused;
 use super::rules::{Rules, Sse24, is_origin};
 use super::tokens::{Digest, Tokens, digest};
 use crate::connection::{Field, Mirror, Outcome, Refusal, Standing, Status};
-use crate::engine::Keeper;
+use crate::engine::PrincipalCache;
 use crate::limits::Limits;
 use crate::now::{Millis, Now};
 use crate::principal::Principal;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Gate {
     pub(super) rules: Rules,
-    words: Option<Words>,
+    words: Option<AuthHeaders>,
     pub(super) tokens: Tokens,
     sse24: Option<Sse24>,
     /// Whether there are legacy sessions.
@@ -119,7 +119,7 @@ impl Gate {
         let legacy = revisions.iter().any(|revision| !revision.is_modern());
         Ok(Self {
             sse24: rules.sse24.clone().filter(|_| legacy),
-            words: rules.auth.clone().map(Words::new).transpose()?,
+            words: rules.auth.clone().map(AuthHeaders::new).transpose()?,
             tokens: Tokens::new(limits),
             sessions: rules.sessions && legacy,
             max_body: limits.message,
@@ -175,7 +175,7 @@ impl Gate {
     /// What [`Gate::check_path`] knows.
     pub(super) fn paths(&self) -> Vec<String> {
         let own = [Some(self.rules.path.clone()), self.rules.health.clone(), self.rules.metrics.clone()];
-        let documents = self.words.as_ref().map(Words::paths).unwrap_or_default();
+        let documents = self.words.as_ref().map(AuthHeaders::paths).unwrap_or_default();
         let older = self.sse24.iter().flat_map(|paths| [paths.events.clone(), paths.messages.clone()]);
         own.into_iter().flatten().chain(documents).chain(older).collect()
     }
@@ -347,7 +347,7 @@ impl Admitted {
     }
 }
 
-impl Keeper for Gate {
+impl PrincipalCache for Gate {
     fn forget(&self, principal: &str) {
         self.tokens.revoke(principal);
     }
@@ -356,7 +356,7 @@ impl Keeper for Gate {
 impl Gate {
     fn judge(
         &self,
-        words: &Words,
+        words: &AuthHeaders,
         mount: &str,
         token: Token,
         who: Result<Verified, Denied>,

@@ -1,12 +1,12 @@
 //! How the answers of an author's handlers, and what they report before, find the stream of their request.
 
-use super::state::{Seat, State, each};
+use super::state::{ChannelState, ReaderId, each};
 use super::stream::Stream;
 use super::turn::Turn;
 use crate::connection::{AskError, AskId, Encoded, Event, Outcome, RequestToken, Status};
 use crate::now::{Millis, Now};
 
-impl State {
+impl ChannelState {
     /// Takes an answer that was worded elsewhere.
     pub(super) fn finish(&mut self, encoded: Encoded, now: Now) -> Turn<'static> {
         let token = encoded.token();
@@ -59,7 +59,7 @@ impl State {
     /// Sends a request of the server's on this response if it can carry one, else on the stream of notifications.
     pub(super) fn ask(
         &mut self,
-        seat: Seat,
+        seat: ReaderId,
         method: &str,
         params: &str,
         now: Now,
@@ -119,7 +119,7 @@ impl State {
         }
     }
 
-    /// When [`State::tick`] is due.
+    /// When [`ChannelState::tick`] is due.
     pub(super) fn deadline(&self) -> Option<Millis> {
         self.connection.deadline()
     }

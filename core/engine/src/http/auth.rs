@@ -175,7 +175,7 @@ const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
 
 /// The rules of one endpoint, worded once.
 #[derive(Debug)]
-pub(super) struct Words {
+pub(super) struct AuthHeaders {
     rules: Auth,
     /// Scheme and authority of the resource's URL.
     origin: String,
@@ -184,7 +184,7 @@ pub(super) struct Words {
     document: Vec<u8>,
 }
 
-impl Words {
+impl AuthHeaders {
     pub(super) fn new(rules: Auth) -> Result<Self, RulesError> {
         let (origin, path) = split(&rules.resource).ok_or_else(|| {
             RulesError::new("auth.resource", "an http or https URL without query, fragment or quotes")
@@ -388,16 +388,16 @@ pub fn is_token(token: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn words() -> Words {
+    fn words() -> AuthHeaders {
         let mut rules = Auth::new("https://api.example.com/mcp", ["https://id.example.com".into()]);
         rules.required_scopes = vec!["files:read".into(), OFFLINE.into()];
         rules.scopes_supported = vec!["files:read".into(), OFFLINE.into(), "files:admin".into()];
         rules.implied_scopes =
             vec![("files:admin".into(), "files:write".into()), ("files:write".into(), "files:read".into())];
-        Words::new(rules).unwrap()
+        AuthHeaders::new(rules).unwrap()
     }
 
-    fn checked(words: &Words, who: Verified) -> Result<Arc<Principal>, Response> {
+    fn checked(words: &AuthHeaders, who: Verified) -> Result<Arc<Principal>, Response> {
         words.judge(who, "", 0).and_then(|(judged, _)| words.check(judged, ""))
     }
 
@@ -432,7 +432,7 @@ mod tests {
     /// R-204: a broader scope includes narrower ones, also over several steps.
     #[test]
     fn scopes_include_others() {
-        let words = Words::new(Auth { required_scopes: vec!["files:read".into()], ..words().rules });
+        let words = AuthHeaders::new(Auth { required_scopes: vec!["files:read".into()], ..words().rules });
         let suffices = |scopes: &[&str]| {
             let who = Verified::new("alice").scopes(scopes.iter().copied());
             checked(words.as_ref().unwrap(), who).is_ok()
@@ -449,7 +449,7 @@ mod tests {
         let claims: Arc<str> = r#"{"org":"x"}"#.into();
         let who =
             Verified::new("alice").scopes(["files:write", "a b", "", "\""]).claims(claims.clone()).expires(9);
-        let principal = checked(&Words::new(rules).unwrap(), who).unwrap();
+        let principal = checked(&AuthHeaders::new(rules).unwrap(), who).unwrap();
         assert_eq!((principal.claims(), principal.expires()), (Some(&*claims), Some(9)));
         assert_eq!(
             (principal.id(), principal.scopes()),
@@ -483,7 +483,7 @@ mod tests {
     /// R-202: no token makes a client the local process, or one of those without a token.
     #[test]
     fn a_token_stands_for_somebody() {
-        let words = Words::new(Auth { required_scopes: Vec::new(), ..words().rules }).unwrap();
+        let words = AuthHeaders::new(Auth { required_scopes: Vec::new(), ..words().rules }).unwrap();
         let status =
             |id: &str| checked(&words, Verified::new(id)).map_err(|refused| refused.head.status).err();
         assert_eq!([status(""), status(ANONYMOUS), status("ada")], [Some(401), Some(401), None]);
@@ -494,7 +494,7 @@ mod tests {
     #[test]
     fn the_document_is_below_the_mount() {
         let at = |resource: &str, mount: &str| {
-            let words = Words::new(Auth { resource: resource.into(), ..words().rules }).unwrap();
+            let words = AuthHeaders::new(Auth { resource: resource.into(), ..words().rules }).unwrap();
             words.metadata_url(mount)
         };
         let found = "https://x/a/.well-known/oauth-protected-resource";
@@ -532,10 +532,10 @@ mod tests {
         assert!(words().document(AUTHORIZATION_SERVER).is_none());
         let mut rules = words().rules;
         rules.authorization_server_document = Some("{\"issuer\":\"x\"}".into());
-        let served = Words::new(rules.clone()).unwrap().document(AUTHORIZATION_SERVER).unwrap();
+        let served = AuthHeaders::new(rules.clone()).unwrap().document(AUTHORIZATION_SERVER).unwrap();
         assert_eq!(served.body, b"{\"issuer\":\"x\"}");
         rules.authorization_server_document = Some("[]".into());
-        assert!(Words::new(rules).is_err());
+        assert!(AuthHeaders::new(rules).is_err());
     }
 
     #[test]
@@ -551,11 +551,11 @@ mod tests {
             "https://h/\"",
             "https://h/?q",
         ] {
-            assert!(Words::new(Auth::new(resource, servers())).is_err(), "{resource}");
+            assert!(AuthHeaders::new(Auth::new(resource, servers())).is_err(), "{resource}");
         }
-        assert!(Words::new(Auth::new("http://h", servers())).is_ok());
-        assert!(Words::new(Auth::new("http://h", [])).is_err());
+        assert!(AuthHeaders::new(Auth::new("http://h", servers())).is_ok());
+        assert!(AuthHeaders::new(Auth::new("http://h", [])).is_err());
         let scoped = Auth { required_scopes: vec!["a b".into()], ..Auth::new("http://h", servers()) };
-        assert!(Words::new(scoped).is_err());
+        assert!(AuthHeaders::new(scoped).is_err());
     }
 }

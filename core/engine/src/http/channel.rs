@@ -4,7 +4,7 @@
 //! wakers are called after it was released. The engine may wake the channel while its lock is held: that sets a flag, and
 //! the thread that holds the lock looks at the flag when it releases it.
 
-use super::state::State;
+use super::state::ChannelState;
 use crate::hub::ConnectionId;
 use crate::now::Now;
 use crate::principal::{ANONYMOUS, Network, Principal};
@@ -17,13 +17,13 @@ use std::task::{Wake, Waker};
 pub(super) struct Channel {
     id: ConnectionId,
     owner: Owner,
-    state: Mutex<State>,
+    state: Mutex<ChannelState>,
     /// The engine has woken it, and no thread has looked since.
     is_rung: AtomicBool,
 }
 
 /// What the engine wakes. The engine does not keep the channel alive by it.
-struct Ring(Weak<Channel>);
+struct ChannelWaker(Weak<Channel>);
 
 /// Who a session belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,7 +46,7 @@ impl Owner {
 }
 
 impl Channel {
-    pub(super) fn new(state: State, principal: &Principal) -> Self {
+    pub(super) fn new(state: ChannelState, principal: &Principal) -> Self {
         let (id, owner) = (state.connection.id(), Owner::of(principal));
         Self { id, owner, state: Mutex::new(state), is_rung: AtomicBool::new(false) }
     }
@@ -64,7 +64,7 @@ impl Channel {
     }
 
     /// Works on the state, then calls the wakers that must be called.
-    pub(super) fn with<R>(&self, work: impl FnOnce(&mut State) -> R) -> R {
+    pub(super) fn with<R>(&self, work: impl FnOnce(&mut ChannelState) -> R) -> R {
         let result = work_on(self.lock(), work);
         self.catch_up();
         result
@@ -72,7 +72,7 @@ impl Channel {
 
     /// Has the engine wake its writers from now on, and now if there is something.
     pub(super) fn hear(self: &Arc<Self>) {
-        let waker = Waker::from(Arc::new(Ring(Arc::downgrade(self))));
+        let waker = Waker::from(Arc::new(ChannelWaker(Arc::downgrade(self))));
         self.with(|state| state.connection.wake_with(waker));
     }
 
@@ -97,18 +97,18 @@ impl Channel {
                 Err(TryLockError::WouldBlock) => return,
             };
             if self.is_rung.swap(false, Ordering::Relaxed) {
-                work_on(state, State::woken);
+                work_on(state, ChannelState::woken);
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ChannelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Works on a state, releases it, and calls the wakers that must be called.
-fn work_on<R>(mut state: MutexGuard<'_, State>, work: impl FnOnce(&mut State) -> R) -> R {
+fn work_on<R>(mut state: MutexGuard<'_, ChannelState>, work: impl FnOnce(&mut ChannelState) -> R) -> R {
     let result = work(&mut state);
     let wakers = state.take_wakers();
     drop(state);
@@ -116,7 +116,7 @@ fn work_on<R>(mut state: MutexGuard<'_, State>, work: impl FnOnce(&mut State) ->
     result
 }
 
-impl Wake for Ring {
+impl Wake for ChannelWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

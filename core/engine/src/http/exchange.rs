@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use super::channel::Channel;
-use super::state::Seat;
+use super::state::ReaderId;
 use super::turn::Turn;
 use crate::connection::{Answer, AskError, AskId, Encoded, Reply, RequestToken};
 use crate::hub::ConnectionId;
@@ -22,12 +22,17 @@ use std::task::Waker;
 pub struct Exchange {
     endpoint: Arc<Endpoint>,
     channel: Arc<Channel>,
-    seat: Seat,
+    seat: ReaderId,
     is_session: bool,
 }
 
 impl Exchange {
-    pub(super) fn new(endpoint: &Arc<Endpoint>, channel: Arc<Channel>, seat: Seat, is_session: bool) -> Self {
+    pub(super) fn new(
+        endpoint: &Arc<Endpoint>,
+        channel: Arc<Channel>,
+        seat: ReaderId,
+        is_session: bool,
+    ) -> Self {
         Self { endpoint: Arc::clone(endpoint), channel, seat, is_session }
     }
 

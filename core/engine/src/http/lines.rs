@@ -5,14 +5,14 @@
 
 use super::head::{Head, trim};
 use crate::connection::Field;
-use crate::headers::{Headers, Place};
+use crate::headers::{Headers, ValueRange};
 use std::sync::Arc;
 
 /// See the module. Owned: it outlives the head.
 #[derive(Debug)]
 pub(super) struct Lines {
     all: Arc<Headers>,
-    found: [Found; NAMES],
+    found: [HeaderLine; NAMES],
     /// Whether a value has a control character.
     has_control: bool,
 }
@@ -38,9 +38,9 @@ const NAMES: usize = Name::Version as usize + 1;
 
 /// Whether a line is there, and where its value is.
 #[derive(Clone, Copy, Debug)]
-enum Found {
+enum HeaderLine {
     Absent,
-    Once(Place),
+    Once(ValueRange),
     Repeated,
 }
 
@@ -48,7 +48,7 @@ impl Lines {
     /// The lines of `head`; `size`: how many bytes their names and values have.
     pub(super) fn of(head: &Head<'_>, size: usize) -> Self {
         let mut all = Headers::with_room(head.headers.len(), size);
-        let (mut found, mut has_control) = ([Found::Absent; NAMES], false);
+        let (mut found, mut has_control) = ([HeaderLine::Absent; NAMES], false);
         for (name, value) in head.headers {
             let value = trim(value);
             if value.iter().fold(false, |found, byte| found | is_control(*byte)) {
@@ -58,8 +58,8 @@ impl Lines {
             let Some(place) = all.push(name, value) else { continue };
             if let Some(found) = known(name).and_then(|name| found.get_mut(name as usize)) {
                 *found = match found {
-                    Found::Absent => Found::Once(place),
-                    Found::Once(_) | Found::Repeated => Found::Repeated,
+                    HeaderLine::Absent => HeaderLine::Once(place),
+                    HeaderLine::Once(_) | HeaderLine::Repeated => HeaderLine::Repeated,
                 };
             }
         }
@@ -69,9 +69,9 @@ impl Lines {
     /// A line, its value without the white space around it.
     pub(super) fn field(&self, name: Name) -> Field<'_> {
         match self.found.get(name as usize) {
-            Some(Found::Once(place)) => Field::Once(self.all.value(*place)),
-            Some(Found::Repeated) => Field::Repeated,
-            Some(Found::Absent) | None => Field::Absent,
+            Some(HeaderLine::Once(place)) => Field::Once(self.all.value(*place)),
+            Some(HeaderLine::Repeated) => Field::Repeated,
+            Some(HeaderLine::Absent) | None => Field::Absent,
         }
     }
 

@@ -58,7 +58,7 @@ use admission::{Gate, Verb};
 use channel::Channel;
 use refused::{Logged, Refused};
 use sessions::Sessions;
-use state::{State, Taken};
+use state::{ChannelState, Taken};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -194,7 +194,7 @@ impl Endpoint {
     pub fn shutdown(&self) {
         self.closing.store(true, Ordering::SeqCst);
         let found: Vec<_> = self.channels().values().filter_map(Weak::upgrade).collect();
-        found.iter().for_each(|channel| channel.with(State::shutdown));
+        found.iter().for_each(|channel| channel.with(ChannelState::shutdown));
     }
 
     /// A channel that the hub may have something for.
@@ -203,7 +203,7 @@ impl Endpoint {
         self.channels().insert(channel.id(), Arc::downgrade(channel));
         // Looked at after it can be found: a shutdown between the two is not missed.
         if self.closing.load(Ordering::SeqCst) {
-            channel.with(State::shutdown);
+            channel.with(ChannelState::shutdown);
         }
     }
 
@@ -231,7 +231,7 @@ impl Endpoint {
             self.note_session(&channel);
             return self.opened(taken, &channel, true);
         }
-        let mut state = State::new(self.connect(request, is_modern), false, now);
+        let mut state = ChannelState::new(self.connect(request, is_modern), false, now);
         let taken = state.message(request, mirror, &self.gate, body, now, out);
         match taken {
             Taken::Whole(turn) if state.begins_session() => {

@@ -4,7 +4,7 @@ use super::admission::Identified;
 use super::channel::{Channel, Owner};
 use super::head::Response;
 use super::sse::EventId;
-use super::state::{State, Taken};
+use super::state::{ChannelState, Taken};
 use super::turn::Turn;
 use super::{Endpoint, Opened};
 use crate::base64;
@@ -136,7 +136,7 @@ impl Endpoint {
     /// The handshake was answered: names the session in the response.
     pub(super) fn begin_session<'m>(
         &self,
-        mut state: State,
+        mut state: ChannelState,
         request: &Identified,
         turn: Turn<'m>,
         now: Now,

@@ -9,7 +9,7 @@ use super::exchange::Exchange;
 use super::head::Response;
 use super::sessions::refuse;
 use super::sse;
-use super::state::{Seat, State};
+use super::state::{ChannelState, ReaderId};
 use super::turn::Turn;
 use super::{Endpoint, Opened};
 use crate::connection::{Event, Peer, Standing};
@@ -18,7 +18,7 @@ use crate::version::INVALID_REQUEST;
 use std::sync::Arc;
 
 /// No stream: the response to a message has nothing to follow.
-const NOWHERE: Seat = Seat { stream: u64::MAX, reader: 0 };
+const NOWHERE: ReaderId = ReaderId { stream: u64::MAX, reader: 0 };
 
 impl Endpoint {
     /// Begins a session: the first event says where its messages go.
@@ -28,7 +28,7 @@ impl Endpoint {
         now: Now,
         out: &mut Vec<u8>,
     ) -> Opened<'m> {
-        let mut state = State::new(self.engine.connect(Peer::Session), false, now);
+        let mut state = ChannelState::new(self.engine.connect(Peer::Session), false, now);
         let seat = state.open_everything(request, self.rules(), now);
         let channel = Arc::new(Channel::new(state, &request.principal));
         let random = (self.session_ids)();

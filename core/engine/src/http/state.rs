@@ -23,13 +23,13 @@ const USUAL_ANSWER: usize = 512;
 
 /// Names a stream of a channel and one reader of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
+pub(super) struct ReaderId {
     pub(super) stream: u64,
     pub(super) reader: u64,
 }
 
 /// See the module.
-pub(super) struct State {
+pub(super) struct ChannelState {
     pub(super) connection: Connection,
     pub(super) is_session: bool,
     /// Whether the hub may have something for it.
@@ -53,10 +53,10 @@ pub(super) enum Taken<'m> {
     /// It is answered: the response is complete.
     Whole(Turn<'m>),
     /// The rest follows on a stream.
-    Stream(Turn<'m>, Seat),
+    Stream(Turn<'m>, ReaderId),
 }
 
-impl State {
+impl ChannelState {
     pub(super) fn new(connection: Connection, is_session: bool, now: Now) -> Self {
         let (streams, routes, wakers) = Default::default();
         let (next_stream, next_reader, touched, hears) = (0, 0, now.tick, false);
@@ -168,7 +168,7 @@ impl State {
     }
 
     /// Opens the stream of a `GET`, which ends with its token. `None` if there are too many.
-    pub(super) fn open_notices(&mut self, request: &Identified, rules: &Rules, now: Now) -> Option<Seat> {
+    pub(super) fn open_notices(&mut self, request: &Identified, rules: &Rules, now: Now) -> Option<ReaderId> {
         let call = &request.call;
         self.touched = now.tick;
         self.readmit(request);
@@ -194,11 +194,11 @@ impl State {
     }
 
     /// Gives an earlier stream a new reader. `None` if it is not kept: then what was lost on it is marked.
-    pub(super) fn resume(&mut self, id: EventId, request: &Identified, now: Now) -> Option<Seat> {
+    pub(super) fn resume(&mut self, id: EventId, request: &Identified, now: Now) -> Option<ReaderId> {
         self.touched = now.tick;
         self.readmit(request);
         self.next_reader += 1;
-        let seat = Seat { stream: id.stream, reader: self.next_reader };
+        let seat = ReaderId { stream: id.stream, reader: self.next_reader };
         let stream =
             self.streams.get_mut(&id.stream).filter(|stream| !stream.is_open() && stream.takes_events())?;
         let is_whole = stream.resume(id.number);
@@ -211,7 +211,7 @@ impl State {
     }
 
     /// Opens the stream of a whole session of 2024-11-05.
-    pub(super) fn open_everything(&mut self, request: &Identified, rules: &Rules, now: Now) -> Seat {
+    pub(super) fn open_everything(&mut self, request: &Identified, rules: &Rules, now: Now) -> ReaderId {
         let call = &request.call;
         let policy = Policy { events: true, ..self.policy(Purpose::Everything, call, rules) };
         let seat = self.open_stream(policy, call, request.principal.expires_at(now), now);
@@ -290,10 +290,10 @@ impl State {
         }
     }
 
-    fn open_stream(&mut self, policy: Policy, call: &Call, until: Option<Millis>, now: Now) -> Seat {
+    fn open_stream(&mut self, policy: Policy, call: &Call, until: Option<Millis>, now: Now) -> ReaderId {
         self.next_reader += 1;
         self.next_stream += 1;
-        let seat = Seat { stream: policy.number, reader: self.next_reader };
+        let seat = ReaderId { stream: policy.number, reader: self.next_reader };
         self.hears |= policy.purpose != Purpose::Answer;
         let mut stream = Stream::new(policy, now);
         stream.attach(seat.reader, call.origin.clone(), until, now);
@@ -302,7 +302,13 @@ impl State {
     }
 
     /// Writes what a reader has not seen, up to about `room` bytes; first takes what the hub has for it.
-    pub(super) fn deliver(&mut self, seat: Seat, room: usize, now: Now, out: &mut Vec<u8>) -> Turn<'static> {
+    pub(super) fn deliver(
+        &mut self,
+        seat: ReaderId,
+        room: usize,
+        now: Now,
+        out: &mut Vec<u8>,
+    ) -> Turn<'static> {
         let id = self.connection.id();
         let Some(stream) = self.streams.get(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))
         else {
@@ -392,20 +398,20 @@ impl State {
     }
 
     /// Returns the waker that was registered before, to be dropped without the lock: dropping it may run a host's code.
-    pub(super) fn register(&mut self, seat: Seat, waker: &Waker) -> Option<Waker> {
+    pub(super) fn register(&mut self, seat: ReaderId, waker: &Waker) -> Option<Waker> {
         let stream = self.streams.get_mut(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))?;
         stream.register(waker)
     }
 
     /// A reader has left.
-    pub(super) fn leave(&mut self, seat: Seat, now: Now) {
+    pub(super) fn leave(&mut self, seat: ReaderId, now: Now) {
         if self.streams.get(&seat.stream).is_some_and(|stream| stream.is_read_by(seat.reader)) {
             self.detach(seat.stream, now);
         }
     }
 
     /// When the stream of a reader has something to write, though nothing happens.
-    pub(super) fn stream_deadline(&self, seat: Seat) -> Option<Millis> {
+    pub(super) fn stream_deadline(&self, seat: ReaderId) -> Option<Millis> {
         self.streams.get(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))?.deadline()
     }
 

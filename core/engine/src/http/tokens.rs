@@ -31,12 +31,12 @@ pub(super) struct Tokens {
 
 #[derive(Default)]
 struct Table {
-    kept: HashMap<Digest, Kept>,
+    kept: HashMap<Digest, CachedToken>,
     /// The identities that were revoked last, newest at the end.
     revoked: VecDeque<Box<str>>,
 }
 
-struct Kept {
+struct CachedToken {
     judged: Judged,
     /// In milliseconds since 1970.
     expires: Millis,
@@ -79,7 +79,7 @@ impl Tokens {
             kept.clear();
         }
         if self.max > 0 {
-            kept.insert(token, Kept { judged: judged.clone(), expires });
+            kept.insert(token, CachedToken { judged: judged.clone(), expires });
         }
     }
 
@@ -132,12 +132,12 @@ mod tests {
     use std::sync::Arc;
 
     /// An endpoint with a token cache of one second. Counts how often its host had to verify.
-    struct Served {
+    struct TestEndpoint {
         endpoint: Arc<Endpoint>,
         asked: usize,
     }
 
-    impl Served {
+    impl TestEndpoint {
         fn new(max: usize) -> Self {
             let mut options = Options::default();
             (options.limits.token_cache, options.limits.token_ttl) = (max, 1_000);
@@ -186,7 +186,7 @@ mod tests {
     ///
     #[test]
     fn a_good_token_is_verified_once_until_it_is_too_old() {
-        let mut served = Served::new(8);
+        let mut served = TestEndpoint::new(8);
         for (unix, asked) in [(0, 1), (999, 1), (1_000, 2), (1_999, 2), (9_999, 3)] {
             assert_eq!(served.ask("good", unix).as_deref(), Ok("good"));
             assert_eq!(served.asked, asked, "at {unix}");
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn bad_tokens_and_those_without_an_end_are_not_kept() {
-        let mut served = Served::new(8);
+        let mut served = TestEndpoint::new(8);
         for token in ["bad", "bad", "once", "once"] {
             assert_eq!(served.ask(token, 0).is_ok(), token == "once");
         }
@@ -206,22 +206,22 @@ mod tests {
 
     #[test]
     fn the_table_is_bounded() {
-        let mut served = Served::new(8);
+        let mut served = TestEndpoint::new(8);
         for number in 0..100 {
             assert!(served.ask(&format!("t{number}"), 0).is_ok());
             assert!(served.kept() <= 8);
         }
-        let mut none = Served::new(0);
+        let mut none = TestEndpoint::new(0);
         assert!(none.ask("t", 0).is_ok() && none.kept() == 0);
     }
 
     /// whatever endpoint kept the token, and however often it was used.
     #[test]
     fn a_revoked_subject_is_verified_again_at_every_endpoint() {
-        let mut served = Served::new(8);
+        let mut served = TestEndpoint::new(8);
         let engine = Arc::clone(served.endpoint.engine());
         let rules = served.endpoint.rules().clone();
-        let mut other = Served {
+        let mut other = TestEndpoint {
             endpoint: Endpoint::new(Arc::clone(&engine), rules, Box::new(|| None)).unwrap(),
             asked: 0,
         };
@@ -243,7 +243,7 @@ mod tests {
     /// the verifier may have looked before the token was withdrawn.
     #[test]
     fn a_token_that_is_revoked_while_it_is_verified_is_not_kept() {
-        let mut served = Served::new(8);
+        let mut served = TestEndpoint::new(8);
         let admitted = served.admit("ada", 0).unwrap();
         served.endpoint.engine().revoke("ada");
         let verified = Verified::new("ada").expires(10_000);

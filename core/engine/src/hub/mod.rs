@@ -21,7 +21,7 @@ use crate::jsonrpc::Id;
 use crate::limits::Limits;
 use crate::now::Millis;
 use crate::principal::Principal;
-use notice::{Asked, Batch};
+use notice::{Batch, VisibilityCache};
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::BitOr;
@@ -189,7 +189,7 @@ impl Hub {
         may_see: &mut dyn FnMut(&Principal, &str) -> bool,
     ) -> Delivered {
         let start = out.len();
-        let mut asked = Asked::new(may_see);
+        let mut asked = VisibilityCache::new(may_see);
         loop {
             let room = delivery.room.saturating_sub(out.len() - start);
             let Batch { notices, several, left } = self.lock().take(id, room);

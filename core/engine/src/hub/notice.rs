@@ -3,7 +3,7 @@
 //! Law: a notice owns all that its wording needs, and each message is one line. Nothing else in the engine words a
 //! change.
 
-use super::table::{Connection, Spelling, State, Subject, Table};
+use super::table::{Connection, Spelling, Subject, SubscriberState, Table};
 use super::{ConnectionId, Delivered, Delivery, Ending, ListKinds};
 use crate::jsonrpc::{Envelope, Id, Json, ObjectWriter, OwnedId, end};
 use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID};
@@ -81,15 +81,15 @@ impl Table {
                 Subject::List(kind) => What::ListChanged(*kind),
                 Subject::Uri(uri) => What::Updated { canonical: Arc::clone(uri), spelling },
             })
-        } else if subscriber.state == State::Ending {
-            subscriber.state = State::Ended;
+        } else if subscriber.state == SubscriberState::Ending {
+            subscriber.state = SubscriberState::Ended;
             Some(What::Ended)
         } else {
             None
         };
         let (principal, request_id) = (Arc::clone(&subscriber.principal), subscriber.request_id.clone());
         subscriber.requeue(key, &mut self.connections[connection].queue);
-        if subscriber.state == State::Ended {
+        if subscriber.state == SubscriberState::Ended {
             self.ended(connection, key);
         }
         what.map(|what| Notice { principal, request_id, what })
@@ -109,18 +109,19 @@ impl Table {
     fn is_over(&self, connection: &Connection) -> bool {
         let ended = connection.ended && connection.legacy.is_none();
         let mut listens = connection.listens.values();
-        (connection.closing || ended) && listens.all(|key| self.subscribers[*key].state == State::Ended)
+        (connection.closing || ended)
+            && listens.all(|key| self.subscribers[*key].state == SubscriberState::Ended)
     }
 }
 
 /// The guard's answers within one delivery.
-pub(super) struct Asked<'a> {
+pub(super) struct VisibilityCache<'a> {
     may_see: &'a mut dyn FnMut(&Principal, &str) -> bool,
     /// By address of the principal and canonical URI. The value keeps the principal alive, and so its address unique.
     known: HashMap<(usize, Arc<str>), (Arc<Principal>, bool)>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> VisibilityCache<'a> {
     pub(super) fn new(may_see: &'a mut dyn FnMut(&Principal, &str) -> bool) -> Self {
         Self { may_see, known: HashMap::new() }
     }

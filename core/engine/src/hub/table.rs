@@ -66,7 +66,7 @@ pub(super) struct Subscriber {
     pub(super) principal: Arc<Principal>,
     /// The id of a listen; none for a legacy connection.
     pub(super) request_id: Option<Arc<OwnedId>>,
-    pub(super) state: State,
+    pub(super) state: SubscriberState,
     pub(super) watches: BTreeMap<usize, Watch>,
     /// Its part of what [`Limits::watched_bytes`] bounds.
     bytes: usize,
@@ -81,7 +81,7 @@ pub(super) struct Subscriber {
 /// listen:                  Open ──revoke, end, shutdown──▶ Ending ──its end is worded──▶ Ended
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SubscriberState {
     /// `notifications/initialized` has not come: dirty, but not told (R-038).
     Held,
     Open,
@@ -168,8 +168,8 @@ impl Table {
     pub(super) fn ready(&mut self, id: ConnectionId, woken: &mut Wakers) {
         let Some(key) = self.legacy_of(id) else { return };
         let subscriber = &mut self.subscribers[key];
-        if subscriber.state == State::Held {
-            subscriber.state = State::Open;
+        if subscriber.state == SubscriberState::Held {
+            subscriber.state = SubscriberState::Open;
             subscriber.enqueue(key, &mut self.connections, woken);
         }
     }
@@ -258,7 +258,7 @@ impl Table {
     pub(super) fn listening(&self, id: ConnectionId, request_id: Id<'_>) -> bool {
         let connection = self.by_id.get(&id).map(|connection| &self.connections[*connection]);
         let key = connection.and_then(|connection| connection.listens.get(&*request_id.canonical()));
-        key.is_some_and(|key| self.subscribers[*key].state != State::Ended)
+        key.is_some_and(|key| self.subscribers[*key].state != SubscriberState::Ended)
     }
 
     pub(super) fn disconnect(&mut self, id: ConnectionId) -> Vec<Arc<str>> {
@@ -307,7 +307,7 @@ impl Table {
         let mut left = Vec::new();
         for key in subscribers {
             let subscriber = &mut self.subscribers[*key];
-            if subscriber.request_id.is_none() || subscriber.state == State::Ended {
+            if subscriber.request_id.is_none() || subscriber.state == SubscriberState::Ended {
                 continue;
             }
             subscriber.dirty.clear();
@@ -453,8 +453,8 @@ impl Table {
     /// An open listen is to be answered; anything else stays as it is.
     fn end(&mut self, key: usize, woken: &mut Wakers) {
         let subscriber = &mut self.subscribers[key];
-        if subscriber.request_id.is_some() && subscriber.state == State::Open {
-            subscriber.state = State::Ending;
+        if subscriber.request_id.is_some() && subscriber.state == SubscriberState::Open {
+            subscriber.state = SubscriberState::Ending;
             subscriber.enqueue(key, &mut self.connections, woken);
         }
     }
@@ -473,7 +473,7 @@ impl Connection {
 
 impl Subscriber {
     fn new(connection: usize, principal: Arc<Principal>, request_id: Option<Arc<OwnedId>>) -> Self {
-        let state = if request_id.is_some() { State::Open } else { State::Held };
+        let state = if request_id.is_some() { SubscriberState::Open } else { SubscriberState::Held };
         let (watches, dirty) = (BTreeMap::new(), VecDeque::new());
         Self { connection, principal, request_id, state, watches, bytes: 0, dirty, queued: false }
     }
@@ -481,9 +481,9 @@ impl Subscriber {
     /// Whether there is something to tell it now.
     fn is_due(&self) -> bool {
         match self.state {
-            State::Held | State::Ended => false,
-            State::Open => !self.dirty.is_empty(),
-            State::Ending => true,
+            SubscriberState::Held | SubscriberState::Ended => false,
+            SubscriberState::Open => !self.dirty.is_empty(),
+            SubscriberState::Ending => true,
         }
     }
 

@@ -24,12 +24,12 @@ struct World {
 #[derive(Clone, Default)]
 pub(super) struct Woken(Arc<Mutex<Vec<ConnectionId>>>);
 
-struct Bell(ConnectionId, Woken);
+struct TestWaker(ConnectionId, Woken);
 
 impl Woken {
     /// What to wake a connection with.
     pub(super) fn waker(&self, id: ConnectionId) -> Waker {
-        Waker::from(Arc::new(Bell(id, self.clone())))
+        Waker::from(Arc::new(TestWaker(id, self.clone())))
     }
 
     pub(super) fn all(&self) -> Vec<ConnectionId> {
@@ -41,7 +41,7 @@ impl Woken {
     }
 }
 
-impl Wake for Bell {
+impl Wake for TestWaker {
     fn wake(self: Arc<Self>) {
         self.1.0.lock().unwrap().push(self.0);
     }

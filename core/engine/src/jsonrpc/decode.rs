@@ -142,7 +142,7 @@ impl<'m> Params<'m> {
     /// more than `most_members`.
     pub fn from_json(json: Json<'m>, most_members: usize) -> Option<Self> {
         let mut root = Root::new(json.raw(), most_members);
-        root.spans[Slot::Params as usize] = root.read_params(&mut Scanner::new(json.raw())?, 0).ok();
+        root.spans[Member::Params as usize] = root.read_params(&mut Scanner::new(json.raw())?, 0).ok();
         (!root.broken).then(|| root.into_params())
     }
 }
@@ -194,7 +194,7 @@ fn batch<'m>(scanner: &mut Scanner<'m>, limits: &DecodeLimits) -> Scan<Decoded<'
 
 /// A member that JSON-RPC defines.
 #[derive(Clone, Copy)]
-enum Slot {
+enum Member {
     Jsonrpc,
     Id,
     Method,
@@ -203,7 +203,7 @@ enum Slot {
     Error,
 }
 
-impl Slot {
+impl Member {
     #[inline(always)]
     fn of(name: Name, text: &str) -> Option<Self> {
         if name.escaped { Self::named(&name.decoded(text)?) } else { Self::named(name.span.bytes_of(text)) }
@@ -226,7 +226,7 @@ impl Slot {
 /// The members of a message that JSON-RPC defines. Built and filled in place: it is too big to be moved for nothing.
 struct Root<'m> {
     text: &'m str,
-    /// Where the value of each [`Slot`] is.
+    /// Where the value of each [`Member`] is.
     spans: [Option<Span>; 6],
     /// The members of `params`, and of `_meta` in it, if they are objects.
     members: Option<Members<'m>>,
@@ -254,10 +254,10 @@ impl<'m> Root<'m> {
         while more {
             let name = scanner.name()?;
             // Behind too many members nothing is looked at any more.
-            let slot = if left > 0 { Slot::of(name, self.text) } else { None };
+            let slot = if left > 0 { Member::of(name, self.text) } else { None };
             self.broken |= left == 0;
             left = left.saturating_sub(1);
-            let is_params = matches!(slot, Some(Slot::Params));
+            let is_params = matches!(slot, Some(Member::Params));
             let value = if is_params { self.read_params(scanner, depth)? } else { scanner.value(depth)? };
             if let Some(slot) = slot {
                 self.broken |= self.spans[slot as usize].replace(value).is_some();
@@ -297,14 +297,14 @@ impl<'m> Root<'m> {
 
     #[inline(always)]
     fn into_message(self, too_deep: bool) -> Result<Message<'m>, Malformed<'m>> {
-        let (id, method) = (self.json(Slot::Id), self.json(Slot::Method));
-        let result = (self.json(Slot::Result), self.json(Slot::Error));
+        let (id, method) = (self.json(Member::Id), self.json(Member::Method));
+        let result = (self.json(Member::Result), self.json(Member::Error));
         let request_id = id.and_then(Id::from_json);
         let broken = self.broken || too_deep;
         let is_response = method.is_none() && result != (None, None);
         let invalid = Err(Malformed::Invalid { id: request_id.filter(|_| !is_response) });
 
-        if self.json(Slot::Jsonrpc).is_none_or(|version| !version.is_str("2.0")) {
+        if self.json(Member::Jsonrpc).is_none_or(|version| !version.is_str("2.0")) {
             return invalid;
         }
         if is_response {
@@ -329,14 +329,14 @@ impl<'m> Root<'m> {
 
     #[inline(always)]
     fn into_params(self) -> Params<'m> {
-        match (self.json(Slot::Params), self.members) {
+        match (self.json(Member::Params), self.members) {
             (Some(raw), Some(members)) => Params::Object { members, meta: self.meta, raw },
             (Some(other), None) => Params::Other(other),
             (None, _) => Params::Absent,
         }
     }
 
-    fn json(&self, slot: Slot) -> Option<Json<'m>> {
+    fn json(&self, slot: Member) -> Option<Json<'m>> {
         self.spans[slot as usize].map(|span| Json::trusted(span.of(self.text)))
     }
 }

@@ -1,7 +1,7 @@
 //! How a client is made, and what of its host's it calls.
 
 use super::handle::Inner;
-use super::link::Link;
+use super::link::ServerHandle;
 use super::{Client, Config, ConfigError, ServerConfig, Target};
 use mcp_resources_engine::client::{Access, Allowed, ClientLimits, MachineOptions, Progress, Question};
 use mcp_resources_engine::now::Millis;
@@ -171,7 +171,7 @@ impl ClientBuilder {
         }
         let (lists, _) = broadcast::channel(LIST_CHANGES);
         let hooks = Arc::new(Hooks { answers: self.answers, note: self.note, lists });
-        let mut links: Vec<Arc<Link>> = Vec::with_capacity(self.servers.len());
+        let mut links: Vec<Arc<ServerHandle>> = Vec::with_capacity(self.servers.len());
         let mut servers = self.servers;
         servers.sort_by(|one, other| one.name.cmp(&other.name));
         for server in servers {
@@ -191,7 +191,7 @@ impl ClientBuilder {
             if let Some(info) = &self.info {
                 options.info = info.clone();
             }
-            links.push(Arc::new(Link::start(server.target, options, hooks.clone(), &runtime)));
+            links.push(Arc::new(ServerHandle::start(server.target, options, hooks.clone(), &runtime)));
         }
         Ok(Client::of(Inner::new(links, hooks, self.limits.pages)))
     }

@@ -2,9 +2,9 @@
 
 use super::ConfigError;
 use super::builder::{ClientBuilder, Hooks, ProgressFn};
-use super::link::Link;
+use super::link::ServerHandle;
 use super::listing::{Kind, Listing};
-use super::watching::{Place, Watch, Watching};
+use super::watching::{Watch, WatchLocation, Watching};
 use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Outcome, ServerAbout};
 use mcp_resources_engine::connection::{Completion, Contents};
 use mcp_resources_engine::now::Millis;
@@ -35,14 +35,14 @@ pub struct Scope {
 
 /// What all handles share.
 pub(super) struct Inner {
-    links: Vec<Arc<Link>>,
+    links: Vec<Arc<ServerHandle>>,
     hooks: Arc<Hooks>,
     most_pages: usize,
     failures: Mutex<BTreeMap<Arc<str>, ClientError>>,
 }
 
 impl Inner {
-    pub(super) fn new(links: Vec<Arc<Link>>, hooks: Arc<Hooks>, most_pages: usize) -> Self {
+    pub(super) fn new(links: Vec<Arc<ServerHandle>>, hooks: Arc<Hooks>, most_pages: usize) -> Self {
         Self { links, hooks, most_pages, failures: Mutex::default() }
     }
 }
@@ -200,8 +200,9 @@ impl Client {
     }
 
     /// The servers that this handle may ask.
-    pub(super) fn links(&self) -> Vec<Arc<Link>> {
-        let own = |link: &&Arc<Link>| self.scope.server.as_deref().is_none_or(|name| *link.name == *name);
+    pub(super) fn links(&self) -> Vec<Arc<ServerHandle>> {
+        let own =
+            |link: &&Arc<ServerHandle>| self.scope.server.as_deref().is_none_or(|name| *link.name == *name);
         self.inner.links.iter().filter(own).cloned().collect()
     }
 
@@ -209,8 +210,8 @@ impl Client {
     fn allowing(
         &self,
         what: &str,
-        is_allowed: impl Fn(&Link) -> bool,
-    ) -> Result<Vec<Arc<Link>>, ClientError> {
+        is_allowed: impl Fn(&ServerHandle) -> bool,
+    ) -> Result<Vec<Arc<ServerHandle>>, ClientError> {
         let links = self.links();
         if links.is_empty() {
             return Err(self.no_server());
@@ -223,7 +224,7 @@ impl Client {
     }
 
     /// Those that may be asked for a URI.
-    fn allowing_uri(&self, uri: &str) -> Result<Vec<Arc<Link>>, ClientError> {
+    fn allowing_uri(&self, uri: &str) -> Result<Vec<Arc<ServerHandle>>, ClientError> {
         match normalize(uri, MAX_URI) {
             Ok(_) => self.allowing(uri, |link| link.access.allows(uri)),
             Err(_) => Err(ClientError::InvalidUri { uri: uri.into() }),
@@ -231,7 +232,7 @@ impl Client {
     }
 
     /// The one server that is meant.
-    fn only(&self) -> Result<Arc<Link>, ClientError> {
+    fn only(&self) -> Result<Arc<ServerHandle>, ClientError> {
         let links = self.links();
         match &links[..] {
             [link] => Ok(link.clone()),
@@ -252,13 +253,13 @@ impl Client {
         (CallOptions { timeout: self.scope.timeout, progress: progress.is_some() }, progress)
     }
 
-    async fn ask(&self, link: &Link, call: Call) -> Result<Outcome, ClientError> {
+    async fn ask(&self, link: &ServerHandle, call: Call) -> Result<Outcome, ClientError> {
         let (options, progress) = self.options();
         link.call(call, options, progress).await
     }
 
     /// Reads a resource, and says where it was.
-    async fn read_from(&self, uri: &str) -> Result<(Arc<Link>, Vec<Contents<'static>>), ClientError> {
+    async fn read_from(&self, uri: &str) -> Result<(Arc<ServerHandle>, Vec<Contents<'static>>), ClientError> {
         let mut worst = None;
         for link in self.allowing_uri(uri)? {
             match self.ask(&link, Call::Read { uri: uri.into() }).await {
@@ -272,7 +273,7 @@ impl Client {
     }
 
     /// Watches a resource at the server that has it; if none has it, at the first that may.
-    fn search(&self, uri: &str, watching: Arc<Watching>, at: Place) -> tokio::task::AbortHandle {
+    fn search(&self, uri: &str, watching: Arc<Watching>, at: WatchLocation) -> tokio::task::AbortHandle {
         let (client, uri) = (self.clone(), uri.to_owned());
         let search = tokio::spawn(async move {
             let link = match client.read_from(&uri).await {
@@ -303,7 +304,7 @@ impl Client {
     }
 }
 
-fn begin(link: &Arc<Link>, uri: &str, watching: Arc<Watching>, at: &Place) {
+fn begin(link: &Arc<ServerHandle>, uri: &str, watching: Arc<Watching>, at: &WatchLocation) {
     let id = link.watch(uri, watching);
     *at.lock().unwrap_or_else(PoisonError::into_inner) = Some((link.clone(), id));
 }

@@ -33,7 +33,7 @@ const TURN: usize = 64;
 
 /// A handle of the task. When the last one goes, the task ends, and the server with it.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct ServerHandle {
     pub(super) name: Arc<str>,
     pub(super) access: Access,
     commands: UnboundedSender<Command>,
@@ -61,7 +61,7 @@ struct Waiter {
     progress: Option<ProgressFn>,
 }
 
-impl Link {
+impl ServerHandle {
     /// Starts the task, which does nothing before it is asked.
     pub(super) fn start(
         target: Target,
@@ -113,7 +113,7 @@ impl Link {
         answer.unwrap_or_else(|_| Err(Failure::Cancelled.into()))
     }
 
-    /// Begins a watch; what happens goes into `watching`. The number is for [`Link::unwatch`].
+    /// Begins a watch; what happens goes into `watching`. The number is for [`ServerHandle::unwatch`].
     pub(super) fn watch(&self, uri: &str, watching: Arc<Watching>) -> u64 {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         self.send(Command::Watch { id, uri: uri.into(), watching });
@@ -151,7 +151,7 @@ impl Link {
 
 /// Takes a call back when its future is dropped.
 struct TakenBack<'a> {
-    link: &'a Link,
+    link: &'a ServerHandle,
     id: Option<u64>,
 }
 
@@ -163,7 +163,7 @@ impl Drop for TakenBack<'_> {
     }
 }
 
-type Opening = Pin<Box<dyn Future<Output = Result<Carrier, String>> + Send>>;
+type OpeningCarrier = Pin<Box<dyn Future<Output = Result<Carrier, String>> + Send>>;
 
 /// See the module.
 struct Task {
@@ -175,7 +175,7 @@ struct Task {
     /// For answers to questions, which must not keep the task alive.
     back: WeakUnboundedSender<Command>,
     carrier: Option<Carrier>,
-    opening: Option<Opening>,
+    opening: Option<OpeningCarrier>,
     inbound: Option<Receiver<Inbound>>,
     /// When the machine is looked at, in ms of its clock; earlier than it wants, rather than set anew for each request.
     alarm: Option<(Millis, Pin<Box<Sleep>>)>,
@@ -440,7 +440,7 @@ async fn rung(alarm: &mut Option<(Millis, Pin<Box<Sleep>>)>) {
     }
 }
 
-async fn opened(opening: &mut Option<Opening>) -> Result<Carrier, String> {
+async fn opened(opening: &mut Option<OpeningCarrier>) -> Result<Carrier, String> {
     match opening {
         Some(opening) => opening.await,
         None => std::future::pending().await,

@@ -2,7 +2,7 @@
 
 use super::Client;
 use super::builder::ProgressFn;
-use super::link::Link;
+use super::link::ServerHandle;
 use mcp_resources_engine::client::{Call, CallOptions, ClientError, Failure, Listed, Outcome, Page};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) enum Kind {
     Templates,
 }
 
-type Answered = Result<Outcome, ClientError>;
+type PageResult = Result<Outcome, ClientError>;
 
 /// A list that is walked: [`Client::list`], [`Client::list_templates`]. All servers are asked for their first page at once, the
 /// others as their turn comes.
@@ -25,7 +25,7 @@ pub struct Listing {
     kind: Kind,
     items: VecDeque<Listed>,
     /// The servers that are left, each with its first page. The first of them is being walked.
-    servers: VecDeque<(Arc<Link>, Option<JoinHandle<Answered>>)>,
+    servers: VecDeque<(Arc<ServerHandle>, Option<JoinHandle<PageResult>>)>,
     /// Where the next page of the first server begins, and how many pages it has given.
     cursor: Option<String>,
     pages: usize,
@@ -111,12 +111,12 @@ impl Listing {
         }
     }
 
-    async fn page(&self, link: &Link, cursor: Option<String>) -> Answered {
+    async fn page(&self, link: &ServerHandle, cursor: Option<String>) -> PageResult {
         let (options, progress): (CallOptions, Option<ProgressFn>) = self.client.options();
         link.call(call(self.kind, cursor), options, progress).await
     }
 
-    fn add(&mut self, link: &Arc<Link>, page: Page) {
+    fn add(&mut self, link: &Arc<ServerHandle>, page: Page) {
         self.pages += 1;
         self.items.extend(page.items);
         let most = self.client.most_pages();
@@ -134,7 +134,7 @@ impl Listing {
         }
     }
 
-    fn fail(&mut self, link: &Arc<Link>, error: ClientError) {
+    fn fail(&mut self, link: &Arc<ServerHandle>, error: ClientError) {
         self.client.note_failure(&link.name, Some(error.clone()));
         self.failures.push(error);
         self.servers.pop_front();

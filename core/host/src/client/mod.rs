@@ -1,7 +1,7 @@
 //! A client of one or many servers: it lists, reads, completes and watches what an allow-list allows.
 //!
 //! ```text
-//!  Client ── a call ──▶ Link (a task for each server) ──▶ Machine (engine) ──▶ Carrier: a child's pipes, HTTP, memory
+//!  Client ── a call ──▶ ServerHandle (a task for each server) ──▶ Machine (engine) ──▶ Carrier: a child's pipes, HTTP, memory
 //!         ◀─ a result ─┘                              ◀── messages ───────────┘
 //! ```
 //!

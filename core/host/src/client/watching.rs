@@ -1,6 +1,6 @@
 //! What a watch gives: changes that wait to be taken, the newest of each URI.
 
-use super::link::Link;
+use super::link::ServerHandle;
 use mcp_resources_engine::client::{Change, ClientError};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,12 +10,12 @@ use tokio::sync::Notify;
 /// change for each URI.
 #[derive(Debug, Default)]
 pub(super) struct Watching {
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
     arrived: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WatchState {
     changes: VecDeque<Change>,
     error: Option<ClientError>,
     is_over: bool,
@@ -59,14 +59,14 @@ impl Watching {
 }
 
 /// Where something is watched, once that is known: the server, and the number of the watch.
-pub(super) type Place = Arc<Mutex<Option<(Arc<Link>, u64)>>>;
+pub(super) type WatchLocation = Arc<Mutex<Option<(Arc<ServerHandle>, u64)>>>;
 
 /// A watched resource: [`Client::watch`](super::Client::watch). Dropped, the watch ends, and with the last one of a URI its
 /// subscription.
 #[derive(Debug)]
 pub struct Watch {
     pub(super) watching: Arc<Watching>,
-    pub(super) at: Place,
+    pub(super) at: WatchLocation,
     /// What finds the server, if several may have the resource.
     pub(super) search: Option<tokio::task::AbortHandle>,
 }

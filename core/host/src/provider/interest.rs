@@ -15,15 +15,15 @@ pub type WatchFn = Box<dyn Fn(&str, bool) + Send + Sync>;
 
 /// What was told.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct ReportedInterest {
     uris: Mutex<HashMap<Arc<str>, Part>>,
     watch: OnceLock<WatchFn>,
 }
 
 /// The engine's observer. It does not keep the providers.
-struct Hears(Weak<Mounts>);
+struct InterestObserver(Weak<Mounts>);
 
-impl engine::Observer for Hears {
+impl engine::Observer for InterestObserver {
     fn interest(&self, change: engine::Interest<'_>) {
         let Some(mounts) = self.0.upgrade() else { return };
         match change {
@@ -53,11 +53,11 @@ impl Mounts {
 
     /// Begins to observe, once there is somebody to tell: until then a subscription costs nothing here.
     pub(super) fn observe(self: &Arc<Self>, engine: &Engine) {
-        engine.observe(Arc::new(Hears(Arc::downgrade(self))));
+        engine.observe(Arc::new(InterestObserver(Arc::downgrade(self))));
     }
 }
 
-impl Told {
+impl ReportedInterest {
     /// Whether an author's function is to be called.
     pub(super) fn has_watch(&self) -> bool {
         self.watch.get().is_some()

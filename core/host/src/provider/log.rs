@@ -15,12 +15,12 @@ pub type LogFn = Box<dyn Fn(&str) + Send + Sync>;
 /// Where messages go: to the function of [`Mounts::log_with`], else to the host that last reported interest.
 #[derive(Default)]
 pub(super) struct Log {
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     write: std::sync::OnceLock<LogFn>,
 }
 
 #[derive(Default)]
-struct State {
+struct LogState {
     host: Option<Weak<dyn Host>>,
     waiting: Vec<String>,
 }
@@ -64,7 +64,7 @@ impl Log {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

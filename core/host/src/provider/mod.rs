@@ -31,7 +31,7 @@ pub use mount::{Mount, Route};
 pub use mounts::{Mounts, Part};
 pub use request::{Call, Complete, Interest, List, Read, ReadRef};
 pub use responder::{Redact, Responder};
-pub use workers::{Full, Place, Workers};
+pub use workers::{Full, QueuePermit, Workers};
 
 use mcp_resources_engine::connection::{Completion, ListPage, RawResult, ReadResult};
 use mcp_resources_engine::error::ReadError;

@@ -5,11 +5,11 @@
 
 use super::Provider;
 use super::feed::{Entry, Feed};
-use super::interest::Told;
+use super::interest::ReportedInterest;
 use super::log::Log;
 use super::mount::{Mount, Route};
 use super::request::{Call, Complete, List, Read, ReadRef};
-use super::responder::{Otherwise, Redact, Responder, Sort};
+use super::responder::{IntoAnswer, Otherwise, Redact, Responder};
 use super::workers::Workers;
 use crate::transport::{Clock, Peer};
 use mcp_resources_engine::catalog::{Edit, HandlerId, MountId, Source};
@@ -40,7 +40,7 @@ pub struct Mounts {
     fallback: OnceLock<HandlerId>,
     /// See [`Mounts::is_used`].
     is_used: AtomicBool,
-    pub(super) told: Told,
+    pub(super) told: ReportedInterest,
     pub(super) log: Log,
 }
 
@@ -93,7 +93,7 @@ impl Mounts {
             mounted: Mutex::default(),
             fallback: OnceLock::new(),
             is_used: AtomicBool::new(false),
-            told: Told::default(),
+            told: ReportedInterest::default(),
             log: Log::default(),
         })
     }
@@ -397,7 +397,7 @@ impl Part {
     }
 
     /// Calls the provider on a worker.
-    fn start<T: Sort + 'static>(
+    fn start<T: IntoAnswer + 'static>(
         &self,
         peer: Peer,
         reply: Reply,

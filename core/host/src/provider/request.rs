@@ -51,12 +51,12 @@ impl<'r> ReadRef<'r> {
 
 /// Who asks.
 #[derive(Clone)]
-pub(super) struct Asker {
+pub(super) struct Requester {
     principal: Arc<Principal>,
     engine: Arc<Engine>,
 }
 
-impl Asker {
+impl Requester {
     pub(super) fn new(principal: &Arc<Principal>, engine: &Arc<Engine>) -> Self {
         Self { principal: principal.clone(), engine: engine.clone() }
     }
@@ -68,7 +68,7 @@ pub struct Read {
     route: Route,
     uri: String,
     params: Option<Params<'static>>,
-    asker: Asker,
+    asker: Requester,
 }
 
 /// A page of a list: see [`Provider::list`](super::Provider::list).
@@ -76,7 +76,7 @@ pub struct List {
     route: Route,
     cursor: Option<String>,
     limit: usize,
-    asker: Asker,
+    asker: Requester,
 }
 
 /// A completion: see [`Provider::complete`](super::Provider::complete).
@@ -86,7 +86,7 @@ pub struct Complete {
     variable: String,
     value: String,
     arguments: Vec<(String, String)>,
-    asker: Asker,
+    asker: Requester,
 }
 
 /// A call of a custom method: see [`Provider::call`](super::Provider::call).
@@ -125,7 +125,7 @@ asked! { Read List Complete Call }
 impl Read {
     pub(super) fn new(route: Route, request: ReadRequest<'_>, engine: &Arc<Engine>) -> Self {
         let ReadRequest { uri, params, caller, .. } = request;
-        let asker = Asker::new(caller.principal, engine);
+        let asker = Requester::new(caller.principal, engine);
         Self { route, uri: uri.into_owned(), params: params.map(Params::into_owned), asker }
     }
 
@@ -153,7 +153,7 @@ impl Read {
 impl List {
     pub(super) fn new(route: Route, request: ListRequest<'_>, engine: &Arc<Engine>) -> Self {
         let ListRequest { cursor, limit, principal, .. } = request;
-        Self { route, cursor, limit, asker: Asker { principal, engine: engine.clone() } }
+        Self { route, cursor, limit, asker: Requester { principal, engine: engine.clone() } }
     }
 
     /// Where to go on: what its last page gave as `next`. `None` is the beginning.
@@ -177,7 +177,7 @@ impl Complete {
             variable: variable.into_owned(),
             value: value.into_owned(),
             arguments: arguments.into_iter().map(own).collect(),
-            asker: Asker::new(caller.principal, engine),
+            asker: Requester::new(caller.principal, engine),
         }
     }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// failed. A request keeps its place among those in flight until its responder is gone, cancelled or not.
 #[must_use = "dropped without an answer, it fails the request"]
 pub struct Responder<T> {
-    open: Option<Box<Open>>,
+    open: Option<Box<OpenRequest>>,
     sort: PhantomData<fn(T)>,
 }
 
@@ -26,7 +26,7 @@ pub struct Responder<T> {
 struct Pending(Peer);
 
 /// What is needed to answer.
-struct Open {
+struct OpenRequest {
     pending: Pending,
     peer: Peer,
     reply: Reply,
@@ -45,36 +45,36 @@ pub(super) type Otherwise = Box<dyn FnOnce(Peer, Reply) + Send>;
 pub type Redact = Arc<dyn Fn(&str, Answer<'static>) -> Answer<'static> + Send + Sync>;
 
 /// What a [`Responder`] answers with.
-pub trait Sort: Sized {
+pub trait IntoAnswer: Sized {
     #[doc(hidden)]
     fn into_answer(self) -> Answer<'static>;
 }
 
-impl Sort for ReadResult<'static> {
+impl IntoAnswer for ReadResult<'static> {
     fn into_answer(self) -> Answer<'static> {
         Answer::Contents(self)
     }
 }
 
-impl Sort for ListPage {
+impl IntoAnswer for ListPage {
     fn into_answer(self) -> Answer<'static> {
         Answer::Listed(self)
     }
 }
 
-impl Sort for Completion<'static> {
+impl IntoAnswer for Completion<'static> {
     fn into_answer(self) -> Answer<'static> {
         Answer::Completion(self)
     }
 }
 
-impl Sort for RawResult<'static> {
+impl IntoAnswer for RawResult<'static> {
     fn into_answer(self) -> Answer<'static> {
         Answer::Raw(self)
     }
 }
 
-impl<T: Sort> Responder<T> {
+impl<T: IntoAnswer> Responder<T> {
     pub(super) fn new(
         peer: Peer,
         reply: Reply,
@@ -84,7 +84,7 @@ impl<T: Sort> Responder<T> {
     ) -> Self {
         let cancelled = reply.cancelled();
         let pending = Pending::new(&peer);
-        let open = Some(Box::new(Open { pending, peer, reply, cancelled, redact, mount, otherwise }));
+        let open = Some(Box::new(OpenRequest { pending, peer, reply, cancelled, redact, mount, otherwise }));
         Self { open, sort: PhantomData }
     }
 
@@ -149,7 +149,7 @@ impl Drop for Pending {
     }
 }
 
-impl Open {
+impl OpenRequest {
     fn answer(self, answer: Answer<'static>) {
         let Self { pending, peer, reply, cancelled, redact, .. } = self;
         if cancelled.get() {

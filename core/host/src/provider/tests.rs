@@ -90,7 +90,7 @@ where
 struct Log(Mutex<Vec<String>>);
 
 /// A server with one client at a pipe.
-struct Served {
+struct TestServer {
     engine: Arc<Engine>,
     clock: Arc<Clock>,
     mounts: Arc<Mounts>,
@@ -124,7 +124,7 @@ impl Host for Everything {
     }
 }
 
-impl Served {
+impl TestServer {
     fn new(limits: Limits) -> Self {
         Self::with(|options| options.limits = limits)
     }
@@ -247,7 +247,7 @@ const ENDS: [End; 3] = [
 /// whatever comes first, the client gets one answer or none, and the place is free at the end.
 #[test]
 fn a_responder_answers_once_in_every_order() {
-    type Before = fn(&Served);
+    type Before = fn(&TestServer);
     let befores: [(&str, Before, usize); 4] = [
         ("nothing", |_| {}, 1),
         ("cancelled", |served| served.cancel(7), 0),
@@ -257,7 +257,7 @@ fn a_responder_answers_once_in_every_order() {
     for elsewhere in [false, true] {
         for (before, happen, expected) in befores {
             for (end, act) in ENDS {
-                let served = Served::new(Limits::default());
+                let served = TestServer::new(Limits::default());
                 let (provider, held) = Holds::any();
                 served.mount(provider);
                 served.read(7, "held:///a");
@@ -288,7 +288,7 @@ fn a_responder_answers_once_in_every_order() {
 /// The same with both at once, many times.
 #[test]
 fn an_answer_and_a_cancellation_race_and_leave_nothing() {
-    let served = Arc::new(Served::new(Limits::default()));
+    let served = Arc::new(TestServer::new(Limits::default()));
     let (provider, held) = Holds::any();
     served.mount(provider);
     for id in 0..2_000 {
@@ -307,7 +307,7 @@ fn an_answer_and_a_cancellation_race_and_leave_nothing() {
 #[test]
 fn a_panic_fails_one_request() {
     for threads in [0, 2] {
-        let served = Served::new(Limits::default());
+        let served = TestServer::new(Limits::default());
         let mount = Mount::new("panics").template(ONE, Template::new(ANY)).workers(threads, 8);
         served.mount(Does::new(mount, |request, reply| {
             assert_ne!(request.param("id"), Some("bad"), "as the test wants it");
@@ -326,7 +326,7 @@ fn a_panic_fails_one_request() {
 /// A provider that blocks holds its own threads and its own queue, and nothing else: what is too much is refused at once.
 #[test]
 fn a_provider_that_blocks_fills_its_own_queue() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let gate = Arc::new((Mutex::new(false), Condvar::new()));
     let (waits, running) = (gate.clone(), Arc::new(AtomicUsize::new(0)));
     let runs = running.clone();
@@ -365,7 +365,7 @@ fn a_provider_that_blocks_fills_its_own_queue() {
 fn a_provider_that_is_silent_runs_out_of_time() {
     let limits = Limits::default();
     let timeout = limits.read_timeout;
-    let served = Served::new(limits);
+    let served = TestServer::new(limits);
     let (provider, held) = Holds::any();
     served.mount(provider);
     (0..3).for_each(|id| served.read(id, "held:///a"));
@@ -403,7 +403,7 @@ fn odd_items_of_another_server_leave_the_others() {
             }));
         }
     }
-    let served = Served::new(limits(|limits| limits.list_ttl = 60_000));
+    let served = TestServer::new(limits(|limits| limits.list_ttl = 60_000));
     served.mount(Arc::new(Upstream));
     let (mut cursor, mut count, mut pages) = (Value::Null, 0, 0);
     loop {
@@ -439,7 +439,7 @@ fn what_providers_give_is_redacted() {
             reply.send(contents("later"));
         }
     }
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let reader = thread::current().id();
     served.mounts.redact_with(Arc::new(move |uri, answer| {
         assert_ne!(thread::current().id(), reader);
@@ -460,7 +460,7 @@ fn what_providers_give_is_redacted() {
 /// Contents that would be too large are refused before they are made.
 #[test]
 fn a_size_is_refused_before_contents_are_made() {
-    let served = Served::new(limits(|limits| limits.contents = 100));
+    let served = TestServer::new(limits(|limits| limits.contents = 100));
     let mount = Mount::new("large").template(ONE, Template::new(ANY)).workers(0, 0);
     served.mount(Does::new(mount, |_, reply| {
         let fits = reply.facts(101);
@@ -474,7 +474,7 @@ fn a_size_is_refused_before_contents_are_made() {
 /// When a client vanishes while workers answer, no thread and no place in a queue is lost.
 #[test]
 fn a_client_that_vanishes_leaves_nothing() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let mount = Mount::new("busy").template(ONE, Template::new(ANY)).workers(2, 64);
     served.mount(Does::new(mount, |_, reply| reply.send(contents("x"))));
     (0..50).for_each(|id| served.read(id, "held:///a"));
@@ -490,7 +490,7 @@ fn a_client_that_vanishes_leaves_nothing() {
 /// while somebody waits hears of it at once.
 #[test]
 fn interest_begins_and_ends_with_those_who_wait() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let mount = |name: &str, template: &str| {
         let mount = Mount::new(name).template(ONE, Template::new(template)).workers(0, 0);
         Holds::new(mount).0
@@ -527,7 +527,7 @@ fn interest_begins_and_ends_with_those_who_wait() {
 /// The first mount of a server is told what clients watched before it.
 #[test]
 fn the_first_mount_hears_of_those_who_wait_already() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let handler = served.engine.new_handler();
     let add = Edit::AddTemplate { template: Template::new("one:///{id}"), handler, mount: None };
     served.engine.publish(vec![add], Now::default()).unwrap();
@@ -568,7 +568,7 @@ fn a_change_before_the_watcher_is_armed_is_told() {
             }
         }
     }
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let number = Arc::new(Number(Mutex::default(), AtomicUsize::new(1), AtomicUsize::new(0)));
     served.mount(number.clone());
     served.read(1, "number:///");
@@ -604,7 +604,7 @@ impl Provider for Counts {
 /// Threads that mount, unmount, watch and cease to: each provider hears of each URI in turn, and of the end.
 #[test]
 fn interest_is_in_turn_while_threads_mount_and_watch() {
-    let served = Arc::new(Served::new(Limits::default()));
+    let served = Arc::new(TestServer::new(Limits::default()));
     let mounting = Arc::new(Mutex::new(()));
     thread::scope(|scope| {
         for _ in 0..8 {
@@ -639,7 +639,7 @@ fn interest_is_in_turn_while_threads_mount_and_watch() {
 }
 
 /// A client that begins to wait and ceases to, again and again.
-fn listen_and_cancel(served: &Served) {
+fn listen_and_cancel(served: &TestServer) {
     let pipe = Arc::new(Pipe::new(&served.engine, served.clock.clone()));
     let peer = Peer::pipe(pipe.clone(), served.clock.clone(), served.host.clone());
     for id in 0..100_u64 {
@@ -673,7 +673,7 @@ fn a_flood_of_changes_is_a_few_notifications() {
             panic!("as the test wants it")
         }
     }
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let floods = Arc::new(Floods(Mutex::default(), AtomicUsize::new(0)));
     let id = served.mount(floods.clone());
     let filter = json!({ "resourceSubscriptions": ["flood:///"], "resourcesListChanged": true });

@@ -26,12 +26,12 @@ pub struct Workers {
 struct Pool {
     /// The process that its threads are in.
     process: u32,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     ready: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     jobs: VecDeque<Job>,
     threads: usize,
     idle: usize,
@@ -43,7 +43,7 @@ struct State {
 /// A place in the queue of [`Workers`], free again when it is dropped.
 #[derive(Debug)]
 #[must_use = "a place does nothing until it is given a job"]
-pub struct Place<'w> {
+pub struct QueuePermit<'w> {
     workers: &'w Workers,
     pool: Arc<Pool>,
 }
@@ -68,7 +68,7 @@ impl Workers {
     ///
     /// # Errors
     /// [`Full`]: as many wait as may.
-    pub fn enter(&self) -> Result<Place<'_>, Full> {
+    pub fn enter(&self) -> Result<QueuePermit<'_>, Full> {
         let pool = self.pool();
         let mut state = pool.lock();
         if state.jobs.len() + state.entering >= self.queue {
@@ -76,7 +76,7 @@ impl Workers {
         }
         state.entering += 1;
         drop(state);
-        Ok(Place { workers: self, pool })
+        Ok(QueuePermit { workers: self, pool })
     }
 
     /// How many threads there are: for tests.
@@ -108,7 +108,7 @@ impl Workers {
     }
 }
 
-impl Place<'_> {
+impl QueuePermit<'_> {
     /// Has a thread do `job`, once the jobs before it have been begun.
     pub fn run(self, job: impl FnOnce() + Send + 'static) {
         let mut state = self.pool.lock();
@@ -126,7 +126,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePermit<'_> {
     fn drop(&mut self) {
         self.pool.lock().entering -= 1;
     }
@@ -166,7 +166,7 @@ impl Pool {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

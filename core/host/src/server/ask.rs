@@ -40,13 +40,13 @@ impl fmt::Display for AskFailed {
 
 impl std::error::Error for AskFailed {}
 
-type Answered = Result<Value, AskFailed>;
+type AskResult = Result<Value, AskFailed>;
 type Key = (ConnectionId, AskId);
 
 /// The requests to clients that have no answer yet. [`Limits::asks`](mcp_resources_engine::limits::Limits::asks) bounds them
 /// for each connection.
 #[derive(Default)]
-pub(super) struct Asks(Mutex<HashMap<Key, oneshot::Sender<Answered>>>);
+pub(super) struct Asks(Mutex<HashMap<Key, oneshot::Sender<AskResult>>>);
 
 impl Asks {
     /// The client has answered, or has run out of time.
@@ -58,13 +58,13 @@ impl Asks {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, oneshot::Sender<Answered>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, oneshot::Sender<AskResult>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Asks, and waits for the answer.
-pub(super) async fn ask(link: &Link, method: &str, params: &str) -> Answered {
+pub(super) async fn ask(link: &Link, method: &str, params: &str) -> AskResult {
     let (shared, peer) = (&link.client().shared, &link.client().peer);
     let (sender, answer) = oneshot::channel();
     let asking = {
@@ -94,7 +94,7 @@ impl Drop for Asking {
     }
 }
 
-fn read(answer: Option<Result<Json<'_>, Json<'_>>>) -> Answered {
+fn read(answer: Option<Result<Json<'_>, Json<'_>>>) -> AskResult {
     let value = |json: Json<'_>| serde_json::from_str::<Value>(json.raw()).unwrap_or_default();
     match answer {
         None => Err(AskFailed::Unanswered),

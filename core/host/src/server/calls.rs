@@ -7,7 +7,7 @@ use super::Diagnostic;
 use super::answer::Handled;
 use super::client::Client;
 use super::handlers::{Functions, Work};
-use super::link::{Link, Way};
+use super::link::{Link, ReplyRoute};
 use super::request::{CallRequest, CompletionRequest, ListRequest, ReadRequest};
 use super::shared::Shared;
 use super::span::Span;
@@ -151,14 +151,14 @@ fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
         shared.failed(error)
     });
     match link.way() {
-        Way::Respond => peer.respond(link.token(), answer),
-        Way::Finish(reply) => {
+        ReplyRoute::Respond => peer.respond(link.token(), answer),
+        ReplyRoute::Finish(reply) => {
             let encoded = reply.encode(answer, peer.now());
             let outcome = peer.finish(encoded);
             shared.tasks().remove(&(peer.connection(), link.token()));
             outcome
         }
-        Way::Nowhere => Outcome::nothing(),
+        ReplyRoute::Nowhere => Outcome::nothing(),
     }
 }
 

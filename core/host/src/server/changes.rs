@@ -1,7 +1,7 @@
 //! What is registered and removed, before it is: any number of changes that take effect together.
 
 use super::answer::{Complete, IntoAnswer, List, Read};
-use super::handlers::{Entry, Functions};
+use super::handlers::{Functions, HandlerSet};
 use super::request::{CompletionRequest, ListRequest, ReadRequest};
 use crate::registry;
 use mcp_resources_engine::catalog::Source;
@@ -28,9 +28,9 @@ pub struct Changes {
 }
 
 enum Change {
-    Resource(Resource, Entry),
+    Resource(Resource, HandlerSet),
     Constant(Resource, Source),
-    Template(Template, Entry),
+    Template(Template, HandlerSet),
     RemoveResource(String),
     RemoveTemplate(String),
 }
@@ -47,7 +47,7 @@ impl Changes {
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Read>> + Send + 'static,
     {
-        self.changes.push(Change::Resource(resource.into(), Entry::new(handler)));
+        self.changes.push(Change::Resource(resource.into(), HandlerSet::new(handler)));
         self
     }
 
@@ -69,7 +69,7 @@ impl Changes {
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Read>> + Send + 'static,
     {
-        self.changes.push(Change::Template(template.into(), Entry::new(handler)));
+        self.changes.push(Change::Template(template.into(), HandlerSet::new(handler)));
         self
     }
 
@@ -160,11 +160,11 @@ impl Changes {
         if let Some(error) = self.misplaced {
             return Err(error);
         }
-        let functions = |entry| Arc::new(Functions::Entry(entry));
+        let functions = |entry| Arc::new(Functions::HandlerSet(entry));
         let own = |resource, entry| registry::Change::AddResource(resource, functions(entry), Arc::default());
         let change = |change| match change {
             Change::Resource(resource, entry) => own(resource, entry),
-            Change::Constant(resource, source) if transformed => own(resource, Entry::constant(source)),
+            Change::Constant(resource, source) if transformed => own(resource, HandlerSet::constant(source)),
             Change::Constant(resource, source) => registry::Change::AddConstant(resource, source),
             Change::Template(template, entry) => registry::Change::AddTemplate(template, functions(entry)),
             Change::RemoveResource(uri) => registry::Change::RemoveResource(uri),

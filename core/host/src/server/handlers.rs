@@ -28,29 +28,29 @@ where
 /// What stands behind one number.
 pub(super) enum Functions {
     /// Of a resource or template.
-    Entry(Entry),
+    HandlerSet(HandlerSet),
     /// Of a method behind the extension door.
     Method(Handler<CallRequest>),
 }
 
 impl Functions {
-    pub(super) fn entry(&self) -> Option<&Entry> {
+    pub(super) fn entry(&self) -> Option<&HandlerSet> {
         match self {
-            Self::Entry(entry) => Some(entry),
+            Self::HandlerSet(entry) => Some(entry),
             Self::Method(_) => None,
         }
     }
 }
 
 /// The functions of a resource or template.
-pub(super) struct Entry {
+pub(super) struct HandlerSet {
     pub(super) read: Handler<ReadRequest>,
     /// By variable.
     pub(super) complete: Vec<(String, Handler<CompletionRequest>)>,
     pub(super) list: Option<Handler<ListRequest>>,
 }
 
-impl Entry {
+impl HandlerSet {
     pub(super) fn new<F, Fut>(read: F) -> Self
     where
         F: Fn(ReadRequest) -> Fut + Send + Sync + 'static,

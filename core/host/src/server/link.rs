@@ -22,13 +22,13 @@ use tokio::sync::Notify;
 pub(super) struct Link {
     client: Arc<Client>,
     token: RequestToken,
-    state: Mutex<State>,
+    state: Mutex<ReplyState>,
     cancelled: AtomicBool,
     notify: Notify,
     span: Span,
 }
 
-enum State {
+enum ReplyState {
     /// The connection has the reply.
     Attached,
     /// The handler has it.
@@ -38,7 +38,7 @@ enum State {
 }
 
 /// How to give an answer.
-pub(super) enum Way {
+pub(super) enum ReplyRoute {
     /// Through the connection.
     Respond,
     /// Worded here.
@@ -49,7 +49,7 @@ pub(super) enum Way {
 
 impl Link {
     pub(super) fn new(client: Arc<Client>, token: RequestToken, span: Span) -> Arc<Self> {
-        let (state, notify) = (Mutex::new(State::Attached), Notify::new());
+        let (state, notify) = (Mutex::new(ReplyState::Attached), Notify::new());
         Arc::new(Self { client, token, state, cancelled: AtomicBool::new(false), notify, span })
     }
 
@@ -86,11 +86,11 @@ impl Link {
     }
 
     /// How the one answer is to be given; it is to be given now.
-    pub(super) fn way(&self) -> Way {
-        match std::mem::replace(&mut *self.lock(), State::Answered) {
-            State::Attached => Way::Respond,
-            State::Detached(reply, _) => Way::Finish(reply),
-            State::Answered => Way::Nowhere,
+    pub(super) fn way(&self) -> ReplyRoute {
+        match std::mem::replace(&mut *self.lock(), ReplyState::Answered) {
+            ReplyState::Attached => ReplyRoute::Respond,
+            ReplyState::Detached(reply, _) => ReplyRoute::Finish(reply),
+            ReplyState::Answered => ReplyRoute::Nowhere,
         }
     }
 
@@ -112,19 +112,19 @@ impl Link {
         }
     }
 
-    fn detached<'s>(&self, state: &'s mut State) -> Option<(&'s mut Reply, &'s Cancelled)> {
-        if matches!(state, State::Attached) {
+    fn detached<'s>(&self, state: &'s mut ReplyState) -> Option<(&'s mut Reply, &'s Cancelled)> {
+        if matches!(state, ReplyState::Attached) {
             *state = match self.client.peer.detach(self.token) {
                 Some(reply) => {
                     let cancelled = reply.cancelled();
-                    State::Detached(Box::new(reply), cancelled)
+                    ReplyState::Detached(Box::new(reply), cancelled)
                 }
                 None => return None,
             };
         }
         match state {
-            State::Detached(reply, cancelled) => Some((reply, cancelled)),
-            State::Attached | State::Answered => None,
+            ReplyState::Detached(reply, cancelled) => Some((reply, cancelled)),
+            ReplyState::Attached | ReplyState::Answered => None,
         }
     }
 
@@ -132,7 +132,7 @@ impl Link {
         self.client.peer.now()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ReplyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -141,13 +141,13 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         match self.way() {
-            Way::Nowhere => return,
-            Way::Finish(reply) if !self.is_cancelled() => {
+            ReplyRoute::Nowhere => return,
+            ReplyRoute::Finish(reply) if !self.is_cancelled() => {
                 let failed = reply.encode(Answer::Failed(ReadError::Failed), self.now());
                 // Nothing follows from a failure.
                 let _ = self.client.peer.finish(failed);
             }
-            Way::Respond | Way::Finish(_) => self.client.peer.abandon(self.token),
+            ReplyRoute::Respond | ReplyRoute::Finish(_) => self.client.peer.abandon(self.token),
         }
         self.client.shared.tasks().remove(&(self.client.peer.connection(), self.token));
         self.client.peer.appended();

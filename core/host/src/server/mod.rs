@@ -67,7 +67,7 @@ use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::resource::RegistrationError;
 use pipe::PipeHost;
-use run::{Keeper, Reader};
+use run::{Reader, TimeThread};
 use shared::Shared;
 use std::fmt;
 use std::io;
@@ -191,7 +191,7 @@ impl ResourceServer {
         let client = host.client();
         let reader =
             Reader { host: host.clone(), client: client.clone(), waiter: Waiter::new()?, blocks: is_process };
-        let keeper = Keeper { host, client, waiter, terminate, reader: reader.waiter.wake().clone() };
+        let keeper = TimeThread { host, client, waiter, terminate, reader: reader.waiter.wake().clone() };
         let (tell, told) = oneshot::channel();
         thread("mcp-reader", move || reader.run())?;
         thread("mcp-keeper", move || {

@@ -204,12 +204,12 @@ impl CallRequest {
 /// [`Limits::in_flight`](mcp_resources_engine::limits::Limits::in_flight) until it is dropped.
 #[derive(Clone)]
 pub struct Context {
-    caller: Option<Asker>,
+    caller: Option<Requester>,
     link: Arc<Link>,
 }
 
 #[derive(Clone)]
-struct Asker {
+struct Requester {
     principal: Arc<Principal>,
     headers: Option<Arc<Headers>>,
     revision: Revision,
@@ -219,7 +219,7 @@ struct Asker {
 
 impl Context {
     fn new(caller: Option<Caller<'_>>, link: Arc<Link>) -> Self {
-        let caller = caller.map(|caller| Asker {
+        let caller = caller.map(|caller| Requester {
             principal: caller.principal.clone(),
             headers: caller.headers.cloned(),
             revision: caller.revision,

@@ -92,7 +92,7 @@ impl Reader {
 }
 
 /// The thread that keeps time.
-pub(super) struct Keeper {
+pub(super) struct TimeThread {
     pub(super) host: Arc<PipeHost>,
     pub(super) client: Arc<Client>,
     pub(super) waiter: Waiter,
@@ -103,7 +103,7 @@ pub(super) struct Keeper {
 }
 
 /// What one look around gave.
-struct Turn {
+struct LoopPass {
     /// To stop, by the end of input or because the author said so.
     stops: bool,
     flushed: Flushed,
@@ -111,7 +111,7 @@ struct Turn {
     due: Option<Millis>,
 }
 
-impl Keeper {
+impl TimeThread {
     /// Until the peer leaves or the server is told to stop, and everything is written or given up.
     pub(super) fn run(self) -> io::Result<()> {
         let _entered = self.host.runtime().enter();
@@ -153,7 +153,7 @@ impl Keeper {
     }
 
     /// Does what is due.
-    fn turn(&self) -> Turn {
+    fn turn(&self) -> LoopPass {
         let (shared, pipe) = (self.host.shared(), self.host.pipe());
         // Before anything is looked at: what changes from here on keeps the thread from sleeping.
         self.waiter.wake().arm(Millis::MAX);
@@ -175,10 +175,10 @@ impl Keeper {
         let next = [engine, own].into_iter().flatten().min();
         self.waiter.wake().arm(next.unwrap_or(Millis::MAX));
         let stops = words & (word::STOP | word::ENDED) != 0;
-        Turn { stops, flushed, due: next.map(|next| next.saturating_sub(now.tick)) }
+        LoopPass { stops, flushed, due: next.map(|next| next.saturating_sub(now.tick)) }
     }
 
-    fn sleep(&self, turn: &Turn, at_most: Option<Millis>) -> io::Result<()> {
+    fn sleep(&self, turn: &LoopPass, at_most: Option<Millis>) -> io::Result<()> {
         let timeout = [turn.due, at_most].into_iter().flatten().min();
         let blocked = turn.flushed == Flushed::Blocked;
         self.waiter.wait(Interest {

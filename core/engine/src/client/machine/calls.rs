@@ -19,11 +19,11 @@ use std::sync::Arc;
 const NESTING: usize = 128;
 
 /// The machine's own number of a call.
-pub(super) type Slot = u64;
+pub(super) type CallId = u64;
 
 /// Whose call it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Caller {
+pub(super) enum CallOwner {
     Host(u64),
     /// The watch of a canonical URI.
     Watch(Arc<str>),
@@ -32,7 +32,7 @@ pub(super) enum Caller {
 /// A call that has not ended.
 #[derive(Debug)]
 pub(super) struct Pending {
-    pub(super) caller: Caller,
+    pub(super) caller: CallOwner,
     pub(super) call: Call,
     /// What its result is kept under.
     key: Option<Key>,
@@ -50,16 +50,16 @@ pub(super) struct Pending {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    next: Slot,
-    pub(super) pending: BTreeMap<Slot, Pending>,
-    by_host: HashMap<u64, Slot>,
+    next: CallId,
+    pub(super) pending: BTreeMap<CallId, Pending>,
+    by_host: HashMap<u64, CallId>,
     /// Those that wait for a connection.
-    waiting: VecDeque<Slot>,
+    waiting: VecDeque<CallId>,
 }
 
 impl Calls {
     /// The number of the next call.
-    pub(super) fn next_slot(&self) -> Slot {
+    pub(super) fn next_slot(&self) -> CallId {
         self.next + 1
     }
 
@@ -69,11 +69,11 @@ impl Calls {
     }
 
     /// The host's number of a call whose progress it wants.
-    pub(super) fn reports_progress(&self, slot: Slot) -> Option<u64> {
+    pub(super) fn reports_progress(&self, slot: CallId) -> Option<u64> {
         let pending = self.pending.get(&slot).filter(|pending| pending.options.progress)?;
         match pending.caller {
-            Caller::Host(id) => Some(id),
-            Caller::Watch(_) => None,
+            CallOwner::Host(id) => Some(id),
+            CallOwner::Watch(_) => None,
         }
     }
 }
@@ -86,7 +86,7 @@ impl Machine {
             Err(error) => Err(error),
             Ok(key) => match key.as_ref().and_then(|key| self.cache.get(key, now.tick)) {
                 Some(kept) => Ok(kept),
-                None => return self.start(Caller::Host(id), call, key, options, now, out),
+                None => return self.start(CallOwner::Host(id), call, key, options, now, out),
             },
         };
         out.push(Effect::Finished { call: id, outcome });
@@ -100,7 +100,7 @@ impl Machine {
     }
 
     /// Ends a call whose answer is not wanted any more.
-    pub(super) fn abandon(&mut self, slot: Slot, now: Now, out: &mut Effects) {
+    pub(super) fn abandon(&mut self, slot: CallId, now: Now, out: &mut Effects) {
         if let Some(id) = self.calls.pending.get(&slot).and_then(|pending| pending.wire)
             && self.take_flight(id).is_some()
         {
@@ -138,7 +138,7 @@ impl Machine {
     /// Sends a call, or lets it wait for a connection.
     pub(super) fn start(
         &mut self,
-        caller: Caller,
+        caller: CallOwner,
         call: Call,
         key: Option<Key>,
         options: CallOptions,
@@ -147,7 +147,7 @@ impl Machine {
     ) {
         self.calls.next += 1;
         let slot = self.calls.next;
-        if let Caller::Host(id) = caller {
+        if let CallOwner::Host(id) = caller {
             self.calls.by_host.insert(id, slot);
         }
         let round = Round::default();
@@ -163,14 +163,14 @@ impl Machine {
         }
     }
 
-    fn wait_for_connection(&mut self, slot: Slot, now: Now) {
+    fn wait_for_connection(&mut self, slot: CallId, now: Now) {
         let until = now.tick.saturating_add(self.timeout_of(slot));
         self.calls.waiting.push_back(slot);
         self.wait_until(slot, until);
     }
 
     /// Sets how long a call waits for something else than the server's answer.
-    pub(super) fn wait_until(&mut self, slot: Slot, until: Millis) {
+    pub(super) fn wait_until(&mut self, slot: CallId, until: Millis) {
         self.stop_waiting(slot);
         if let Some(pending) = self.calls.pending.get_mut(&slot) {
             pending.waits_until = Some(until);
@@ -178,14 +178,14 @@ impl Machine {
         }
     }
 
-    fn stop_waiting(&mut self, slot: Slot) {
+    fn stop_waiting(&mut self, slot: CallId) {
         let waited = self.calls.pending.get_mut(&slot).and_then(|pending| pending.waits_until.take());
         if let Some(until) = waited {
             self.timers.remove(&(until, Timer::Waiting(slot)));
         }
     }
 
-    fn timeout_of(&self, slot: Slot) -> Millis {
+    fn timeout_of(&self, slot: CallId) -> Millis {
         let own = self.calls.pending.get(&slot).and_then(|pending| pending.options.timeout);
         own.unwrap_or(self.reader.limits.timeout)
     }
@@ -197,7 +197,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn waited_too_long(&mut self, slot: Slot, now: Now, out: &mut Effects) {
+    pub(super) fn waited_too_long(&mut self, slot: CallId, now: Now, out: &mut Effects) {
         self.calls.waiting.retain(|waiting| *waiting != slot);
         let questions = self.calls.pending.get(&slot).map(|pending| pending.round.methods());
         let error = match questions.filter(|methods| !methods.is_empty()) {
@@ -209,12 +209,12 @@ impl Machine {
     }
 
     /// Whether a call only waits to be sent once more, with the state that the server gave.
-    fn may_ask_again(&self, slot: Slot) -> bool {
+    fn may_ask_again(&self, slot: CallId) -> bool {
         let pending = self.calls.pending.get(&slot);
         matches!(self.phase, Phase::Ready { .. }) && pending.is_some_and(|pending| pending.round.has_state())
     }
 
-    pub(super) fn send_call(&mut self, slot: Slot, now: Now, out: &mut Effects) {
+    pub(super) fn send_call(&mut self, slot: CallId, now: Now, out: &mut Effects) {
         self.stop_waiting(slot);
         let timeout = self.timeout_of(slot);
         let Self { speaker, calls, .. } = self;
@@ -233,7 +233,7 @@ impl Machine {
     /// The server has answered a call.
     pub(super) fn answered(
         &mut self,
-        slot: Slot,
+        slot: CallId,
         result: Result<Json<'_>, Json<'_>>,
         now: Now,
         out: &mut Effects,
@@ -257,7 +257,7 @@ impl Machine {
     /// What a result says; `None` if the server asks for input first.
     fn outcome(
         &mut self,
-        slot: Slot,
+        slot: CallId,
         result: Json<'_>,
         now: Now,
         out: &mut Effects,
@@ -286,7 +286,7 @@ impl Machine {
         Some(outcome)
     }
 
-    fn keep(&mut self, slot: Slot, outcome: &Outcome, result: Json<'_>, now: Now) {
+    fn keep(&mut self, slot: CallId, outcome: &Outcome, result: Json<'_>, now: Now) {
         let ttl = self.revision().map_or(0, |revision| decode::ttl(result, revision));
         let Some(pending) = self.calls.pending.get_mut(&slot).filter(|_| ttl > 0) else { return };
         // The contents depend on the user's answers: a later read must ask again.
@@ -301,7 +301,7 @@ impl Machine {
     /// Ends a call.
     pub(super) fn finish(
         &mut self,
-        slot: Slot,
+        slot: CallId,
         outcome: Result<Outcome, ClientError>,
         now: Now,
         out: &mut Effects,
@@ -311,16 +311,16 @@ impl Machine {
         let Some(pending) = self.calls.pending.remove(&slot) else { return };
         self.calls.waiting.retain(|waiting| *waiting != slot);
         match pending.caller {
-            Caller::Host(call) => {
+            CallOwner::Host(call) => {
                 self.calls.by_host.remove(&call);
                 out.push(Effect::Finished { call, outcome });
             }
-            Caller::Watch(uri) => self.watch_was_read(&uri, outcome, now, out),
+            CallOwner::Watch(uri) => self.watch_was_read(&uri, outcome, now, out),
         }
     }
 
     /// A request of a call could not be carried to its answer.
-    pub(super) fn call_not_carried(&mut self, slot: Slot, why: NotCarried, now: Now, out: &mut Effects) {
+    pub(super) fn call_not_carried(&mut self, slot: CallId, why: NotCarried, now: Now, out: &mut Effects) {
         let Some(pending) = self.calls.pending.get_mut(&slot) else { return };
         pending.wire = None;
         let broke = why.status.is_none() && matches!(why.failure, Failure::Unreachable { .. });
@@ -337,7 +337,7 @@ impl Machine {
     /// The connection is lost: what may be made again waits for the next one, the rest ends. What waited for the first
     /// connection ends if there is none to be had.
     pub(super) fn settle_calls(&mut self, lost: &Lost, was_ready: bool, out: &mut Effects) {
-        let slots: Vec<Slot> = self.calls.pending.keys().copied().collect();
+        let slots: Vec<CallId> = self.calls.pending.keys().copied().collect();
         for slot in slots {
             self.stop_waiting(slot);
             let Some(pending) = self.calls.pending.get_mut(&slot) else { continue };
@@ -345,14 +345,14 @@ impl Machine {
             let was_sent = pending.wire.take().is_some() || was_ready;
             let again = was_sent && pending.call.only_reads() && !pending.repeated;
             match pending.caller {
-                Caller::Watch(_) => self.forget_call(slot),
-                Caller::Host(_) if again || (*lost == Lost::Session && !was_sent) => {
+                CallOwner::Watch(_) => self.forget_call(slot),
+                CallOwner::Host(_) if again || (*lost == Lost::Session && !was_sent) => {
                     pending.repeated = true;
                     if !self.calls.waiting.contains(&slot) {
                         self.calls.waiting.push_back(slot);
                     }
                 }
-                Caller::Host(call) => {
+                CallOwner::Host(call) => {
                     self.forget_call(slot);
                     let failure = Failure::Unreachable { reason: lost.reason().to_owned() };
                     out.push(Effect::Finished { call, outcome: Err(failure.into()) });
@@ -361,9 +361,9 @@ impl Machine {
         }
     }
 
-    fn forget_call(&mut self, slot: Slot) {
+    fn forget_call(&mut self, slot: CallId) {
         self.calls.waiting.retain(|waiting| *waiting != slot);
-        if let Some(Pending { caller: Caller::Host(call), .. }) = self.calls.pending.remove(&slot) {
+        if let Some(Pending { caller: CallOwner::Host(call), .. }) = self.calls.pending.remove(&slot) {
             self.calls.by_host.remove(&call);
         }
     }
@@ -372,7 +372,7 @@ impl Machine {
     pub(super) fn cancel_calls(&mut self, out: &mut Effects) {
         self.calls.waiting.clear();
         for pending in std::mem::take(&mut self.calls.pending).into_values() {
-            if let Caller::Host(call) = pending.caller {
+            if let CallOwner::Host(call) = pending.caller {
                 out.push(Effect::Finished { call, outcome: Err(Failure::Cancelled.into()) });
             }
         }

@@ -21,8 +21,8 @@ const STARTING: Millis = 30_000;
 /// How far the two ways of asking are.
 #[derive(Debug, Default)]
 pub(super) struct Greeting {
-    discover: Asked,
-    initialize: Asked,
+    discover: DiscoverState,
+    initialize: DiscoverState,
     /// What the answer to `server/discover` has said.
     modern: Option<ServerAbout>,
     /// Why the older handshake was refused.
@@ -30,7 +30,7 @@ pub(super) struct Greeting {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Asked {
+enum DiscoverState {
     #[default]
     NotYet,
     Unanswered,
@@ -39,7 +39,7 @@ enum Asked {
 
 impl Greeting {
     pub(super) fn has_only_discovered(&self) -> bool {
-        self.initialize == Asked::NotYet
+        self.initialize == DiscoverState::NotYet
     }
 }
 
@@ -82,7 +82,8 @@ impl Machine {
                 if self.pinned.is_none() {
                     self.look_again(now);
                 }
-                self.phase = Phase::Greeting(Greeting { discover: Asked::Unanswered, ..Greeting::default() });
+                self.phase =
+                    Phase::Greeting(Greeting { discover: DiscoverState::Unanswered, ..Greeting::default() });
             }
         }
     }
@@ -102,7 +103,7 @@ impl Machine {
         let message = self.speaker.initialize(revision);
         self.send(message, Purpose::Initialize, self.patience(), now, out);
         if let Phase::Greeting(greeting) = &mut self.phase {
-            greeting.initialize = Asked::Unanswered;
+            greeting.initialize = DiscoverState::Unanswered;
         }
     }
 
@@ -112,15 +113,15 @@ impl Machine {
         let Phase::Greeting(greeting) = &mut self.phase else { return };
         if let Some(about) = greeting.modern.take() {
             self.ready(about, now, out);
-        } else if greeting.initialize == Asked::NotYet {
+        } else if greeting.initialize == DiscoverState::NotYet {
             self.initialize(now, out);
         }
     }
 
     pub(super) fn discovered(&mut self, result: Result<Json<'_>, Json<'_>>, now: Now, out: &mut Effects) {
         let Phase::Greeting(greeting) = &mut self.phase else { return };
-        greeting.discover = Asked::Answered;
-        let waits = greeting.initialize == Asked::Unanswered;
+        greeting.discover = DiscoverState::Answered;
+        let waits = greeting.initialize == DiscoverState::Unanswered;
         match result.ok().and_then(|result| about_modern(result)) {
             Some(about) if waits && !self.has_exchanges => {
                 greeting.modern = Some(about);
@@ -139,7 +140,7 @@ impl Machine {
     /// Nothing more is to be expected of `server/discover`.
     pub(super) fn greet_after_silence(&mut self, now: Now, out: &mut Effects) {
         let Phase::Greeting(greeting) = &mut self.phase else { return };
-        greeting.discover = Asked::Answered;
+        greeting.discover = DiscoverState::Answered;
         match greeting.refused.take() {
             Some(failure) => self.refuses(&failure, now, out),
             None => self.greet_in_both_eras(now, out),
@@ -167,10 +168,10 @@ impl Machine {
     /// The older handshake has failed: what comes of `server/discover` counts, which some servers answer later.
     fn not_initialized(&mut self, failure: Failure, now: Now, out: &mut Effects) {
         let Phase::Greeting(greeting) = &mut self.phase else { return };
-        greeting.initialize = Asked::Answered;
+        greeting.initialize = DiscoverState::Answered;
         match greeting.modern.take() {
             Some(about) => self.ready(about, now, out),
-            None if greeting.discover == Asked::Unanswered => greeting.refused = Some(failure),
+            None if greeting.discover == DiscoverState::Unanswered => greeting.refused = Some(failure),
             None => self.refuses(&failure, now, out),
         }
     }

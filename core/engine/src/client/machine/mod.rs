@@ -30,7 +30,7 @@ use crate::jsonrpc::{DecodeLimits, Decoded, Id, Json, Members, Message, Params, 
 use crate::meta;
 use crate::now::{Millis, Now};
 use crate::version::{self, Revision};
-use calls::{Calls, Slot};
+use calls::{CallId, Calls};
 use greeting::Greeting;
 use questions::Questions;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,7 +91,7 @@ pub struct Machine {
     answers: Vec<String>,
     phase: Phase,
     backoff: Backoff,
-    flights: BTreeMap<u64, Flight>,
+    flights: BTreeMap<u64, SentRequest>,
     timers: BTreeSet<(Millis, Timer)>,
     calls: Calls,
     watches: Watches,
@@ -115,7 +115,7 @@ enum Phase {
 
 /// A request that has been sent.
 #[derive(Debug)]
-struct Flight {
+struct SentRequest {
     purpose: Purpose,
     deadline: Millis,
     /// How long it may wait, and the end that no progress moves.
@@ -128,7 +128,7 @@ struct Flight {
 enum Purpose {
     Discover,
     Initialize,
-    Call(Slot),
+    Call(CallId),
     Subscribe(Arc<str>),
     Unsubscribe,
     Listen,
@@ -138,9 +138,9 @@ enum Purpose {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
     /// A request has had no answer.
-    Flight(u64),
+    SentRequest(u64),
     /// A call has found no connection, or its question no answer.
-    Waiting(Slot),
+    Waiting(CallId),
     /// The next attempt to connect.
     Connect,
     /// `server/discover` has had no answer yet.
@@ -217,7 +217,7 @@ impl Machine {
         while let Some((at, timer)) = self.timers.first().cloned().filter(|(at, _)| *at <= now.tick) {
             self.timers.remove(&(at, timer.clone()));
             match timer {
-                Timer::Flight(id) => self.expired(id, now, out),
+                Timer::SentRequest(id) => self.expired(id, now, out),
                 Timer::Waiting(slot) => self.waited_too_long(slot, now, out),
                 Timer::Connect if self.wants_connection() => self.connect(out),
                 Timer::Connect => {}
@@ -446,9 +446,9 @@ impl Machine {
         let Some(flight) = self.flights.get_mut(&id) else { return };
         let Purpose::Call(slot) = flight.purpose else { return };
         let later = now.tick.saturating_add(flight.timeout).min(flight.latest);
-        self.timers.remove(&(flight.deadline, Timer::Flight(id)));
+        self.timers.remove(&(flight.deadline, Timer::SentRequest(id)));
         flight.deadline = later;
-        self.timers.insert((later, Timer::Flight(id)));
+        self.timers.insert((later, Timer::SentRequest(id)));
         let number = |name| params.get(name).and_then(Json::as_f64);
         let (Some(call), Some(progress)) = (self.calls.reports_progress(slot), number("progress")) else {
             return;
@@ -488,21 +488,21 @@ impl Machine {
         let id = message.id.unwrap_or_default();
         let deadline = now.tick.saturating_add(timeout);
         let latest = now.tick.saturating_add(timeout.saturating_mul(LONGER));
-        self.flights.insert(id, Flight { purpose, deadline, timeout, latest });
-        self.timers.insert((deadline, Timer::Flight(id)));
+        self.flights.insert(id, SentRequest { purpose, deadline, timeout, latest });
+        self.timers.insert((deadline, Timer::SentRequest(id)));
         out.push(Effect::Send(message));
         id
     }
 
-    fn take_flight(&mut self, id: u64) -> Option<Flight> {
+    fn take_flight(&mut self, id: u64) -> Option<SentRequest> {
         let flight = self.flights.remove(&id)?;
-        self.timers.remove(&(flight.deadline, Timer::Flight(id)));
+        self.timers.remove(&(flight.deadline, Timer::SentRequest(id)));
         Some(flight)
     }
 
     fn forget_flights(&mut self) {
         self.flights.clear();
-        self.timers.retain(|(_, timer)| !matches!(timer, Timer::Flight(_)));
+        self.timers.retain(|(_, timer)| !matches!(timer, Timer::SentRequest(_)));
     }
 
     /// A request has had no answer in time.

@@ -1,6 +1,6 @@
 //! Questions of the server: requests of its own before 2026-07-28, rounds of input since (R-133 … R-138).
 
-use super::calls::Slot;
+use super::calls::CallId;
 use super::{Effects, Machine};
 use crate::client::{ClientError, Effect, Failure, Outcome, Question};
 use crate::jsonrpc::{Id, Json, ObjectWriter, OwnedId, Params};
@@ -57,18 +57,18 @@ impl Round {
 
 /// Whose question it is.
 #[derive(Debug)]
-enum Asker {
+enum QuestionSource {
     /// A request of the server's own.
     Server(OwnedId),
     /// A read, and the key of the question.
-    Read(Slot, String),
+    Read(CallId, String),
 }
 
 /// The questions that the host has and has not answered.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     next: u64,
-    open: BTreeMap<u64, Asker>,
+    open: BTreeMap<u64, QuestionSource>,
 }
 
 /// How a host answers.
@@ -79,15 +79,15 @@ impl Machine {
         let result = answer.ok().and_then(|text| Json::parse(text.as_bytes(), self.reader.limits.nesting));
         let result = result.filter(|json| json.object().is_some());
         match (asker, result) {
-            (Asker::Server(id), Some(result)) => {
+            (QuestionSource::Server(id), Some(result)) => {
                 out.push(Effect::Send(self.speaker.response(id.as_id(), result)));
             }
-            (Asker::Server(id), None) => {
+            (QuestionSource::Server(id), None) => {
                 let why = answer.err().unwrap_or("the answer is no JSON object");
                 out.push(Effect::Send(self.speaker.refusal(id.as_id(), INVALID_REQUEST, why)));
             }
-            (Asker::Read(slot, key), Some(result)) => self.fill(slot, &key, result, now, out),
-            (Asker::Read(slot, _), None) => self.give_up(slot, now, out),
+            (QuestionSource::Read(slot, key), Some(result)) => self.fill(slot, &key, result, now, out),
+            (QuestionSource::Read(slot, _), None) => self.give_up(slot, now, out),
         }
         self.reconcile(now, out);
     }
@@ -111,10 +111,10 @@ impl Machine {
             Params::Object { raw, .. } => super::one_line(raw.raw()),
             _ => "{}".to_owned(),
         };
-        self.put(Asker::Server(id.into()), method, params, out);
+        self.put(QuestionSource::Server(id.into()), method, params, out);
     }
 
-    fn put(&mut self, asker: Asker, method: &str, params: String, out: &mut Effects) {
+    fn put(&mut self, asker: QuestionSource, method: &str, params: String, out: &mut Effects) {
         self.questions.next += 1;
         let id = self.questions.next;
         self.questions.open.insert(id, asker);
@@ -125,7 +125,7 @@ impl Machine {
     /// A read needs input first. Fails the read if the host does not answer such questions.
     pub(super) fn ask(
         &mut self,
-        slot: Slot,
+        slot: CallId,
         questions: Vec<(String, String, String)>,
         state: Option<String>,
         now: Now,
@@ -145,12 +145,12 @@ impl Machine {
         let pause = if questions.is_empty() { AGAIN * number as Millis } else { limits.question_timeout };
         self.wait_until(slot, now.tick.saturating_add(pause));
         for (key, method, params) in questions {
-            self.put(Asker::Read(slot, key), &method, params, out);
+            self.put(QuestionSource::Read(slot, key), &method, params, out);
         }
         None
     }
 
-    fn fill(&mut self, slot: Slot, key: &str, result: Json<'_>, now: Now, out: &mut Effects) {
+    fn fill(&mut self, slot: CallId, key: &str, result: Json<'_>, now: Now, out: &mut Effects) {
         let Some(pending) = self.calls.pending.get_mut(&slot) else { return };
         if let Some((_, answer)) = pending.round.asked.get_mut(key) {
             *answer = Some(super::one_line(result.raw()));
@@ -160,15 +160,15 @@ impl Machine {
         }
     }
 
-    fn give_up(&mut self, slot: Slot, now: Now, out: &mut Effects) {
+    fn give_up(&mut self, slot: CallId, now: Now, out: &mut Effects) {
         let Some(pending) = self.calls.pending.get(&slot) else { return };
         let methods = pending.round.methods();
         self.finish(slot, Err(Failure::InputRequired { methods }.into()), now, out);
     }
 
     /// The questions of a call that has ended need no answer.
-    pub(super) fn withdraw_questions_of(&mut self, slot: Slot, out: &mut Effects) {
-        self.withdraw(|asker| matches!(asker, Asker::Read(own, _) if *own == slot), out);
+    pub(super) fn withdraw_questions_of(&mut self, slot: CallId, out: &mut Effects) {
+        self.withdraw(|asker| matches!(asker, QuestionSource::Read(own, _) if *own == slot), out);
     }
 
     /// Those of a connection that is lost neither.
@@ -176,7 +176,7 @@ impl Machine {
         self.withdraw(|_| true, out);
     }
 
-    fn withdraw(&mut self, which: impl Fn(&Asker) -> bool, out: &mut Effects) {
+    fn withdraw(&mut self, which: impl Fn(&QuestionSource) -> bool, out: &mut Effects) {
         self.questions.open.retain(|id, asker| {
             let is_over = which(asker);
             if is_over {

@@ -3,7 +3,7 @@
 //! Law: the set of watched URIs outlives connections. Each connection subscribes to all of it, and reads each URI once its
 //! subscription stands, so no change falls between the two. A URI has one read in flight; changes meanwhile make one more.
 
-use super::calls::{Caller, Slot};
+use super::calls::{CallId, CallOwner};
 use super::{Effects, Machine, Phase, Purpose, Timer};
 use crate::client::cache::Key;
 use crate::client::decode::refused;
@@ -63,9 +63,9 @@ struct Watched {
     parents: Vec<Arc<str>>,
     subscription: Subscription,
     is_dirty: bool,
-    reading: Option<Slot>,
+    reading: Option<CallId>,
     not_before: Millis,
-    given: Given,
+    given: LastContents,
     failures: u32,
 }
 
@@ -80,7 +80,7 @@ enum Subscription {
 
 /// What the watchers have been given last.
 #[derive(Debug, PartialEq, Eq)]
-enum Given {
+enum LastContents {
     Nothing,
     Gone,
     Contents([u8; 32]),
@@ -179,7 +179,7 @@ impl Machine {
             .collect();
         // It may stand for ever.
         if let Some(flight) = self.flights.get_mut(&next.id) {
-            self.timers.remove(&(flight.deadline, Timer::Flight(next.id)));
+            self.timers.remove(&(flight.deadline, Timer::SentRequest(next.id)));
             flight.deadline = Millis::MAX;
         }
         let mut refused = false;
@@ -306,7 +306,9 @@ impl Machine {
             Ok(_) => return,
         };
         watched.failures = 0;
-        let given = contents.as_deref().map_or(Given::Gone, |contents| Given::Contents(digest(contents)));
+        let given = contents
+            .as_deref()
+            .map_or(LastContents::Gone, |contents| LastContents::Contents(digest(contents)));
         let is_new = watched.given != given;
         watched.given = given;
         let fresh = std::mem::take(&mut watched.fresh);
@@ -334,7 +336,7 @@ impl Machine {
             }
             _ => true,
         };
-        if !watched.parents.is_empty() || (watched.given == Given::Nothing && is_fatal) {
+        if !watched.parents.is_empty() || (watched.given == LastContents::Nothing && is_fatal) {
             return self.watches.fail(uri, error, out);
         }
         watched.is_dirty = true;
@@ -379,7 +381,7 @@ impl Machine {
             let call = Call::Read { uri: watched.spelling.clone() };
             let key = Some(Key::Read(uri.to_string()));
             self.watches.requests += 1;
-            self.start(Caller::Watch(uri), call, key, CallOptions::default(), now, out);
+            self.start(CallOwner::Watch(uri), call, key, CallOptions::default(), now, out);
         }
     }
 
@@ -548,7 +550,7 @@ impl Watches {
 
     /// Ends the watches that have not been given anything.
     fn fail_new(&mut self, error: &ClientError, out: &mut Effects) {
-        let new = self.watched.iter().filter(|(_, watched)| watched.given == Given::Nothing);
+        let new = self.watched.iter().filter(|(_, watched)| watched.given == LastContents::Nothing);
         let uris: Vec<_> = new.map(|(uri, _)| uri.clone()).collect();
         uris.iter().for_each(|uri| self.fail(uri, error, out));
     }
@@ -560,8 +562,9 @@ impl Watches {
 
     /// The list has changed: what the server did not have, it may have now.
     pub(super) fn lists_changed(&mut self, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
-        let is_absent =
-            |watched: &Watched| watched.subscription == Subscription::Refused || watched.given == Given::Gone;
+        let is_absent = |watched: &Watched| {
+            watched.subscription == Subscription::Refused || watched.given == LastContents::Gone
+        };
         let absent: Vec<_> = self
             .watched
             .iter()
@@ -625,7 +628,7 @@ impl Watched {
             is_dirty: false,
             reading: None,
             not_before: 0,
-            given: Given::Nothing,
+            given: LastContents::Nothing,
             failures: 0,
         }
     }

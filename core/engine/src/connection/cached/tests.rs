@@ -15,7 +15,7 @@ const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-0
 const TTL: u64 = 60_000;
 
 /// Several clients of one engine. What a call gives is the number of the call, so that a second one shows.
-struct Host {
+struct TestHost {
     engine: Arc<Engine>,
     clients: Vec<Client>,
     now: Now,
@@ -37,7 +37,7 @@ impl Wake for Flag {
     }
 }
 
-impl Host {
+impl TestHost {
     fn new(principals: &[&str]) -> Self {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
         let options = Options { cache: true, limits: Limits::default(), ..Options::default() };
@@ -140,7 +140,7 @@ fn told(pairs: &[(u64, &str)]) -> Vec<(u64, String)> {
 /// R-220: fresh while now < received + ttlMs, and what is left of the time is said.
 #[test]
 fn a_second_read_is_answered_from_the_cache_r_220() {
-    let mut host = Host::new(&["ada"]);
+    let mut host = TestHost::new(&["ada"]);
     let token = host.read(0, 1, "test://kept").unwrap();
     host.answer(0, token, text("one"));
     host.now.tick = TTL - 1;
@@ -161,7 +161,7 @@ fn a_second_read_is_answered_from_the_cache_r_220() {
 /// R-219: what is private is not found by another; what is public is. Without a time nothing is kept.
 #[test]
 fn what_is_private_stays_so_r_219() {
-    let mut host = Host::new(&["ada", "bob"]);
+    let mut host = TestHost::new(&["ada", "bob"]);
     for (uri, is_shared) in [("test://kept", false), ("test://shared", true), ("test://fresh", false)] {
         let token = host.read(0, 1, uri).unwrap();
         host.answer(0, token, text("ada's"));
@@ -174,7 +174,7 @@ fn what_is_private_stays_so_r_219() {
 /// One call for all who read at once, each with its own spelling and id; whoever waits is woken.
 #[test]
 fn concurrent_reads_make_one_call() {
-    let mut host = Host::new(&["ada", "ada", "bob"]);
+    let mut host = TestHost::new(&["ada", "ada", "bob"]);
     let token = host.read(0, 1, "test://kept").unwrap();
     assert_eq!(host.read(0, 2, "test://kept"), None);
     assert_eq!(host.read(1, 7, "TEST://kept"), None);
@@ -196,7 +196,7 @@ fn concurrent_reads_make_one_call() {
 /// A failure is for those who waited for it, and for nobody after them (R-219: errors are not kept).
 #[test]
 fn a_failure_is_shared_and_not_kept() {
-    let mut host = Host::new(&["ada", "ada"]);
+    let mut host = TestHost::new(&["ada", "ada"]);
     let token = host.read(0, 1, "test://kept").unwrap();
     host.read(1, 1, "test://kept");
     assert_eq!(host.answer(0, token, Answer::Failed(ReadError::NotFound)), [1]);
@@ -208,7 +208,7 @@ fn a_failure_is_shared_and_not_kept() {
 /// R-117: a read after an update sees what is after it, also while one from before is under way.
 #[test]
 fn an_update_parts_before_from_after_r_117() {
-    let mut host = Host::new(&["ada", "ada"]);
+    let mut host = TestHost::new(&["ada", "ada"]);
     let before = host.read(0, 1, "test://kept").unwrap();
     host.read(1, 1, "test://kept");
     host.updated("TEST://kept");
@@ -228,8 +228,8 @@ fn an_update_parts_before_from_after_r_117() {
 
 #[test]
 fn removals_and_changed_lists_purge() {
-    let mut host = Host::new(&["ada"]);
-    let kept = |host: &mut Host, id| {
+    let mut host = TestHost::new(&["ada"]);
+    let kept = |host: &mut TestHost, id| {
         let token = host.read(0, id, "test://kept");
         let called = token.is_some();
         token.map(|token| host.answer(0, token, text("one")));
@@ -239,7 +239,7 @@ fn removals_and_changed_lists_purge() {
     assert!(!kept(&mut host, 2));
     host.engine.list_changed(crate::hub::ListKinds::RESOURCES, host.now);
     assert!(kept(&mut host, 3));
-    let publish = |host: &Host, edit| host.engine.publish(vec![edit], host.now).unwrap();
+    let publish = |host: &TestHost, edit| host.engine.publish(vec![edit], host.now).unwrap();
     publish(&host, Edit::RemoveResource { uri: "test://shared".into() });
     assert!(!kept(&mut host, 4), "it is another one that was removed");
     publish(&host, Edit::AddTemplate { template: Template::new("test://{x}"), handler: 0, mount: None });
@@ -251,7 +251,7 @@ fn removals_and_changed_lists_purge() {
 /// R-128: a cancellation is a wish. Others wait for the call, so it goes on; without others it does not.
 #[test]
 fn a_call_goes_on_for_others_r_128() {
-    let mut host = Host::new(&["ada", "ada"]);
+    let mut host = TestHost::new(&["ada", "ada"]);
     let token = host.read(0, 1, "test://kept").unwrap();
     host.read(1, 1, "test://kept");
     host.cancel(0, 1);
@@ -272,7 +272,7 @@ fn a_call_goes_on_for_others_r_128() {
 /// One that waits may be cancelled, or run out of time; its place is free when the call is over.
 #[test]
 fn those_who_wait_may_leave() {
-    let mut host = Host::new(&["ada", "ada"]);
+    let mut host = TestHost::new(&["ada", "ada"]);
     let token = host.read(0, 1, "test://kept").unwrap();
     host.read(1, 1, "test://kept");
     host.cancel(1, 1);
@@ -286,7 +286,7 @@ fn those_who_wait_may_leave() {
 /// R-214: a call that runs out of time does so for all.
 #[test]
 fn a_time_out_is_for_all_r_214() {
-    let mut host = Host::new(&["ada", "ada"]);
+    let mut host = TestHost::new(&["ada", "ada"]);
     host.read(0, 1, "test://kept").unwrap();
     host.now.tick = 10;
     host.read(1, 1, "test://kept");
@@ -305,7 +305,7 @@ fn a_time_out_is_for_all_r_214() {
 /// R-118, R-219: a round of input is neither answered from the cache nor kept.
 #[test]
 fn rounds_of_input_pass_by_r_219() {
-    let mut host = Host::new(&["ada"]);
+    let mut host = TestHost::new(&["ada"]);
     let round = r#""uri":"test://kept","inputResponses":{}"#;
     let token = host.send(0, &request(1, round)).pop().unwrap();
     host.answer(0, token, text("round"));
@@ -320,7 +320,7 @@ fn rounds_of_input_pass_by_r_219() {
 /// A result has its own time, where the resource has none.
 #[test]
 fn a_result_may_have_a_time_of_its_own() {
-    let mut host = Host::new(&["ada"]);
+    let mut host = TestHost::new(&["ada"]);
     let token = host.read(0, 1, "test://fresh").unwrap();
     let hint = CacheHint { ttl_ms: 5, scope: CacheScope::Public };
     let result = ReadResult { cache: Some(hint), ..Contents::text("one").into() };

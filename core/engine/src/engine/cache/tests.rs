@@ -43,22 +43,26 @@ fn connection() -> ConnectionId {
 }
 
 /// A read that is routed and joined in one go.
-fn fly(cache: &Arc<ReadCache>, uri: &str, whose: &str) -> Result<Lead, Arc<Flight>> {
-    cache.fly(uri, whose, true, (connection(), Waker::noop()), cache.epoch())
+fn begin(cache: &Arc<ReadCache>, uri: &str, authority: &str) -> Result<Leader, Arc<Flight>> {
+    cache.begin(uri, authority, true, (connection(), Waker::noop()), cache.epoch())
 }
 
 fn name(what: &str, number: usize) -> String {
     format!("{what}:{number}")
 }
 
-fn kept(ttl_ms: Millis, public: bool) -> Arc<Kept> {
+fn kept(ttl_ms: Millis, public: bool) -> Arc<EncodedContents> {
     let scope = if public { CacheScope::Public } else { CacheScope::Private };
-    Arc::new(Kept::of(&ReadResult::from(Contents::text("body")), None, CacheHint { ttl_ms, scope }))
+    Arc::new(EncodedContents::of(
+        &ReadResult::from(Contents::text("body")),
+        None,
+        CacheHint { ttl_ms, scope },
+    ))
 }
 
 /// What is under way, and how often its URI had been purged when it began.
 struct Flying {
-    lead: Lead,
+    lead: Leader,
     uri: usize,
     who: usize,
     purges: usize,
@@ -67,14 +71,14 @@ struct Flying {
 #[derive(Default)]
 struct Model {
     now: Millis,
-    kept: HashMap<(usize, Option<usize>), (Arc<Kept>, Millis)>,
+    kept: HashMap<(usize, Option<usize>), (Arc<EncodedContents>, Millis)>,
     flying: Vec<Flying>,
     purges: [usize; 3],
 }
 
 impl Model {
-    fn found(&self, uri: usize, who: usize) -> Option<&(Arc<Kept>, Millis)> {
-        let own = [Some(who), None].map(|whose| self.kept.get(&(uri, whose)));
+    fn found(&self, uri: usize, who: usize) -> Option<&(Arc<EncodedContents>, Millis)> {
+        let own = [Some(who), None].map(|authority| self.kept.get(&(uri, authority)));
         own.into_iter().flatten().find(|(_, until)| self.now < *until)
     }
 
@@ -88,8 +92,8 @@ impl Model {
         let now = Now { tick: self.now, unix: 0 };
         match *step {
             Step::Read { uri, who } => {
-                let (uri_name, whose) = (name("uri", uri), name("who", who));
-                let found = cache.look(&uri_name, &whose, now);
+                let (uri_name, authority) = (name("uri", uri), name("who", who));
+                let found = cache.get(&uri_name, &authority, now);
                 if let Some((expected, until)) = self.found(uri, who) {
                     let (kept, hint) =
                         found.ok_or_else(|| TestCaseError::fail("what is kept is not found"))?;
@@ -98,7 +102,7 @@ impl Model {
                     return Ok(());
                 }
                 prop_assert!(found.is_none());
-                match (fly(cache, &uri_name, &whose), self.open(uri, who)) {
+                match (begin(cache, &uri_name, &authority), self.open(uri, who)) {
                     (Ok(lead), None) => {
                         let purges = self.purges[uri];
                         self.flying.push(Flying { lead, uri, who, purges });
@@ -116,12 +120,12 @@ impl Model {
                 } else {
                     let kept = kept(ttl, public);
                     if ttl > 0 && purges == self.purges[uri] {
-                        let whose = (!public).then_some(who);
-                        self.kept.insert((uri, whose), (kept.clone(), self.now + ttl));
+                        let authority = (!public).then_some(who);
+                        self.kept.insert((uri, authority), (kept.clone(), self.now + ttl));
                     }
-                    lead.land(Landed::Contents(kept), now);
+                    lead.finish(FlightOutcome::Contents(kept), now);
                 }
-                prop_assert!(flight.landing().is_some());
+                prop_assert!(flight.finished().is_some());
             }
             Step::Land { .. } => {}
             Step::Purge { uri } => {
@@ -160,14 +164,14 @@ proptest! {
 }
 
 fn put(cache: &Arc<ReadCache>, uri: &str) {
-    let lead = fly(cache, uri, "").unwrap();
-    lead.land(Landed::Contents(kept(1_000, false)), Now::default());
+    let lead = begin(cache, uri, "").unwrap();
+    lead.finish(FlightOutcome::Contents(kept(1_000, false)), Now::default());
 }
 
 #[test]
 fn the_bounds_hold_and_what_is_used_stays() {
     let cache = ReadCache::new(&Limits { cache_entries: 3, ..Limits::default() });
-    let has = |uri: &str| cache.look(uri, "", Now::default()).is_some();
+    let has = |uri: &str| cache.get(uri, "", Now::default()).is_some();
     ["a", "b", "c"].iter().for_each(|uri| put(&cache, uri));
     assert!(has("a"));
     put(&cache, "d");
@@ -204,18 +208,18 @@ fn those_who_wait_are_woken_once() {
     let wakers = counts.each_ref().map(|count| Waker::from(count.clone()));
     let woken = || counts.each_ref().map(|count| count.0.load(Ordering::Relaxed));
     let (one, other) = (hub.connect(), hub.connect());
-    let lead = fly(&cache, "a", "").unwrap();
-    let join = |by| cache.fly("a", "", true, by, cache.epoch()).err().unwrap();
+    let lead = begin(&cache, "a", "").unwrap();
+    let join = |by| cache.begin("a", "", true, by, cache.epoch()).err().unwrap();
     let [flight, ..] = [(one, &wakers[0]), (one, &wakers[0]), (other, &wakers[1])].map(join);
     flight.wake_with(other, &wakers[2]);
     assert_eq!(woken(), [0; 3]);
-    assert!(cache.goes_on(&flight, Some(one)));
-    lead.land(Landed::Failed(ReadError::NotFound), Now::default());
+    assert!(cache.has_waiters(&flight, Some(one)));
+    lead.finish(FlightOutcome::Failed(ReadError::NotFound), Now::default());
     assert_eq!(woken(), [1, 0, 1]);
     flight.wake_with(other, &wakers[1]);
     assert_eq!(woken(), [1, 1, 1], "one that gives its waker late is woken at once");
-    assert!(!cache.goes_on(&flight, None));
-    assert!(fly(&cache, "a", "").is_ok());
+    assert!(!cache.has_waiters(&flight, None));
+    assert!(begin(&cache, "a", "").is_ok());
 }
 
 /// a read that was routed before a purge, and begins after it, is neither kept nor waited for.
@@ -224,13 +228,13 @@ fn a_purge_between_routing_and_joining_is_not_missed() {
     let cache = ReadCache::new(&Limits::default());
     let epoch = cache.epoch();
     cache.purge("a");
-    let old = cache.fly("a", "", true, (connection(), Waker::noop()), epoch).unwrap();
-    let new = fly(&cache, "a", "").unwrap();
-    old.land(Landed::Contents(kept(1_000, false)), Now::default());
-    assert!(cache.look("a", "", Now::default()).is_none());
+    let old = cache.begin("a", "", true, (connection(), Waker::noop()), epoch).unwrap();
+    let new = begin(&cache, "a", "").unwrap();
+    old.finish(FlightOutcome::Contents(kept(1_000, false)), Now::default());
+    assert!(cache.get("a", "", Now::default()).is_none());
     let fresh = kept(1_000, false);
-    new.land(Landed::Contents(fresh.clone()), Now::default());
-    assert!(Arc::ptr_eq(&cache.look("a", "", Now::default()).unwrap().0, &fresh));
+    new.finish(FlightOutcome::Contents(fresh.clone()), Now::default());
+    assert!(Arc::ptr_eq(&cache.get("a", "", Now::default()).unwrap().0, &fresh));
 }
 
 /// whoever has found a call to wait for is counted at once, so its leader's cancellation does not end it.
@@ -239,19 +243,19 @@ fn a_leader_that_leaves_after_it_was_found_goes_on() {
     let cache = ReadCache::new(&Limits::default());
     let hub = crate::hub::Hub::new(&Limits::default());
     let (leader, reader) = (hub.connect(), hub.connect());
-    let lead = cache.fly("a", "", true, (leader, Waker::noop()), cache.epoch()).unwrap();
-    let flight = cache.fly("a", "", true, (reader, Waker::noop()), cache.epoch()).err().unwrap();
-    assert!(cache.goes_on(lead.flight(), Some(leader)));
-    lead.land(Landed::Contents(kept(1_000, false)), Now::default());
-    assert!(matches!(flight.landing().unwrap().landed, Landed::Contents(_)));
+    let lead = cache.begin("a", "", true, (leader, Waker::noop()), cache.epoch()).unwrap();
+    let flight = cache.begin("a", "", true, (reader, Waker::noop()), cache.epoch()).err().unwrap();
+    assert!(cache.has_waiters(lead.flight(), Some(leader)));
+    lead.finish(FlightOutcome::Contents(kept(1_000, false)), Now::default());
+    assert!(matches!(flight.finished().unwrap().outcome, FlightOutcome::Contents(_)));
 }
 
 /// Reads that are not shared cost as little as others, however many of one URI are under way.
 #[test]
 fn calls_of_one_uri_that_nobody_may_wait_for_stand_apart() {
     let cache = ReadCache::new(&Limits::default());
-    let leads: Vec<Lead> = (0..1_000)
-        .map(|_| cache.fly("a", "", false, (connection(), Waker::noop()), cache.epoch()).unwrap())
+    let leads: Vec<Leader> = (0..1_000)
+        .map(|_| cache.begin("a", "", false, (connection(), Waker::noop()), cache.epoch()).unwrap())
         .collect();
     assert_eq!(cache.table().shelves["a"].flights.len(), 1_000);
     assert!(cache.table().shelves["a"].open.is_empty());

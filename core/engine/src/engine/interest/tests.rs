@@ -11,7 +11,7 @@ use std::thread;
 /// Keeps what it is told, and complains about what is out of order.
 #[derive(Default)]
 struct Record {
-    told: Mutex<HashMap<String, Waiting>>,
+    told: Mutex<HashMap<String, ResourceInterest>>,
     lists: Mutex<bool>,
     wrong: Mutex<Vec<String>>,
     calls: AtomicU64,
@@ -80,7 +80,7 @@ fn a_change_of_routes_reroutes_what_is_watched() {
     assert!(*record.lists.lock().unwrap(), "a session hears of the lists");
     send(&engine, &mut connection, &subscribes("subscribe", "x://a"));
     let now = || record.told.lock().unwrap().get("x://a").copied().unwrap_or_default();
-    assert_eq!(now(), Waiting { is_watched: true, handler: Some(first) });
+    assert_eq!(now(), ResourceInterest { is_watched: true, handler: Some(first) });
     let second = engine.new_handler();
     let (resource, source) = (Resource::new("x://a"), Source::Handler(second));
     engine.publish(vec![Edit::AddResource { resource, source }], Now::default()).unwrap();
@@ -92,10 +92,10 @@ fn a_change_of_routes_reroutes_what_is_watched() {
     ];
     engine.publish(gone, Now::default()).unwrap();
     engine.settle_interest();
-    assert_eq!(now(), Waiting { is_watched: true, handler: None });
+    assert_eq!(now(), ResourceInterest { is_watched: true, handler: None });
     drop(connection.close(Now::default()));
     engine.settle_interest();
-    assert_eq!((now(), *record.lists.lock().unwrap()), (Waiting::default(), false));
+    assert_eq!((now(), *record.lists.lock().unwrap()), (ResourceInterest::default(), false));
     assert!(record.wrong.lock().unwrap().is_empty(), "{:?}", record.wrong);
 }
 
@@ -193,7 +193,7 @@ fn an_observer_that_comes_late_is_told_who_waits_already() {
     engine.observe(record.clone());
     assert_eq!(record.calls.load(Ordering::Relaxed), 0);
     engine.settle_interest();
-    let waits = Waiting { is_watched: true, handler: Some(handler) };
+    let waits = ResourceInterest { is_watched: true, handler: Some(handler) };
     assert_eq!(*record.told.lock().unwrap(), HashMap::from([("x://1".into(), waits)]));
     assert!(*record.lists.lock().unwrap());
 

@@ -139,10 +139,10 @@ impl Group {
     }
 }
 
-type Given = (std::process::Child, Arc<Group>, watch::Sender<Option<ExitStatus>>);
+type ReapJob = (std::process::Child, Arc<Group>, watch::Sender<Option<ExitStatus>>);
 
 /// Waits for a child to end, kills what is left of its group, and reaps it.
-fn reap(given: &mpsc::Receiver<Given>) {
+fn reap(given: &mpsc::Receiver<ReapJob>) {
     let Ok((mut child, group, tell)) = given.recv() else { return };
     if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
         let unreaped = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

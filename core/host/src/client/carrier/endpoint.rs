@@ -54,7 +54,7 @@ pub(super) struct Session {
 
 /// What a response may be an answer to.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct ExpectedAnswer {
     /// `None` for what is not a request.
     id: Option<u64>,
     is_modern: bool,
@@ -152,7 +152,7 @@ impl Endpoint {
     }
 
     async fn exchange(&self, message: Outgoing, session: &Session) -> Result<(), Fault> {
-        let asked = Asked { id: message.id, is_modern: message.is_modern };
+        let asked = ExpectedAnswer { id: message.id, is_modern: message.is_modern };
         let begins = Method::parse(&message.method) == Some(Method::Initialize);
         let request = self.posting(message, session)?;
         let response = self.fetch(request).await?;
@@ -202,7 +202,7 @@ impl Endpoint {
     async fn refused(
         &self,
         response: Response<Incoming>,
-        asked: Asked,
+        asked: ExpectedAnswer,
         session: &Session,
     ) -> Result<(), Fault> {
         let (head, body) = response.into_parts();

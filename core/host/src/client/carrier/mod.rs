@@ -37,10 +37,10 @@ pub(super) enum Inbound {
 
 /// An open transport. Dropped, it ends at once: a child is killed with its group, exchanges are broken off.
 #[derive(Debug)]
-pub(super) struct Carrier(Way);
+pub(super) struct Carrier(CarrierKind);
 
 #[derive(Debug)]
-enum Way {
+enum CarrierKind {
     Pipe(Pipe),
     Http(Http),
 }
@@ -60,9 +60,11 @@ impl Carrier {
                 let program = Program { program, args, env, directory: directory.as_deref() };
                 let (child, input, output) = program.start()?;
                 let pipe = Pipe::open(output, input, Far::Child(child), inbound, longest);
-                Ok(Self(Way::Pipe(pipe)))
+                Ok(Self(CarrierKind::Pipe(pipe)))
             }
-            Target::Url { url, headers } => Ok(Self(Way::Http(Http::open(url, headers, inbound, longest)?))),
+            Target::Url { url, headers } => {
+                Ok(Self(CarrierKind::Http(Http::open(url, headers, inbound, longest)?)))
+            }
             #[cfg(feature = "server")]
             Target::Memory(server) => {
                 let (ours, theirs) = UnixStream::pair().map_err(|error| no_socket(&error))?;
@@ -89,22 +91,22 @@ impl Carrier {
         socket.set_nonblocking(true).map_err(|error| no_socket(&error))?;
         let socket = tokio::net::UnixStream::from_std(socket).map_err(|error| no_socket(&error))?;
         let (input, output) = socket.into_split();
-        Ok(Self(Way::Pipe(Pipe::open(input, output, far, inbound, longest))))
+        Ok(Self(CarrierKind::Pipe(Pipe::open(input, output, far, inbound, longest))))
     }
 
     /// Sends a message. Never waits: what cannot be sent is reported as [`Inbound`].
     pub(super) fn send(&mut self, message: Outgoing) {
         match &mut self.0 {
-            Way::Pipe(pipe) => pipe.send(message.body),
-            Way::Http(http) => http.send(message),
+            CarrierKind::Pipe(pipe) => pipe.send(message.body),
+            CarrierKind::Http(http) => http.send(message),
         }
     }
 
     /// Closes the HTTP exchange of a request whose answer is no longer needed. Does nothing on pipes.
     pub(super) fn abort(&mut self, id: u64) {
         match &mut self.0 {
-            Way::Pipe(_) => {}
-            Way::Http(http) => http.abort(id),
+            CarrierKind::Pipe(_) => {}
+            CarrierKind::Http(http) => http.abort(id),
         }
     }
 
@@ -112,8 +114,8 @@ impl Carrier {
     /// killed 2 s later; a session of HTTP is deleted.
     pub(super) async fn close(self) {
         match self.0 {
-            Way::Pipe(pipe) => pipe.close().await,
-            Way::Http(http) => http.close().await,
+            CarrierKind::Pipe(pipe) => pipe.close().await,
+            CarrierKind::Http(http) => http.close().await,
         }
     }
 }

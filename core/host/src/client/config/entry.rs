@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// An entry as it stands in the file.
-pub(super) type Entry = Map<String, Value>;
+pub(super) type JsonEntry = Map<String, Value>;
 
 /// Keys that mean something here.
 const KNOWN: [&str; 13] = [
@@ -64,7 +64,7 @@ pub(super) fn is_comment(key: &str) -> bool {
 }
 
 /// Whether an entry that was checked says that the server is not to be used.
-pub(super) fn is_disabled(entry: &Entry) -> bool {
+pub(super) fn is_disabled(entry: &JsonEntry) -> bool {
     entry.get("disabled") == Some(&Value::Bool(true)) || entry.get("enabled") == Some(&Value::Bool(false))
 }
 
@@ -72,7 +72,7 @@ pub(super) fn is_disabled(entry: &Entry) -> bool {
 ///
 /// # Errors
 /// A sentence that begins with `at`, the path of the entry.
-pub(super) fn check_keys(at: &str, entry: &Entry) -> Result<(), String> {
+pub(super) fn check_keys(at: &str, entry: &JsonEntry) -> Result<(), String> {
     for (key, value) in entry {
         let path = join(at, key);
         match key.as_str() {
@@ -113,7 +113,7 @@ pub(super) fn check_keys(at: &str, entry: &Entry) -> Result<(), String> {
 ///
 /// # Errors
 /// A sentence that begins with `at`, the path of the entry.
-pub(super) fn check(at: &str, entry: &Entry) -> Result<(), String> {
+pub(super) fn check(at: &str, entry: &JsonEntry) -> Result<(), String> {
     check_keys(at, entry)?;
     let transport = entry.get("type").map(|value| transport(&join(at, "type"), value)).transpose()?;
     match (entry.get("command"), entry.get("url")) {
@@ -151,7 +151,7 @@ pub(super) fn check(at: &str, entry: &Entry) -> Result<(), String> {
 
 /// An agent's entry laid over the definition of the same name. `resources` of the definition does not count; if the agent says
 /// that the server is elsewhere, neither does what belongs to the other way of reaching it.
-pub(super) fn overlay(definition: Option<&Entry>, laid: &Entry) -> Entry {
+pub(super) fn overlay(definition: Option<&JsonEntry>, laid: &JsonEntry) -> JsonEntry {
     let mut whole = definition.cloned().unwrap_or_default();
     whole.remove("resources");
     let drops: &[&str] = match (laid.contains_key("command"), laid.contains_key("url")) {
@@ -178,7 +178,7 @@ pub(super) fn overlay(definition: Option<&Entry>, laid: &Entry) -> Entry {
 pub(super) fn resolve(
     name: &str,
     at: &str,
-    entry: &Entry,
+    entry: &JsonEntry,
     scope: &Scope<'_>,
 ) -> Result<ServerConfig, String> {
     let text = |key: &str| {
@@ -212,7 +212,7 @@ pub(super) fn resolve(
     })
 }
 
-fn command(program: String, at: &str, entry: &Entry, scope: &Scope<'_>) -> Result<Target, String> {
+fn command(program: String, at: &str, entry: &JsonEntry, scope: &Scope<'_>) -> Result<Target, String> {
     let string_of = |key: &str| entry.get(key).and_then(Value::as_str);
     let mut args = Vec::new();
     for (at, value) in strings(&join(at, "args"), entry.get("args").unwrap_or(&Value::Array(Vec::new())))? {
@@ -228,7 +228,7 @@ fn command(program: String, at: &str, entry: &Entry, scope: &Scope<'_>) -> Resul
     }
 }
 
-fn headers(at: &str, entry: &Entry, scope: &Scope<'_>) -> Result<BTreeMap<String, String>, String> {
+fn headers(at: &str, entry: &JsonEntry, scope: &Scope<'_>) -> Result<BTreeMap<String, String>, String> {
     let headers = fields("headers", at, entry, scope)?;
     match headers.iter().find(|(_, value)| value.chars().any(|c| c.is_control() && c != '\t')) {
         Some((name, _)) => Err(format!(
@@ -240,7 +240,12 @@ fn headers(at: &str, entry: &Entry, scope: &Scope<'_>) -> Result<BTreeMap<String
 }
 
 /// The map `env` or `headers`.
-fn fields(key: &str, at: &str, entry: &Entry, scope: &Scope<'_>) -> Result<BTreeMap<String, String>, String> {
+fn fields(
+    key: &str,
+    at: &str,
+    entry: &JsonEntry,
+    scope: &Scope<'_>,
+) -> Result<BTreeMap<String, String>, String> {
     let at = join(at, key);
     let Some(Value::Object(members)) = entry.get(key) else { return Ok(BTreeMap::new()) };
     let pairs = members.iter().map(|(name, value)| {
@@ -308,7 +313,7 @@ pub(super) fn join(at: &str, key: &str) -> String {
 }
 
 /// The members of an object.
-pub(super) fn object<'v>(at: &str, value: &'v Value) -> Result<&'v Entry, String> {
+pub(super) fn object<'v>(at: &str, value: &'v Value) -> Result<&'v JsonEntry, String> {
     value.as_object().ok_or_else(|| format!("{at} must be an object, not {}", kind(value)))
 }
 

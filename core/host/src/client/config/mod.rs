@@ -7,7 +7,7 @@ mod expand;
 
 use super::Target;
 use crate::transport::document;
-use entry::{Entry, join, kind, object};
+use entry::{JsonEntry, join, kind, object};
 use expand::Scope;
 use mcp_resources_engine::client::Allowed;
 use mcp_resources_engine::now::Millis;
@@ -53,7 +53,7 @@ pub struct Config {
     /// What messages begin with: the path of the file and a colon, or nothing.
     source: String,
     folder: PathBuf,
-    servers: BTreeMap<String, Entry>,
+    servers: BTreeMap<String, JsonEntry>,
     agents: BTreeMap<String, Agent>,
 }
 
@@ -61,7 +61,7 @@ pub struct Config {
 struct Agent {
     token: Option<Token>,
     /// Its entries, already laid over the definitions.
-    servers: BTreeMap<String, Entry>,
+    servers: BTreeMap<String, JsonEntry>,
 }
 
 #[derive(Clone)]
@@ -216,14 +216,14 @@ impl Config {
         })
     }
 
-    fn entries(&self, agent: Option<&str>) -> Result<(String, &BTreeMap<String, Entry>), ConfigError> {
+    fn entries(&self, agent: Option<&str>) -> Result<(String, &BTreeMap<String, JsonEntry>), ConfigError> {
         match agent {
             None => Ok(("mcpServers".into(), &self.servers)),
             Some(name) => Ok((join(&join("agents", name), "mcpServers"), &self.agent(name)?.servers)),
         }
     }
 
-    fn resolve(&self, key: &str, name: &str, entry: &Entry) -> Result<ServerConfig, ConfigError> {
+    fn resolve(&self, key: &str, name: &str, entry: &JsonEntry) -> Result<ServerConfig, ConfigError> {
         let scope = Scope::new(&self.folder, &process_variable);
         entry::resolve(name, &join(key, name), entry, &scope).map_err(|reason| self.error(reason))
     }
@@ -272,7 +272,7 @@ impl Config {
 }
 
 impl Agent {
-    fn checked(name: &str, value: &Value, definitions: &BTreeMap<String, Entry>) -> Result<Self, String> {
+    fn checked(name: &str, value: &Value, definitions: &BTreeMap<String, JsonEntry>) -> Result<Self, String> {
         const KNOWN: [&str; 4] = ["mcpServers", "token", "token_env", "description"];
         let key = join("agents", name);
         let members = object(&key, value)?;
@@ -312,7 +312,7 @@ impl Agent {
     }
 }
 
-fn undefined(agent: &str, server: &str, definitions: &BTreeMap<String, Entry>) -> String {
+fn undefined(agent: &str, server: &str, definitions: &BTreeMap<String, JsonEntry>) -> String {
     let hint = match closest(server, definitions.keys().map(String::as_str)) {
         Some(name) => format!("did you mean {name:?}?"),
         None => "define it there, or give it a command or a url here".into(),

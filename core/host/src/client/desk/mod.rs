@@ -310,7 +310,7 @@ impl Tray {
             questions.1.insert(number, reply);
             number
         };
-        let open = Open { tray: self, number };
+        let open = OpenQuestion { tray: self, number };
         open.tray.put(number, News::Question(question, capability));
         answer.await.unwrap_or_else(|_| Err("the client was closed before it answered".into()))
     }
@@ -335,12 +335,12 @@ impl Drop for Ending {
 }
 
 /// A question that is open. Dropped before it is answered, it is withdrawn.
-struct Open {
+struct OpenQuestion {
     tray: Arc<Tray>,
     number: u64,
 }
 
-impl Drop for Open {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
         if self.tray.reply(self.number).is_some() {
             self.tray.put(self.number, News::Withdrawn);

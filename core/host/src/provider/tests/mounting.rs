@@ -5,7 +5,7 @@ use super::*;
 /// Unmounting gives everything back: the catalogue, the handlers, the threads, the provider, what waits.
 #[test]
 fn unmounting_gives_everything_back() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let mount = Mount::new("all")
         .template(ONE, Template::new(ANY).list(ListSource { pages: true }))
         .resource(Route(2), Resource::new("held:///"))
@@ -36,7 +36,7 @@ fn unmounting_gives_everything_back() {
 /// What waits for a thread when its provider is unmounted fails at once.
 #[test]
 fn what_waits_fails_when_its_provider_is_unmounted() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let (entered, enters) = channel();
     let (release, released) = channel::<()>();
     let (entered, released) = (Mutex::new(entered), Mutex::new(released));
@@ -69,7 +69,7 @@ fn a_feed_speaks_of_its_own_while_it_is_mounted() {
             reply.send(Ok(Contents::text(request.uri().to_owned()).into()));
         }
     }
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let constant = Resource::new("fed:///constant");
     let edit = Edit::AddResource { resource: constant, source: Source::Text("mine".into()) };
     served.engine.apply(vec![edit], Now::default()).unwrap();
@@ -105,7 +105,7 @@ fn a_feed_speaks_of_its_own_while_it_is_mounted() {
 /// A mount that collides is refused as a whole, and the error names who was first.
 #[test]
 fn a_mount_that_collides_names_the_first() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     served.mount(Holds::any().0);
     let second = Mount::new("second")
         .resource(ONE, Resource::new("held:///fixed"))
@@ -120,7 +120,7 @@ fn a_mount_that_collides_names_the_first() {
 /// Of several providers all are mounted or none, and none twice; what was refused hears no more of the server.
 #[test]
 fn several_are_mounted_or_none() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let other = || Holds::new(Mount::new("other").resource(ONE, Resource::new("other:///")).workers(0, 0)).0;
     let error = served.mounts.mount_all(&[Holds::any().0, other(), other()]).unwrap_err().to_string();
     assert!(error.starts_with("other: ") && error.ends_with("; the mount other has it"), "{error}");
@@ -143,14 +143,14 @@ fn a_provider_that_panics_while_it_is_mounted_is_not() {
         }
         fn read(&self, _request: Read, _reply: Responder<ReadResult<'static>>) {}
     }
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     assert!(served.mounts.mount(Arc::new(Panics)).is_err() && served.mounts.is_empty());
 }
 
 /// Of several fallbacks the first that has something there answers, in the order of their mounts.
 #[test]
 fn fallbacks_are_asked_in_the_order_of_their_mounts() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let fallback = |name: &'static str, threads: usize| {
         let mount = Mount::new(name).fallback(ONE).workers(threads, 8);
         Does::new(mount, move |request: Read, reply| {
@@ -192,7 +192,7 @@ impl Provider for Keeps {
 /// before any has waited is kept, and nothing comes after the mount.
 #[test]
 fn a_provider_logs() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     let keeps = Arc::new(Keeps(Mutex::default()));
     let mount = served.mount(keeps.clone());
     let feed = lock(&keeps.0).clone().unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 use mcp_resources_engine::connection::{Body, ReadResult};
-use mcp_resources_engine::guard::{Policy, Words};
+use mcp_resources_engine::guard::{Policy, ScopeList};
 use mcp_resources_engine::resource::{CacheHint, CacheScope};
 use tokio::sync::Notify;
 
@@ -59,7 +59,7 @@ async fn contents_pass_the_authors_redact_s_19() {
 #[tokio::test]
 async fn detectors_find_what_is_left_s_18() {
     let mut policy = Policy::default();
-    policy.redact = Words(vec!["stripe-key".into()]);
+    policy.redact = ScopeList(vec!["stripe-key".into()]);
     let server = quiet()
         .guard(policy)
         .redact(|_, contents| match contents.body {

@@ -1,6 +1,6 @@
 //! Children that behave, and that do not. Whatever happens, no process of theirs is left.
 
-use super::super::Way;
+use super::super::CarrierKind;
 use super::super::pipe::Far;
 use super::*;
 use rustix::process::{Pid, test_kill_process};
@@ -181,7 +181,7 @@ async fn a_child_has_what_the_target_says_and_no_more() {
     first.carrier.send(outgoing(Some(1), "ping", "{}"));
     assert_eq!(first.message().await, json!({}));
     let Talk { carrier, .. } = first;
-    let Way::Pipe(pipe) = carrier.0 else { panic!() };
+    let CarrierKind::Pipe(pipe) = carrier.0 else { panic!() };
     let mut exited = match &pipe.far {
         Far::Child(child) => child.exited(),
         _ => panic!(),
