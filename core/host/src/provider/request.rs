@@ -94,7 +94,7 @@ pub struct Call {
     route: Route,
     method: String,
     params: Option<String>,
-    asker: Asker,
+    asker: Requester,
 }
 
 /// What all requests have.
@@ -206,7 +206,7 @@ impl Call {
     pub(super) fn new(route: Route, request: CallRequest<'_>, engine: &Arc<Engine>) -> Self {
         let CallRequest { method, params, caller, .. } = request;
         let params = params.map(|params| params.raw().to_owned());
-        Self { route, method: method.into_owned(), params, asker: Asker::new(caller.principal, engine) }
+        Self { route, method: method.into_owned(), params, asker: Requester::new(caller.principal, engine) }
     }
 
     /// The method.

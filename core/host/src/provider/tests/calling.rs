@@ -32,7 +32,7 @@ impl Provider for Answers {
     }
 }
 
-fn extensions(served: &Served) -> Value {
+fn extensions(served: &TestServer) -> Value {
     served.ask(90, "server/discover", json!({}));
     served.wait(1)[0]["result"]["capabilities"]["extensions"].clone()
 }
@@ -40,7 +40,7 @@ fn extensions(served: &Served) -> Value {
 /// SEP-2640, R-054: a method of a mount is called and its extension declared for as long as it is mounted.
 #[test]
 fn a_mount_declares_methods_and_an_extension() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     assert_eq!(extensions(&served), Value::Null);
     let id = served.mount(Arc::new(Answers("notes")));
     assert_eq!(extensions(&served), json!({ EXTENSION: { "deep": true } }));
@@ -63,9 +63,9 @@ fn a_mount_declares_methods_and_an_extension() {
 /// SEP-2640: what is declared twice is refused, and the error names the first.
 #[test]
 fn what_is_declared_twice_is_refused() {
-    let served = Served::new(Limits::default());
+    let served = TestServer::new(Limits::default());
     served.mount(Arc::new(Answers("notes")));
-    let refused = |served: &Served, mount: Mount| {
+    let refused = |served: &TestServer, mount: Mount| {
         let error = served.mounts.mount(Holds::new(mount).0).unwrap_err().to_string();
         assert!(error.starts_with("second: "), "{error}");
         error
@@ -87,7 +87,7 @@ fn what_is_declared_twice_is_refused() {
     let handler = u32::MAX;
     let own =
         Extension { method: METHOD.into(), handler, name_param: None, capability: None, list_kind: None };
-    let served = Served::with(|options| {
+    let served = TestServer::with(|options| {
         options.extensions.push(own);
         options.extension_capabilities.push(("com.example/a".into(), "{}".into()));
     });
