@@ -37,5 +37,5 @@ const built = join(target, 'debug', library[platform] ?? 'libmcp_resources_node.
 copyFileSync(built, join(here, `mcp-resources.${platformArchABI}.node`));
 
 const { dts } = await generateTypeDef({ typeDefDir: types, cwd: root });
-// A type may refer to itself in an index signature, but not in a `Record`.
-writeFileSync(join(here, 'binding.d.ts'), dts.replaceAll('Record<string, Given>', '{ [name: string]: Given }'));
+// A type may not refer to itself in a `Record`; and with an index signature, no interface and no readonly array would be one.
+writeFileSync(join(here, 'binding.d.ts'), dts.replaceAll('Record<string, Given>', 'object'));

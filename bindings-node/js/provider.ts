@@ -9,6 +9,7 @@ export let nativeOf: (provider: unknown, call: string) => NativeProvider;
 
 let make: (native: NativeProvider) => Provider;
 let makeMemory: (native: NativeProvider) => Memory;
+let makeMetrics: (native: NativeProvider) => Metrics;
 
 /**
  * A source of resources that is not a function of yours: see `ResourceServer.mount`. Its own threads answer: a read of it
@@ -27,7 +28,7 @@ export class Provider {
     };
   }
 
-  /** Made by {@link clock} and {@link memory} alone. */
+  /** Made by functions such as {@link clock} and {@link memory} alone. */
   protected constructor(native: NativeProvider) {
     if (!(native instanceof binding.NativeProvider)) {
       throw new TypeError('a provider is made by a function, such as providers.memory()');
@@ -79,6 +80,41 @@ export class Memory extends Provider {
   /** How many entries there are. */
   get size(): number {
     return nativeOf(this, 'size').size;
+  }
+}
+
+/**
+ * Series of numbers: `metrics:///{name}`. A program pushes samples; clients list, read and watch the series. It is in one server
+ * at a time, and can be pushed to before, during and after that. Made by {@link metrics}.
+ */
+export class Metrics extends Provider {
+  static {
+    makeMetrics = (native) => new Metrics(native);
+  }
+
+  /**
+   * Adds a sample to the series `name`, which begins with its first sample. Subscribers are notified once for each `interval`.
+   *
+   * @param name - 1 to 256 bytes without control characters, such as `queue_length`.
+   * @param value - a number. `NaN` is kept, and is `null` in JSON.
+   * @param at - when it was measured: a `Date`, or milliseconds since 1970. Default: now. A sample that is older than all that a
+   * full series keeps is dropped.
+   * @throws {TypeError} an argument has a wrong type, or the name or the time is not allowed.
+   * @throws {Error} there are too many series.
+   */
+  push(name: string, value: number, at?: Date | number): void {
+    if (typeof name !== 'string')
+      throw new TypeError(`the name is ${shown(name)}, expected a string such as "queue_length"`);
+    if (typeof value !== 'number') throw new TypeError(`${name}: the value is ${shown(value)}, expected a number`);
+    const time = at instanceof Date ? at.getTime() : at;
+    if (time !== undefined && typeof time !== 'number')
+      throw new TypeError(`${name}: the time is ${shown(at)}, expected a Date or milliseconds since 1970`);
+    translated(() => nativeOf(this, 'push()').push(name, value, time));
+  }
+
+  /** How many samples were refused because there were too many series. */
+  get refused(): number {
+    return nativeOf(this, 'refused').refused;
   }
 }
 
@@ -200,6 +236,28 @@ export interface EnvOptions {
   readonly redact?: 'all' | readonly string[];
 }
 
+/** What is set for {@link metrics}. */
+export interface MetricsOptions {
+  /** How many series there may be, from 1 to 10,000; a push to another one is refused. Default 256. */
+  readonly series?: number;
+  /** How many samples each series keeps, from 1 to 1,000,000; a new one takes the place of the oldest. A series takes 16 bytes for each that it may keep. Default 3,600. */
+  readonly samples?: number;
+  /** How many points a read has at most if it does not choose a `step`, from 2 to 10,000. Default 240. */
+  readonly points?: number;
+  /** How often this machine is measured, and how often subscribers of a series are notified at most: a text such as `500ms` or `10s`, or milliseconds. Default one second. */
+  readonly interval?: string | number;
+  /** Whether the CPU, memory, disks and network of this machine are measured. Default `false`. */
+  readonly host?: boolean;
+}
+
+const METRICS_SHAPE: Shape<MetricsOptions> = {
+  series: COUNT,
+  samples: COUNT,
+  points: COUNT,
+  interval: either('a time such as "1s", or a whole number of milliseconds', TEXT, COUNT),
+  host: FLAG,
+};
+
 const NAMES = either('a name or an array of names', TEXT, TEXTS);
 const REDACT = either("'all' or an array of detectors", oneOf('all'), TEXTS);
 const CONFIG_SHAPE: Shape<ConfigOptions> = { allow: GLOBS, reveal: GLOBS, redact: REDACT };
@@ -302,6 +360,19 @@ export function git(repos: Roots, options: GitOptions = {}): Provider {
   );
   checkOptions('git()', options, GIT_SHAPE);
   return declared('git', { ...given(options), repos: pairs });
+}
+
+/**
+ * Series of numbers: `metrics:///{name}` is the last hour of one, `?from=-5m&step=10s` another part of it (S-05). {@link Metrics.push}
+ * adds samples. Where there are more samples than `points`, a read combines them: each point has their least, greatest and mean
+ * value, so no spike is lost. With `host`, the CPU, memory, disks and network of this machine are measured while clients watch
+ * or read.
+ *
+ * @throws {TypeError} an option is wrong.
+ */
+export function metrics(options: MetricsOptions = {}): Metrics {
+  checkOptions('metrics()', options, METRICS_SHAPE);
+  return makeMetrics(translated(() => binding.NativeProvider.metrics(given(options) as Given)));
 }
 
 /** What is served, with names in pairs: what an author names is no name of an option. */

@@ -4,8 +4,9 @@ use crate::error::unusable;
 use crate::options::{Given, refused};
 use crate::server::number;
 use mcp_resources_host::provider as core;
-use mcp_resources_providers::declared::Set;
+use mcp_resources_providers::declared::{Set, one};
 use mcp_resources_providers::memory::Memory;
+use mcp_resources_providers::metrics::{Metrics, PushError};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ pub struct Provider {
     pub(crate) provider: Arc<dyn core::Provider>,
     /// What is put into it.
     memory: Option<Memory>,
+    /// What samples are pushed to.
+    metrics: Option<Metrics>,
 }
 
 #[napi]
@@ -26,14 +29,41 @@ impl Provider {
         let mut set = Set::new();
         set.add(&kind, options.into()).map_err(|error| refused(&error))?;
         let provider = set.providers().pop().ok_or_else(|| unusable(format!("there is no {kind}")))?;
-        Ok(Self { provider, memory: None })
+        Ok(Self { provider, memory: None, metrics: None })
     }
 
     /// A folder in memory.
     #[napi(catch_unwind, factory)]
     pub fn memory() -> Self {
         let memory = Memory::new();
-        Self { provider: Arc::new(memory.clone()), memory: Some(memory) }
+        Self { provider: Arc::new(memory.clone()), memory: Some(memory), metrics: None }
+    }
+
+    /// Series of numbers, with their options.
+    #[napi(catch_unwind, factory)]
+    pub fn metrics(options: Given) -> Result<Self> {
+        let metrics: Metrics = one(options.into()).map_err(|error| refused(&error))?;
+        Ok(Self { provider: Arc::new(metrics.clone()), memory: None, metrics: Some(metrics) })
+    }
+
+    /// Adds a sample to a series, at a time in milliseconds since 1970.
+    #[napi(catch_unwind)]
+    pub fn push(&self, name: String, value: f64, at: Option<f64>) -> Result<()> {
+        let Some(metrics) = &self.metrics else { return Ok(()) };
+        let pushed = match at {
+            Some(at) => metrics.push_at_millis(&name, value, at),
+            None => metrics.push(&name, value),
+        };
+        pushed.map_err(|error| match error {
+            PushError::Name | PushError::Time => unusable(error.to_string()),
+            _ => Error::from_reason(error.to_string()),
+        })
+    }
+
+    /// How many samples were refused.
+    #[napi(catch_unwind, getter)]
+    pub fn refused(&self) -> f64 {
+        number(self.metrics.as_ref().map_or(0, Metrics::refused))
     }
 
     /// Puts a text or bytes at a path of the folder.

@@ -5,9 +5,9 @@ use crate::convert::Data;
 use crate::error::shown;
 use crate::options::{convert, refused};
 use mcp_resources_host::provider;
-use mcp_resources_providers::declared::Set;
-use mcp_resources_providers::memory as folders;
-use pyo3::exceptions::PyTypeError;
+use mcp_resources_providers::declared::{Set, one};
+use mcp_resources_providers::{memory as folders, metrics as series};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use std::sync::Arc;
@@ -22,6 +22,10 @@ pub struct Provider {
 /// A folder in memory: `memory:///{+path}`.
 #[pyclass(frozen, extends = Provider, module = "mcp_resources.providers")]
 pub struct Memory(folders::Memory);
+
+/// Series of numbers: `metrics:///{name}`.
+#[pyclass(frozen, extends = Provider, module = "mcp_resources.providers")]
+pub struct Metrics(series::Metrics);
 
 /// A provider of this kind, with its options by their names.
 #[pyfunction]
@@ -38,6 +42,14 @@ pub(crate) fn memory(py: Python<'_>) -> PyResult<Py<Memory>> {
     let folder = folders::Memory::new();
     let provider = Provider { provider: Arc::new(folder.clone()), kind: "memory".into() };
     Py::new(py, PyClassInitializer::from(provider).add_subclass(Memory(folder)))
+}
+
+/// Series of numbers, with their options by their names.
+#[pyfunction]
+pub(crate) fn metrics(py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<Py<Metrics>> {
+    let own: series::Metrics = one(convert(options)?).map_err(|error| refused("metrics", options, &error))?;
+    let provider = Provider { provider: Arc::new(own.clone()), kind: "metrics".into() };
+    Py::new(py, PyClassInitializer::from(provider).add_subclass(Metrics(own)))
 }
 
 #[pymethods]
@@ -58,7 +70,7 @@ impl Memory {
         body: &Bound<'_, PyAny>,
         mime_type: Option<PyBackedStr>,
     ) -> PyResult<()> {
-        let path = text(path)?;
+        let path = text(path, "path", "notes/today.md")?;
         let refused = || {
             let given = shown(body);
             PyTypeError::new_err(format!("{}: the body is {given}, expected a text or bytes", &*path))
@@ -75,7 +87,7 @@ impl Memory {
 
     /// Takes out what is at a path. `False` if nothing is.
     fn remove(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let path = text(path)?;
+        let path = text(path, "path", "notes/today.md")?;
         delivering(py, || py.detach(|| self.0.remove(&path)))
     }
 
@@ -84,11 +96,44 @@ impl Memory {
     }
 }
 
-/// The path of an entry.
-fn text(path: &Bound<'_, PyAny>) -> PyResult<PyBackedStr> {
-    let refused = |_| {
-        let given = shown(path);
-        PyTypeError::new_err(format!("path is {given}, expected a text such as \"notes/today.md\""))
-    };
-    path.extract().map_err(refused)
+#[pymethods]
+impl Metrics {
+    /// Adds a sample to a series.
+    #[pyo3(signature = (name, value, at = None))]
+    fn push(
+        &self,
+        name: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        at: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let name = text(name, "name", "queue_length")?;
+        let wrong = |what: &str, given: &Bound<'_, PyAny>, expected: &str| {
+            PyTypeError::new_err(format!("{}: {what} is {}, expected {expected}", &*name, shown(given)))
+        };
+        let number = value.extract::<f64>().map_err(|_| wrong("the value", value, "a number"))?;
+        // No call of the core's asks for the interpreter: its lock may be held.
+        let pushed = match at {
+            None => self.0.push(&name, number),
+            Some(at) => {
+                let seconds = at.extract::<f64>().or_else(|_| at.call_method0("timestamp")?.extract());
+                let seconds =
+                    seconds.map_err(|_| wrong("the time", at, "a datetime or seconds since 1970"))?;
+                self.0.push_at_millis(&name, number, seconds * 1_000.0)
+            }
+        };
+        pushed.map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// How many samples were refused.
+    #[getter]
+    fn refused(&self) -> u64 {
+        self.0.refused()
+    }
+}
+
+/// A text that names something.
+fn text(value: &Bound<'_, PyAny>, what: &str, example: &str) -> PyResult<PyBackedStr> {
+    let refused =
+        |_| PyTypeError::new_err(format!("{what} is {}, expected a text such as {example:?}", shown(value)));
+    value.extract().map_err(refused)
 }

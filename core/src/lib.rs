@@ -120,6 +120,9 @@ mod guides {
     mod http {}
     #[doc = include_str!("../../docs/lists.md")]
     mod lists {}
+    #[cfg(feature = "metrics")]
+    #[doc = include_str!("../../docs/metrics.md")]
+    mod metrics {}
     #[doc = include_str!("../../docs/templates.md")]
     mod templates {}
     #[doc = include_str!("../../docs/testing.md")]

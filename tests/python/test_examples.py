@@ -23,6 +23,7 @@ from mcp import Client, MCPError
 from mcp.client.session import MessageHandlerFnT
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from test_guides import newer_node
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -309,6 +310,45 @@ def test_providers(language: str, mode: str) -> None:
         await updates.of(client, mode, ticker)
 
     converse(command(language, "providers"), mode, body, updates.on_message)
+
+
+def test_host_metrics(language: str, mode: str) -> None:
+    """S-05: lists, reads, completes and watches; three forms; Prometheus' own parser reads one of them."""
+    changed: asyncio.Queue[str] = asyncio.Queue()
+    jobs, ranges = "metrics:///jobs_done", "metrics:///{name}{?from,to,step,format}"
+
+    async def on_message(message: types.ServerNotification | Exception) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            changed.put_nowait(message.params.uri)
+
+    async def body(client: Client) -> None:
+        items = await listed(client)
+        assert {"metrics:///", jobs, "metrics:///cpu_usage_percent"} < set(items)
+        index = {one["name"]: one for one in json.loads((await read(client, "metrics:///")).text)["series"]}
+        assert {name.partition("_")[0] for name in index} == {"cpu", "memory", "disk", "network", "jobs"}
+        assert index["memory_total_bytes"]["value"] > 1e6
+        first = json.loads((await read(client, jobs)).text)["points"]
+        if mode == MODERN:
+            async with client.listen(resource_subscriptions=[jobs]) as subscription:
+                assert await anext(subscription) == ResourceUpdated(jobs)
+        else:
+            await client.subscribe_resource(jobs)
+            assert await changed.get() == jobs
+        then = json.loads((await read(client, f"{jobs}?from=-1h")).text)["points"]
+        assert then[0]["value"] == first[0]["value"] == 0
+        assert then[-1]["value"] > first[-1]["value"]
+        rows = (await read(client, f"{jobs}?format=csv")).text.splitlines()
+        assert rows[0] == "time,value,min,max,count"
+        assert len(rows) > len(then)
+        (family,) = text_string_to_metric_families((await read(client, f"{jobs}?format=openmetrics")).text)
+        assert (family.name, family.type, family.samples[0].value) == ("jobs_done", "gauge", 0)
+        assert await complete(client, ranges, "name", "jobs") == ["jobs_done"]
+        assert await complete(client, ranges, "format", "o") == ["openmetrics"]
+        error = await refused(client, f"{jobs}?step=soon")
+        assert (error.code, "step" in error.message) == (INVALID_PARAMS, True)
+        assert (await refused(client, "metrics:///none")).code == NOT_FOUND[mode]
+
+    converse(command(language, "host_metrics"), mode, body, on_message)
 
 
 def test_project_files(language: str, mode: str) -> None:

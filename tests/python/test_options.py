@@ -9,7 +9,14 @@ import pytest
 from mcp_resources import providers
 from vectors import ROOT
 
-DOCUMENTS = {"config": "config.md", "docs": "docs.md", "env": "config.md", "files": "files.md", "git": "git.md"}
+DOCUMENTS = {
+    "config": "config.md",
+    "docs": "docs.md",
+    "env": "config.md",
+    "files": "files.md",
+    "git": "git.md",
+    "metrics": "metrics.md",
+}
 """The kinds that have options, and where these are documented."""
 KINDS = pytest.mark.parametrize("kind", DOCUMENTS)
 NODE = ROOT / "bindings-node" / "dist" / "provider.d.ts"

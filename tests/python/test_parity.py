@@ -81,6 +81,7 @@ COMPARED = [
     *exported("__init__"),
     *(f"testing.{name}" for name in exported("testing")),
     "Memory",
+    "Metrics",
     "Provider",
     "testing.Listen",
     "HttpOptions",

@@ -28,6 +28,7 @@ __all__ = [
     "Identified",
     "Match",
     "Memory",
+    "Metrics",
     "NoMatch",
     "Pending",
     "Provider",
@@ -49,6 +50,7 @@ __all__ = [
     "declared",
     "main",
     "memory",
+    "metrics",
     "suggested_template",
     "unexpected",
 ]
@@ -440,6 +442,32 @@ class Memory(Provider):
     def __len__(self) -> int:
         """How many entries there are."""
 
+@final
+class Metrics(Provider):
+    """Series of numbers: `metrics:///{name}`. A program pushes samples; clients list, read and watch the series.
+
+    For any thread, before, during and after a mount. It is in one server at a time.
+    """
+
+    def push(self, name: str, value: float, at: datetime | float | None = None) -> None:
+        """Adds a sample to the series `name`, which begins with its first sample.
+
+        Subscribers are notified once for each `interval`. A push neither waits nor allocates once the series exists.
+
+        Args:
+            name: 1 to 256 bytes without control characters, such as `queue_length`.
+            value: a number. NaN is kept, and is `null` in JSON.
+            at: when it was measured: a datetime, or seconds since 1970. Default: now. A full series drops a sample
+                that is older than all that it keeps.
+
+        Raises:
+            TypeError: an argument has a wrong type.
+            ValueError: there are too many series, or the name or the time is not allowed.
+        """
+    @property
+    def refused(self) -> int:
+        """How many samples were refused because there were too many series."""
+
 def declared(kind: str, options: object) -> Provider:
     """A provider of this kind, with its options by their names.
 
@@ -450,6 +478,14 @@ def declared(kind: str, options: object) -> Provider:
 
 def memory() -> Memory:
     """An empty folder in memory."""
+
+def metrics(options: object) -> Metrics:
+    """Series of numbers, with their options by their names.
+
+    Raises:
+        ValueError: an option has a value that is not allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
 
 @final
 class Ear:

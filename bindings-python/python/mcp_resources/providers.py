@@ -15,7 +15,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
-from ._core import Memory, Provider, declared, memory
+from ._core import Memory, Metrics, Provider, declared, memory
+from ._core import metrics as _metrics
 
 __all__ = [
     "ConfigOptions",
@@ -24,6 +25,8 @@ __all__ = [
     "FilesOptions",
     "GitOptions",
     "Memory",
+    "Metrics",
+    "MetricsOptions",
     "Provider",
     "Root",
     "clock",
@@ -33,6 +36,7 @@ __all__ = [
     "files",
     "git",
     "memory",
+    "metrics",
 ]
 
 Root: TypeAlias = str | os.PathLike[str]
@@ -139,6 +143,25 @@ class GitOptions(TypedDict, total=False):
     """Whether clients are notified of changes. Default `True`."""
 
 
+class MetricsOptions(TypedDict, total=False):
+    """The keyword arguments of `metrics`."""
+
+    series: int
+    """How many series there may be, from 1 to 10,000; a push to another one is refused. Default 256."""
+    samples: int
+    """How many samples each series keeps, from 1 to 1,000,000; a new one takes the place of the oldest.
+
+    A series takes 16 bytes for each that it may keep. Default 3,600."""
+    points: int
+    """How many points a read has at most if it does not choose a `step`, from 2 to 10,000. Default 240."""
+    interval: str | int
+    """How often this machine is measured, and how often subscribers of a series are notified at most.
+
+    A text such as `500ms` or `10s`, or milliseconds. Default one second."""
+    host: bool
+    """Whether the CPU, memory, disks and network of this machine are measured. Default `False`."""
+
+
 def clock() -> Provider:
     """The time: `clock:///now`, and `clock:///{+zone}` for a zone of this machine's database, as `clock:///Asia/Tokyo`.
 
@@ -241,6 +264,23 @@ def git(repos: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[Git
         TypeError: an option has a wrong type, or there is none of this name.
     """
     return declared("git", {"repos": _paths(repos), **options})
+
+
+def metrics(**options: Unpack[MetricsOptions]) -> Metrics:
+    """Series of numbers: `metrics:///{name}` is the last hour of one, `?from=-5m&step=10s` another part of it (S-05).
+
+    `push` adds samples, from any thread. If there are more samples than `points`, a read combines them: each point has
+    their least, greatest and mean value, so no spike is lost. With `host`, the CPU, memory, disks and network of this
+    machine are measured while clients watch or read.
+
+    Args:
+        options: see `MetricsOptions`.
+
+    Raises:
+        ValueError: an option has a value that is not allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    return _metrics(options)
 
 
 def _paths(roots: object) -> object:

@@ -16,7 +16,7 @@
 //! Law: several declarations of one kind are one provider, and the options of each apply to that declaration alone.
 
 use crate::options::Kind;
-#[cfg(feature = "_named")]
+#[cfg(feature = "_options")]
 use mcp_resources_engine::option::{FromOption, Step};
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::suggest::closest;
@@ -84,6 +84,8 @@ const ENTRIES: &[Entry] = &[
     entry::<crate::git::Git>(),
     #[cfg(feature = "memory")]
     entry::<crate::memory::Memory>(),
+    #[cfg(feature = "metrics")]
+    entry::<crate::metrics::Metrics>(),
 ];
 
 /// Their names.
@@ -188,7 +190,7 @@ fn find(kind: &str) -> Option<&'static Entry> {
 }
 
 /// Options of a kind, whose name stands before what is wrong.
-#[cfg(feature = "_named")]
+#[cfg(feature = "_options")]
 pub(crate) fn read<T: FromOption>(kind: &'static str, options: OptionValue) -> Result<T, OptionError> {
     T::from_option(options).map_err(|error| error.under(Step::Name(kind.into())))
 }

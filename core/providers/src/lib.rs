@@ -10,7 +10,8 @@
 //! [`Provider`](mcp_resources_host::provider::Provider): [`clock`], which answers from memory and tells of the time as it
 //! passes, and [`memory`], whose entries come and go. [`files`] serves directories, [`git`] repositories;
 //! [`config`] files of configuration and, with the same feature, [`env`](mod@env) the environment; [`docs`] pages of Markdown, with
-//! full-text search. A program that names its providers in a
+//! full-text search; [`metrics`]
+//! series of numbers. A program that names its providers in a
 //! file or on a command line makes them with [`declared`]; their options as data are [`options`].
 
 #[cfg(feature = "_declared")]
@@ -38,6 +39,8 @@ mod masks;
 mod media;
 #[cfg(feature = "memory")]
 pub mod memory;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 #[cfg(feature = "_named")]
 mod named;
 pub mod options;

@@ -2,7 +2,7 @@
 //!
 //! Law: an option stands in one table, with its type, its default and a sentence; what sets it stands beside them.
 
-#[cfg(any(feature = "_named", feature = "_units"))]
+#[cfg(any(feature = "_options", feature = "_units"))]
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
 
 /// One kind of provider: what a program declares by a word, as `files`.
@@ -31,7 +31,7 @@ pub struct Row {
 
 /// The table of the options of a type: `TABLE`, and [`Named`](mcp_resources_engine::option::Named). Behind the arrow stands
 /// what puts the value where it belongs.
-#[cfg(feature = "_named")]
+#[cfg(feature = "_options")]
 macro_rules! option_table {
     ($type:ty, $expected:literal { $($name:literal: $kind:literal, $default:expr, $about:literal => $set:expr;)+ }) => {
         impl $type {
@@ -60,7 +60,7 @@ macro_rules! option_table {
         }
     };
 }
-#[cfg(feature = "_named")]
+#[cfg(feature = "_options")]
 pub(crate) use option_table;
 
 /// A text, or several.

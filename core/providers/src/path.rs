@@ -3,7 +3,7 @@
 //! Law: a segment has one text. What a URI or the guard would not let through in it is `~` and two hexadecimal digits for each
 //! byte: a control, a backslash, bytes that are not UTF-8, a slash within a name. A `~` before two such digits is `~7E`.
 
-#[cfg(feature = "_named")]
+#[cfg(feature = "_options")]
 use mcp_resources_engine::guard;
 
 /// Appends `path`, with all percent-encoded but what a path may hold as it is (RFC 3986, section 3.3).
@@ -19,7 +19,7 @@ pub(crate) fn append(uri: &mut String, path: &str) {
 }
 
 /// A text without its percent-encoding; `None` if that is not UTF-8.
-#[cfg(feature = "_named")]
+#[cfg(feature = "_options")]
 pub(crate) fn decoded(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -33,7 +33,7 @@ pub(crate) fn decoded(text: &str) -> Option<String> {
 }
 
 /// One segment as text, before it is percent-encoded.
-#[cfg(feature = "_named")]
+#[cfg(feature = "_options")]
 pub(crate) fn text(segment: &[u8]) -> String {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let mut text = String::with_capacity(segment.len());
@@ -74,7 +74,7 @@ pub(crate) fn text(segment: &[u8]) -> String {
     text
 }
 
-#[cfg(feature = "_named")]
+#[cfg(feature = "_options")]
 fn escape(text: &mut String, byte: u8) {
     use std::fmt::Write;
     let _ = write!(text, "~{byte:02X}");

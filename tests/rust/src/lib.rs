@@ -24,6 +24,8 @@ mod git;
 mod hidden;
 mod http;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
 mod providers;
 #[cfg(test)]
 mod schema;

@@ -1,0 +1,190 @@
+//! Points as text: JSON, CSV, and the text form of OpenMetrics 1.0.
+
+use super::points::{Point, Points};
+use super::query::Query;
+use super::series::Series;
+use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
+use mcp_resources_engine::json_text;
+use std::fmt::Write;
+
+/// A time is written in milliseconds.
+const TIMES: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
+
+/// How a series is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Json,
+    Csv,
+    OpenMetrics,
+}
+
+impl Format {
+    /// Their words.
+    pub(super) const WORDS: [&str; 3] = ["json", "csv", "openmetrics"];
+
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        match word {
+            "json" => Some(Self::Json),
+            "csv" => Some(Self::Csv),
+            "openmetrics" => Some(Self::OpenMetrics),
+            _ => None,
+        }
+    }
+
+    pub(super) fn mime_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Csv => "text/csv",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+
+    /// A size that the text of so many points has at least, in bytes.
+    pub(super) const fn least(self, points: usize) -> usize {
+        let each = match self {
+            Self::Json => r#"{"time":"2026-11-23T08:00:00.000Z","value":1,"min":1,"max":1,"count":1},"#.len(),
+            Self::Csv => "2026-11-23T08:00:00.000Z,1,1,1,1\n".len(),
+            Self::OpenMetrics => "a 1 1.5\n".len(),
+        };
+        each.saturating_mul(points)
+    }
+
+    pub(super) fn write(self, series: &Series, query: &Query, points: &Points) -> String {
+        let mut out = String::with_capacity(self.least(points.points.len()).saturating_mul(2));
+        match self {
+            Self::Json => write_json(&mut out, series, query, points),
+            Self::Csv => write_csv(&mut out, points),
+            Self::OpenMetrics => write_open_metrics(&mut out, series, points),
+        }
+        out
+    }
+}
+
+fn write_json(out: &mut String, series: &Series, query: &Query, points: &Points) {
+    out.push_str("{\"name\":");
+    push_json(out, &series.name);
+    out.push_str(",\"from\":");
+    push_json(out, &time(query.from));
+    out.push_str(",\"to\":");
+    push_json(out, &time(query.to));
+    out.push_str(",\"step\":");
+    match points.step {
+        Some(step) => push_json(out, &span(step)),
+        None => out.push_str("null"),
+    }
+    out.push_str(",\"points\":[");
+    for (at, point) in points.points.iter().enumerate() {
+        let Point { mean, min, max, count, .. } = *point;
+        let comma = if at == 0 { "" } else { "," };
+        // Writing to a text never fails.
+        let _ = write!(
+            out,
+            "{comma}{{\"time\":\"{}\",\"value\":{},\"min\":{},\"max\":{},\"count\":{count}}}",
+            time(point.at),
+            Json(mean),
+            Json(min),
+            Json(max)
+        );
+    }
+    out.push_str("]}");
+}
+
+fn write_csv(out: &mut String, points: &Points) {
+    out.push_str("time,value,min,max,count\n");
+    for point in &points.points {
+        let Point { at, mean, min, max, count } = *point;
+        let _ = writeln!(out, "{},{},{},{},{count}", time(at), Plain(mean), Plain(min), Plain(max));
+    }
+}
+
+/// One gauge of the means; where samples are combined, one of the least and one of the greatest values too.
+fn write_open_metrics(out: &mut String, series: &Series, points: &Points) {
+    let name = metric_name(&series.name);
+    let about = match series.about {
+        Some(about) => about.to_owned(),
+        None => format!("The series \"{}\".", series.name),
+    };
+    let mut family = |suffix: &str, what: &str, value: fn(&Point) -> f64| {
+        let _ = writeln!(out, "# HELP {name}{suffix} {}{what}", escaped(&about));
+        let _ = writeln!(out, "# TYPE {name}{suffix} gauge");
+        for point in &points.points {
+            let _ = writeln!(out, "{name}{suffix} {} {}", Plain(value(point)), seconds(point.at));
+        }
+    };
+    match points.step {
+        None => family("", "", |point| point.mean),
+        Some(step) => {
+            let each = span(step);
+            family("", &format!(" The mean of each {each}."), |point| point.mean);
+            family("_min", &format!(" The least of each {each}."), |point| point.min);
+            family("_max", &format!(" The greatest of each {each}."), |point| point.max);
+        }
+    }
+    out.push_str("# EOF\n");
+}
+
+/// A number in JSON, which has neither infinity nor what is not a number.
+pub(super) struct Json(pub(super) f64);
+
+impl std::fmt::Display for Json {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_finite() { write!(f, "{:?}", self.0) } else { f.write_str("null") }
+    }
+}
+
+/// A number as Prometheus writes it.
+struct Plain(f64);
+
+impl std::fmt::Display for Plain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            value if value.is_nan() => f.write_str("NaN"),
+            f64::INFINITY => f.write_str("+Inf"),
+            f64::NEG_INFINITY => f.write_str("-Inf"),
+            value => write!(f, "{value:?}"),
+        }
+    }
+}
+
+/// A time in RFC 3339 form.
+pub(super) fn time(at: i64) -> String {
+    Timestamp::from_millisecond(at).map(|at| TIMES.timestamp_to_string(&at)).unwrap_or_default()
+}
+
+/// A time in seconds since 1970.
+fn seconds(at: i64) -> String {
+    let sign = if at < 0 { "-" } else { "" };
+    let at = at.unsigned_abs();
+    format!("{sign}{}.{:03}", at / 1_000, at % 1_000)
+}
+
+/// A length of time as `step` takes it.
+fn span(step: i64) -> String {
+    if step % 1_000 == 0 { format!("{}s", step / 1_000) } else { format!("{step}ms") }
+}
+
+/// The nearest name that a metric may have.
+fn metric_name(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for (at, c) in name.char_indices() {
+        match c {
+            '0'..='9' if at == 0 => out.extend(['_', c]),
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | ':' => out.push(c),
+            _ => out.push('_'),
+        }
+    }
+    out
+}
+
+/// A text after `# HELP`.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// Appends a text as a JSON string.
+pub(super) fn push_json(out: &mut String, text: &str) {
+    let mut bytes = Vec::with_capacity(text.len() + 2);
+    json_text::escape_into(text, &mut bytes);
+    out.push_str(&String::from_utf8_lossy(&bytes));
+}

@@ -1,0 +1,97 @@
+//! The notifications that pushes cause. A thread compares how many samples a series has had with how many it had at the last
+//! notification, so there is at most one for each interval, however many samples come.
+//!
+//! Law: a count is recorded before the interest is, so a sample that comes while a client subscribes is not missed. The lock
+//! is a leaf.
+
+use super::series::Table;
+use super::{INDEX, log_refusals};
+use crate::path;
+use crate::watching::{Watched, Watching};
+use mcp_resources_host::provider::{Feed, Interest};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Notifier {
+    watching: Arc<Watching>,
+    seen: Mutex<Seen>,
+}
+
+/// What subscribers know of.
+#[derive(Debug, Default)]
+struct Seen {
+    /// How many samples each watched URI had.
+    samples: HashMap<Arc<str>, u64>,
+    /// How many series were listed.
+    series: usize,
+}
+
+impl Notifier {
+    /// A new mount.
+    pub(super) fn begin_anew(&self) {
+        self.watching.begin_anew();
+        *self.lock() = Seen::default();
+    }
+
+    /// Records a change of interest.
+    pub(super) fn interest(
+        self: &Arc<Self>,
+        change: Interest<'_>,
+        feed: Option<Feed>,
+        table: &Arc<Table>,
+        interval: Duration,
+    ) {
+        match change {
+            Interest::Uri { uri, on: true, .. } => {
+                let pushed = pushed(table, uri);
+                self.lock().samples.insert(uri.clone(), pushed);
+            }
+            Interest::Uri { uri, on: false, .. } => drop(self.lock().samples.remove(uri)),
+            Interest::Lists { on: true } => self.lock().series = table.len(),
+            Interest::Lists { on: false } => {}
+        }
+        self.watching.interest(change, feed, "mcp-notify", || {
+            let (own, table) = (self.clone(), table.clone());
+            move |feed, watched| {
+                own.notify(feed, watched, &table);
+                interval
+            }
+        });
+    }
+
+    fn notify(&self, feed: &Feed, watched: &Watched, table: &Table) {
+        log_refusals(table, &|what| feed.log(what));
+        for uri in &watched.uris {
+            let now = pushed(table, uri);
+            let before = self.lock().samples.get_mut(uri).map(|before| std::mem::replace(before, now));
+            if before.is_some_and(|before| before != now) {
+                // It is in canonical form: nothing is wrong with it.
+                let _ = feed.updated(uri);
+            }
+        }
+        if watched.lists {
+            let now = table.len();
+            let before = std::mem::replace(&mut self.lock().series, now);
+            if before != now {
+                feed.list_changed();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many samples there have ever been in the series at a URI; in all of them at that of the index.
+fn pushed(table: &Table, uri: &str) -> u64 {
+    let path = uri.strip_prefix(INDEX).unwrap_or_default();
+    let segment = path.split_once('?').map_or(path, |(segment, _)| segment);
+    if segment.is_empty() {
+        return table.all().iter().map(|series| series.pushed()).sum();
+    }
+    path::decoded(segment).and_then(|segment| table.find(&segment)).map_or(0, |series| series.pushed())
+}
