@@ -160,7 +160,7 @@ function listed(item: unknown, at: number, expand: Expand): Given {
   }
 }
 
-/** Answers a foreign method: a `MethodResult`, the members of the result, or questions to the client. */
+/** Answers a custom method: a `MethodResult`, the members of the result, or questions to the client. */
 export function answerCall(driver: Driver, request: number, value: unknown): undefined {
   if (value instanceof InputRequired) {
     ask(driver, request, value);

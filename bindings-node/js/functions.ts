@@ -54,7 +54,7 @@ export function lister(peers: Peers, name: string, call: AnyFunction, expand: Ex
   return native(peers, name, answer, (context, [cursor]) => call(cursor, context));
 }
 
-/** Makes what is called for a foreign method: with its params. */
+/** Makes what is called for a custom method: with its params. */
 export function method(peers: Peers, name: string, call: AnyFunction): NativeFunction {
   return native(peers, name, answerCall, (context, [params]) =>
     call(params === undefined ? {} : JSON.parse(params as string), context),

@@ -95,7 +95,7 @@ export class ListPage<Item = unknown> {
   }
 }
 
-/** The result of a foreign method with `_meta`, or with a type other than `complete`. */
+/** The result of a custom method with `_meta`, or with a type other than `complete`. */
 export class MethodResult {
   readonly resultType: string | undefined;
   readonly meta: JsonObject | undefined;

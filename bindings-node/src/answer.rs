@@ -101,7 +101,7 @@ impl Answers {
         self.answer(request, Answer::Listed(core::ListPage { next, ..core::ListPage::new(items) }))
     }
 
-    /// Answers a foreign method; all are JSON text except the type.
+    /// Answers a custom method; all are JSON text except the type.
     #[napi(catch_unwind)]
     pub fn result(
         &self,

@@ -283,7 +283,7 @@ test('a legacy client is asked by a handler, a modern one is not', async () => {
   await connection.close();
 });
 
-test('foreign methods', async () => {
+test('custom methods', async () => {
   const made = server();
   made.method('vendor/add', { capability: ['vendor', { version: 1 }] }, async (params, ctx) => {
     ctx.progress(1, 1);

@@ -111,7 +111,7 @@ class ListPage:
 
 
 class MethodResult:
-    """The result of a foreign method with `_meta`, or with a type other than `complete`."""
+    """The result of a custom method with `_meta`, or with a type other than `complete`."""
 
     __slots__ = ("members", "meta", "result_type")
 

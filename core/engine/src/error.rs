@@ -6,7 +6,7 @@ use crate::now::Millis;
 use crate::option::{FromOption, OptionError, OptionValue, Step};
 use std::fmt;
 
-/// Why a read, completion, list or foreign call failed (DEC-20). The peer sees `kind` and the facts, never text
+/// Why a read, completion, list or custom call failed (DEC-20). The peer sees `kind` and the facts, never text
 /// of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

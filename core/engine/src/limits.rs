@@ -100,7 +100,7 @@ limits! {
     pub contents_total: usize = 256 << 20,
     /// Above this, a host stops reading until the output has drained. Default 1 MiB.
     pub output: usize = 1 << 20,
-    /// A read, list or foreign call that is unanswered for so long fails with `timeout`. Default 30,000 ms.
+    /// A read, list or custom call that is unanswered for so long fails with `timeout`. Default 30,000 ms.
     pub read_timeout: Millis = 30_000,
     /// The same for `completion/complete`. Default 5,000 ms.
     pub completion_timeout: Millis = 5_000,

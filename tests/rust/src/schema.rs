@@ -201,7 +201,7 @@ impl<'s> Witness<'s> {
     }
 }
 
-/// The definition of a method's result; foreign methods have none.
+/// The definition of a method's result; custom methods have none.
 fn definition(method: &str) -> Option<&'static str> {
     Some(match method {
         "initialize" => "InitializeResult",

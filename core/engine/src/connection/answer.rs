@@ -311,7 +311,7 @@ impl<'a> InputAsk<'a> {
     }
 }
 
-/// The result of a foreign method.
+/// The result of a custom method.
 #[derive(Debug, Default)]
 pub struct RawResult<'a> {
     /// A JSON object with the result's own members, without `resultType` and `_meta`. Sent as it is, without the white

@@ -196,7 +196,7 @@ pub struct ListRequest<'m> {
     pub caller: Option<Caller<'m>>,
 }
 
-/// A foreign method, for the author's function behind the extension door.
+/// A custom method, for the author's function behind the extension door.
 #[derive(Debug)]
 pub struct CallRequest<'m> {
     /// Names the request in the answer.

@@ -1,6 +1,6 @@
 //! Requests in several rounds (MRTR, R-133 … R-144): what the client is asked, and the state that comes back.
 //!
-//! The state is sealed: whose it is, for which URI or foreign method, until when, what was asked, and the author's own
+//! The state is sealed: whose it is, for which URI or custom method, until when, what was asked, and the author's own
 //! bytes. Any process with the key can go on.
 
 use super::answer::{InputAsk, InputRequest, InputRequired};

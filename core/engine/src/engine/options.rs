@@ -72,7 +72,7 @@ pub struct Options {
     /// process ends, and in no other one. Without either a read cannot ask for input, and a client that knows the server's name
     /// can open cursors and make its own. The hash of the catalogue is keyed with it too.
     pub process_key: Option<SealKey>,
-    /// Foreign methods that the author answers.
+    /// Custom methods that the author answers.
     pub extensions: Vec<Extension>,
     /// `capabilities.extensions` (2026-07-28, R-054) and, before, `capabilities.experimental`: id to settings (a JSON object).
     pub extension_capabilities: Vec<(String, String)>,
@@ -138,7 +138,7 @@ impl Default for Options {
     }
 }
 
-/// A foreign method that the author answers by hand: the extension door.
+/// A custom method that the author answers by hand: the extension door.
 #[derive(Clone, Debug)]
 pub struct Extension {
     /// The method; not one of ours, except `completion/complete`: then it gets the references that are not to resources.

@@ -148,7 +148,7 @@ impl ListRequest {
     }
 }
 
-/// A foreign method, for a function behind the extension door.
+/// A custom method, for a function behind the extension door.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CallRequest {
