@@ -10,7 +10,7 @@ use mcp_resources_template::uri::MAX_URI;
 /// Declares each limit once: its description, type and default.
 macro_rules! limits {
     ($($(#[$doc:meta])* pub $name:ident: $type:ty = $default:expr,)+) => {
-        /// The bounds of one engine. Sizes are bytes, times are milliseconds unless a field says otherwise.
+        /// The limits of one engine. Sizes are in bytes and times in milliseconds, unless a field says otherwise.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Limits {
@@ -67,21 +67,21 @@ limits! {
     pub list_scan: usize = 10_000,
     /// Items that a `.list` callback without paging may return. Default 100,000.
     pub list_source: usize = 100_000,
-    /// Bytes of one resource or template that another server describes and a list passes on, as JSON. Default 64 KiB.
+    /// Size of one resource or template of another server that a list passes on, as JSON. Default 64 KiB.
     pub list_item: usize = 64 << 10,
-    /// How long the answer of a `.list` callback without paging is kept, so that a walk over its pages asks it once.
-    /// Default 0: it is asked for each page. What is kept is dropped when the catalogue or the list is told to have changed;
-    /// a change that is not told is seen this much later.
+    /// How long the result of a `.list` callback without paging is cached, so that a client that pages through it calls it once.
+    /// Default 0: it is called for each page. The cached result is dropped when a change of the catalogue or list is reported;
+    /// an unreported change becomes visible after this time.
     pub list_ttl: Millis = 0,
-    /// Kept answers of `.list` callbacks, over all principals. Default 256.
+    /// Cached results of `.list` callbacks, over all principals. Default 256.
     pub list_cache: usize = 256,
-    /// Bytes that they take. Default 16 MiB.
+    /// Their size. Default 16 MiB.
     pub list_cache_bytes: usize = 16 << 20,
-    /// Results that the read cache keeps, over all principals. Default 10,000.
+    /// Results in the read cache, over all principals. Default 10,000.
     pub cache_entries: usize = 10_000,
-    /// Bytes that they take, encoded. Default 64 MiB.
+    /// Their encoded size. Default 64 MiB.
     pub cache_bytes: usize = 64 << 20,
-    /// Principals whose rates and requests in flight are counted apart; further ones share a count. Default 10,000.
+    /// Principals whose rates and requests in flight are counted separately; all others share a count. Default 10,000.
     pub principals: usize = 10_000,
     /// Subscriptions of one connection: `resources/subscribe` and open listens together (DEC-18). Default 10,000.
     pub subscriptions: usize = 10_000,
@@ -100,7 +100,7 @@ limits! {
     pub contents_total: usize = 256 << 20,
     /// Above this, a host stops reading until the output has drained. Default 1 MiB.
     pub output: usize = 1 << 20,
-    /// A read, list or custom call that is unanswered for so long fails with `timeout`. Default 30,000 ms.
+    /// A read, list or custom call fails with `timeout` after this time. Default 30,000 ms.
     pub read_timeout: Millis = 30_000,
     /// The same for `completion/complete`. Default 5,000 ms.
     pub completion_timeout: Millis = 5_000,
@@ -108,7 +108,7 @@ limits! {
     pub arguments: usize = 64 << 10,
     /// Values of one completion (R-108: at most 100). Default 100.
     pub completion_values: usize = 100,
-    /// After a URI's update was told, the next one is told this much later at the earliest. Default 50 ms.
+    /// Least time between two update notifications of one URI. Default 50 ms.
     pub coalesce: Millis = 50,
     /// Least time between two progress notifications of one request. Default 50 ms; the first and any
     /// that reaches `total` always go out.
@@ -121,7 +121,7 @@ limits! {
     pub state_ttl: Millis = 600_000,
     /// Server-to-client requests of one legacy connection that wait for an answer. Default 64.
     pub asks: usize = 64,
-    /// How long what is in flight may still finish after the end of input. Default 1,000 ms.
+    /// How long requests in flight may still finish after the end of input. Default 1,000 ms.
     pub grace: Millis = 1_000,
     /// Names and values of an HTTP request's headers together, with its target. Default 256 KiB: `Mcp-Name` repeats a URI.
     pub head: usize = 256 << 10,
@@ -133,16 +133,16 @@ limits! {
     /// address) if the host knows it. Above it `initialize` is answered with 429. Behind a proxy all clients may have one
     /// address. Default 1,000.
     pub sessions_per_client: usize = 1_000,
-    /// After so long without a request, an open stream or a request in flight a session ends. Default 1,800,000 ms.
+    /// A session ends after this time without a request, an open stream or a request in flight. Default 1,800,000 ms.
     pub session_idle: Millis = 1_800_000,
     /// The same for a session whose client has not sent `notifications/initialized`. Default 60,000 ms.
     pub handshake_timeout: Millis = 60_000,
     /// Streams of events that one session keeps: open ones of `GET`, and such as were broken off or are over, which a
     /// client may resume. Default 16.
     pub streams: usize = 16,
-    /// What is kept of each such stream to be sent again. Default 1 MiB.
+    /// Bytes of each such stream that are kept for resuming it. Default 1 MiB.
     pub replay: usize = 1 << 20,
-    /// An HTTP stream of events on which nothing was sent for so long gets a comment. Default 15,000 ms.
+    /// A silent HTTP stream of events gets a comment after this time, to keep it open. Default 15,000 ms.
     pub keep_alive: Millis = 15_000,
     /// Open HTTP connections; further ones wait in the system's queue. Default 20,000.
     pub connections: usize = 20_000,
@@ -160,17 +160,17 @@ limits! {
     /// Bytes of all HTTP bodies that have come in part and wait for their rest; above it a body is answered with 503.
     /// Default 256 MiB.
     pub bodies_total: usize = 256 << 20,
-    /// A client that takes nothing for so long of what is sent to it is gone (R-214; where the system can say so).
+    /// A client that does not receive anything for this time is disconnected (R-214; where the system can tell).
     /// Default 30,000 ms.
     pub write_timeout: Millis = 30_000,
     /// Verified tokens that are kept, by their digests. Default 10,000.
     pub token_cache: usize = 10_000,
-    /// How long a verified token is believed at most without asking again. Default 300,000 ms.
+    /// How long a verified token is accepted without verifying it again. Default 300,000 ms.
     pub token_ttl: Millis = 300_000,
-    /// Records of requests that wait for whoever takes them; above it the newest is dropped, and counted (S-19).
+    /// Audit records waiting to be written; when full, the newest is dropped and counted (S-19).
     /// Default 10,000.
     pub audit_queue: usize = 10_000,
-    /// An HTTP request that is unanswered for so long gets a stream of events, if the client takes one. Default 1,000 ms.
+    /// An HTTP request that takes longer is answered with a stream of events, if the client accepts one. Default 1,000 ms.
     pub sse_after: Millis = 1_000,
 }
 

@@ -6,8 +6,8 @@ use mcp_resources_engine::resource::{RegistrationError, Resource};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-/// Tells the server of one mount of changes, from any thread. It holds nothing: after the provider is unmounted, or the
-/// server is gone, nothing happens any longer.
+/// Reports changes of one mount to its server, from any thread. It keeps neither alive: after the provider is unmounted, or the
+/// server is dropped, calls have no effect.
 #[derive(Clone)]
 pub struct Feed {
     mounts: Weak<Mounts>,
@@ -18,9 +18,9 @@ pub struct Feed {
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all of many entries are additions")]
 pub enum Entry {
-    /// A resource is there.
+    /// A new resource.
     Add(Route, Resource),
-    /// What is said of a resource of this mount has changed. `None` stays as it is.
+    /// The description of a resource of this mount has changed. `None` leaves a field as it is.
     Update {
         /// Its URI, in any spelling.
         uri: String,
@@ -48,14 +48,14 @@ impl Feed {
         self.mounts().map_or(Ok(()), |mounts| mounts.updated(uri))
     }
 
-    /// What its lists give has changed, other than by [`Feed::publish`].
+    /// Its lists have changed, other than by [`Feed::publish`].
     pub fn list_changed(&self) {
         if let Some(mounts) = self.mounts() {
             mounts.list_changed();
         }
     }
 
-    /// Reports to the server's author what is wrong behind the seam, under the name of the mount. No client sees it. Not
+    /// Writes a problem of the provider to the server's log, under the name of the mount. No client sees it. Not
     /// before [`Provider::mount`](super::Provider::mount) has returned.
     pub fn log(&self, what: &str) {
         if let Some(mounts) = self.mounts() {
@@ -63,8 +63,8 @@ impl Feed {
         }
     }
 
-    /// Applies each of `entries` that can be, in their order, and tells of them once. What became of each is at its place:
-    /// one that is refused says why, and refuses no other. Not before [`Provider::mount`](super::Provider::mount) has returned.
+    /// Applies `entries` in order and sends one notification. The result of each is at its index: one invalid entry does not
+    /// affect the others. Not before [`Provider::mount`](super::Provider::mount) has returned.
     pub fn publish(&self, entries: Vec<Entry>) -> Vec<Result<(), RegistrationError>> {
         match self.mounts() {
             Some(mounts) => mounts.publish(&self.state, entries),
@@ -77,7 +77,7 @@ impl Feed {
         self.mounts().map_or(0, |mounts| mounts.unix())
     }
 
-    /// Whether it is mounted still.
+    /// Whether the provider is still mounted.
     pub fn is_alive(&self) -> bool {
         self.mounts().is_some()
     }

@@ -38,8 +38,8 @@ use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::RegistrationError;
 use std::sync::Arc;
 
-/// A source of resources that is not an author's function: files, a database, another server. Every transport and language
-/// serves it alike.
+/// A native source of resources, such as files, a database or another server. It works the same over every transport and in
+/// every language.
 ///
 /// ```
 /// use mcp_resources::provider::{Feed, Mount, Provider, Read, ReadRef, Responder, Route};
@@ -47,7 +47,7 @@ use std::sync::Arc;
 /// use mcp_resources::{Contents, ReadError, ReadResult, RegistrationError, ResourceServer, Template};
 /// use std::sync::Arc;
 ///
-/// /// Greets whoever is named.
+/// /// Greets a name.
 /// struct Greeter;
 ///
 /// impl Provider for Greeter {
@@ -73,28 +73,28 @@ use std::sync::Arc;
 /// # Ok(()) }
 /// ```
 pub trait Provider: Send + Sync + 'static {
-    /// Says what it serves, once for each server. It starts no thread and opens no watcher, file or database here: the first
-    /// request or interest does, so that a process may fork after it has mounted. `feed` is how it tells of changes.
+    /// Declares what it serves. Called once for each server. Start no thread and open no watcher, file or database here but with the
+    /// first request or interest: a process may fork after mounting. `feed` reports changes.
     ///
     /// # Errors
     /// [`RegistrationError`]: its options cannot be served. Nothing is mounted then.
     fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError>;
 
-    /// Answers a read on the thread that received it, which serves other clients too: only from memory, and at once. `None`
-    /// leaves the read to [`Provider::read`]. Default `None`.
+    /// Answers a read on the thread that received it. That thread serves other clients too, so answer only from memory, without
+    /// blocking. `None` leaves the read to [`Provider::read`]. Default `None`.
     fn read_now(&self, _request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
         None
     }
 
-    /// Answers a read that [`Provider::read_now`] did not. Called on a worker of this mount's, where it may block.
+    /// Answers a read that [`Provider::read_now`] did not. Called on a worker of this mount, where it may block.
     fn read(&self, request: Read, reply: Responder<ReadResult<'static>>);
 
-    /// Lists the resources of a template or source that has said that it lists. Called on a worker. Default: none.
+    /// Lists the resources of a template or source that was declared with a list. Called on a worker. Default: none.
     fn list(&self, _request: List, reply: Responder<ListPage>) {
         reply.send(Ok(ListPage::default()));
     }
 
-    /// Completes a variable of a template that has said that it completes it. Called on a worker. Default: no values.
+    /// Completes a variable that its template declares as completed. Called on a worker. Default: no values.
     fn complete(&self, _request: Complete, reply: Responder<Completion<'static>>) {
         reply.send(Ok(Completion::default()));
     }

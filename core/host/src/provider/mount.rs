@@ -2,7 +2,7 @@
 
 use mcp_resources_engine::resource::{Resource, Template};
 
-/// A part of a provider, by a number of its own choice: each request says which part it belongs to.
+/// A part of a provider, numbered by the provider: each request has the number of its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Route(pub u32);
 
@@ -23,7 +23,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Nothing yet. `name` stands in errors and logs, such as `files("docs")`.
+    /// An empty one. `name` is its name in errors and logs, such as `files("docs")`.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -39,26 +39,26 @@ impl Mount {
         }
     }
 
-    /// With a template. What it lists and completes is said in the [`Template`].
+    /// Adds a template. The [`Template`] declares whether it lists and what it completes.
     pub fn template(mut self, route: Route, template: Template) -> Self {
         self.templates.push((route, template));
         self
     }
 
-    /// With a resource at a fixed URI. Others may come later, with [`Feed::publish`](super::Feed::publish).
+    /// Adds a resource at a fixed URI. More can follow later, with [`Feed::publish`](super::Feed::publish).
     pub fn resource(mut self, route: Route, resource: Resource) -> Self {
         self.resources.push((route, resource));
         self
     }
 
-    /// With a template of another server's that cannot be parsed, or collides: it is listed as `json` says and leads nowhere.
+    /// Adds a template of another server that cannot be parsed, or collides: it is listed as `json`, and matches nothing.
     pub fn foreign_template(mut self, uri_template: impl Into<String>, json: impl Into<String>) -> Self {
         self.foreign.push((uri_template.into(), json.into()));
         self
     }
 
-    /// With a list that belongs to no template. `key` names it among all lists of the server, and must be the same after a
-    /// restart, as `files:docs`; `pages` as in [`ListSource`](mcp_resources_engine::resource::ListSource).
+    /// Adds a list that belongs to no template. `key`, such as `files:docs`, identifies it among all lists of the server, and must
+    /// be the same after a restart; `pages` as in [`ListSource`](mcp_resources_engine::resource::ListSource).
     pub fn lists(mut self, route: Route, key: impl Into<String>, pages: bool) -> Self {
         self.sources.push((route, key.into(), pages));
         self
@@ -78,15 +78,15 @@ impl Mount {
         self
     }
 
-    /// Reads and completes what no resource and no template of the server serves. Of several mounts that do, the first that
-    /// does not answer [`NotFound`](mcp_resources_engine::error::ReadError::NotFound) reads. Nothing of it is listed.
+    /// Serves reads and completions that no resource and no template of the server matches. Of several such mounts, the first that
+    /// does not answer [`NotFound`](mcp_resources_engine::error::ReadError::NotFound) answers. None of it is listed.
     pub fn fallback(mut self, route: Route) -> Self {
         self.fallback = Some(route);
         self
     }
 
-    /// How many threads answer its requests at most, and how many requests may wait for one. Default 4 and 256. A request
-    /// that finds the queue full is an error at once. With 0 threads [`Provider`](super::Provider)'s functions are called
+    /// The largest number of worker threads, and of requests that wait for one. Default 4 and 256. A request fails at once if the
+    /// queue is full. With 0 threads [`Provider`](super::Provider)'s functions are called
     /// where the request was read, and must never block.
     pub fn workers(mut self, threads: usize, queue: usize) -> Self {
         (self.threads, self.queue) = (threads, queue);

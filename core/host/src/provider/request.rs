@@ -38,18 +38,18 @@ impl<'r> ReadRef<'r> {
         self.params()?.get(name).and_then(Value::as_str)
     }
 
-    /// Who asks.
+    /// The principal of the requester.
     pub fn principal(&self) -> &'r Arc<Principal> {
         self.request.caller.principal
     }
 
-    /// Whether the one who asks may see `uri`, in any spelling: to be asked of each URI, path or row before text is made of it.
+    /// Whether the requester may see `uri`, in any spelling. Check each URI, path or row before writing it into text.
     pub fn permits(&self, uri: &str) -> bool {
         self.engine.permits(self.principal(), uri)
     }
 }
 
-/// Who asks.
+/// The requester, and what it may see.
 #[derive(Clone)]
 pub(super) struct Requester {
     principal: Arc<Principal>,
@@ -97,7 +97,7 @@ pub struct Call {
     asker: Requester,
 }
 
-/// What all requests have.
+/// Methods of all requests.
 macro_rules! asked {
     ($($request:ident)+) => {$(
         impl $request {
@@ -106,13 +106,13 @@ macro_rules! asked {
                 self.route
             }
 
-            /// Who asks.
+            /// The principal of the requester.
             pub fn principal(&self) -> &Arc<Principal> {
                 &self.asker.principal
             }
 
-            /// Whether the one who asks may see `uri`, in any spelling: to be asked of each URI, path or row before text is
-            /// made of it.
+            /// Whether the requester may see `uri`, in any spelling. Check each URI, path or row before writing it into
+            /// text.
             pub fn permits(&self, uri: &str) -> bool {
                 self.asker.engine.permits(&self.asker.principal, uri)
             }
@@ -156,12 +156,12 @@ impl List {
         Self { route, cursor, limit, asker: Requester { principal, engine: engine.clone() } }
     }
 
-    /// Where to go on: what its last page gave as `next`. `None` is the beginning.
+    /// The cursor: the `next` of the page before. `None` for the first page.
     pub fn cursor(&self) -> Option<&str> {
         self.cursor.as_deref()
     }
 
-    /// How many items fit on the page.
+    /// The size of the page, in items.
     pub fn limit(&self) -> usize {
         self.limit
     }
@@ -191,7 +191,7 @@ impl Complete {
         &self.variable
     }
 
-    /// What has been typed.
+    /// The value typed so far.
     pub fn value(&self) -> &str {
         &self.value
     }
@@ -230,7 +230,7 @@ impl Call {
     }
 }
 
-/// Whether somebody waits for changes: see [`Provider::interest`](super::Provider::interest).
+/// Whether clients watch for changes: see [`Provider::interest`](super::Provider::interest).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest<'a> {
     /// Of a resource.
@@ -239,12 +239,12 @@ pub enum Interest<'a> {
         uri: &'a Arc<str>,
         /// The part of the provider that serves it.
         route: Route,
-        /// Whether somebody does from now on, or nobody any longer.
+        /// `true` when the first client begins to watch, `false` after the last one.
         on: bool,
     },
     /// Of the lists of resources and templates.
     Lists {
-        /// Whether somebody does from now on, or nobody any longer.
+        /// `true` when the first client begins to watch, `false` after the last one.
         on: bool,
     },
 }

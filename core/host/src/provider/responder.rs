@@ -14,8 +14,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Gives the answer to one request: exactly once, on any thread. Dropped without an answer, as by a panic, the request has
-/// failed. A request keeps its place among those in flight until its responder is gone, cancelled or not.
+/// Answers one request, once, on any thread. The request fails if this is dropped without an answer, as by a panic. The request
+/// counts as in flight until its responder is dropped, cancelled or not.
 #[must_use = "dropped without an answer, it fails the request"]
 pub struct Responder<T> {
     open: Option<Box<OpenRequest>>,
@@ -38,13 +38,13 @@ struct OpenRequest {
     otherwise: Option<Otherwise>,
 }
 
-/// Goes on with a reply that is not given yet.
+/// Passes an unanswered request on.
 pub(super) type Otherwise = Box<dyn FnOnce(Peer, Reply) + Send>;
 
-/// Changes what is read before it is encoded, as the author has said.
+/// The author's redaction, applied to contents before they are encoded.
 pub type Redact = Arc<dyn Fn(&str, Answer<'static>) -> Answer<'static> + Send + Sync>;
 
-/// What a [`Responder`] answers with.
+/// A result that a [`Responder`] can send.
 pub trait IntoAnswer: Sized {
     #[doc(hidden)]
     fn into_answer(self) -> Answer<'static>;
@@ -88,7 +88,7 @@ impl<T: IntoAnswer> Responder<T> {
         Self { open, sort: PhantomData }
     }
 
-    /// Gives the answer.
+    /// Sends the answer.
     pub fn send(mut self, answer: Result<T, ReadError>) {
         let Some(mut open) = self.open.take() else { return };
         match (answer, open.otherwise.take()) {
@@ -99,19 +99,19 @@ impl<T: IntoAnswer> Responder<T> {
 }
 
 impl<T> Responder<T> {
-    /// Whether nobody waits for the answer any longer: the request was cancelled, or has run out of time.
+    /// Whether the answer is no longer needed: the request was cancelled or timed out.
     pub fn is_cancelled(&self) -> bool {
         self.open.as_ref().is_none_or(|open| open.cancelled.get())
     }
 
-    /// Tells the server's author what is wrong behind the seam, under the name of the mount. No client sees it.
+    /// Writes a problem to the server's log, under the name of the mount. No client sees it.
     pub fn log(&self, what: &str) {
         if let Some(open) = &self.open {
             open.peer.misuse(&format!("{}: {what}", open.mount));
         }
     }
 
-    /// Tells the client how far the work has come, if it asked to hear.
+    /// Sends progress to the client, if it asked for it.
     pub fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let Some(open) = &mut self.open else { return };
         let now = open.peer.now();
@@ -123,10 +123,10 @@ impl<T> Responder<T> {
 }
 
 impl Responder<ReadResult<'static>> {
-    /// How large the contents will be, in bytes: to be said before they are made.
+    /// Announces the size of the contents in bytes. Call it before producing them.
     ///
     /// # Errors
-    /// [`ReadError::SizeExceeded`] if no answer may be so large: send that, instead of contents that would be refused.
+    /// [`ReadError::SizeExceeded`] if the answer would be too large: send that error instead of the contents.
     pub fn facts(&self, size: u64) -> Result<(), ReadError> {
         let most = self.open.as_ref().map_or(u64::MAX, |open| open.reply.most_bytes() as u64);
         if size > most {
