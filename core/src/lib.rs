@@ -123,8 +123,6 @@ mod guides {
     #[cfg(feature = "metrics")]
     #[doc = include_str!("../../docs/metrics.md")]
     mod metrics {}
-    #[doc = include_str!("../../docs/subscriptions.md")]
-    mod subscriptions {}
     #[doc = include_str!("../../docs/templates.md")]
     mod templates {}
     #[doc = include_str!("../../docs/testing.md")]
