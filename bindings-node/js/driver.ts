@@ -151,7 +151,7 @@ export abstract class Driver {
 
   /**
    * Connects the compiled part, with the number of this driver; it is not to be left behind if that fails. One that is
-   * `held` is kept by the compiled part until it is released; any other by whoever has requests for it.
+   * `held` is kept by the compiled part until it is released; any other by the code that has requests for it.
    */
   protected connect<T>(make: (number: number, drive: Drive) => T, { held = true } = {}): T {
     try {

@@ -1,4 +1,4 @@
-/** The endpoint for whoever has a `Request` and wants a `Response`: Hono, Bun, Deno, workers. */
+/** The endpoint as a function from a `Request` to a `Response`: Hono, Bun, Deno, workers. */
 import type { Turned } from './binding.js';
 import { type Endpoint, type Incoming, Outgoing } from './endpoint.js';
 

@@ -10,6 +10,7 @@ import hygiene
 import instructions
 import layering
 import links
+import names
 import purity
 import ran
 import rust_tests
@@ -42,6 +43,22 @@ def core(check: Check, path: str, text: str) -> list[str]:
 def spell(name: str) -> str:
     path, _, ext = name.replace("__", "/").rpartition("_")
     return f"{path}.{ext}".replace("bindings_", "bindings-")
+
+
+class Names(unittest.TestCase):
+    def test_an_unclear_type(self) -> None:
+        assert len(core(names.check, "a.rs", "pub(super) enum Asked { One }")) == 1
+        assert len(found(names.check, bindings_node__js__a_ts="export interface Told {}")) == 1
+        assert core(names.check, "a.rs", "// struct Asked\nstruct ReadParams;") == []
+
+    def test_two_meanings(self) -> None:
+        two = found(names.check, core__engine__src__a_rs="struct Slot;", core__host__src__b_rs="\nenum Slot {}")
+        assert two == ["2: `Slot` is another type in core/engine/src/a.rs: give this one a name of its own"]
+        assert found(names.check, core__engine__src__a_rs="struct Slot;", bindings_node__src__b_rs="struct Slot;") == []
+
+    def test_a_sentence(self) -> None:
+        assert len(core(names.check, "a.rs", "// Whoever takes it closes it.")) == 1
+        assert core(names.check, "a.rs", "// The caller closes it.") == []
 
 
 class Dependencies(unittest.TestCase):

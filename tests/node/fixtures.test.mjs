@@ -242,7 +242,7 @@ class Host {
 function unobservable({ members }) {
   const peers = [members, ...members.steps].map(({ peer }) => peer ?? 'stdio');
   if (peers.some((peer) => peer !== 'stdio')) return 'the Node API has no connection without a pipe yet';
-  if (members.steps.some((step) => 'as' in step)) return 'whoever is at the other end of a pipe is the local user';
+  if (members.steps.some((step) => 'as' in step)) return 'the process at the other end of a pipe is the local user';
   return undefined;
 }
 

@@ -11,7 +11,7 @@ const PLAIN = { mimeType: 'text/plain' };
 const WORDS = ['alpha', 'beta', 'gamma'];
 let count = 0;
 
-/** Tells whoever watches this resource; over HTTP the handler below does. */
+/** Notifies the subscribers of this resource; over HTTP the handler below does. */
 let updated = (server, uri) => server.server.sendResourceUpdated({ uri });
 
 /** Called for each connection over stdio, and for each request over HTTP. */

@@ -237,7 +237,7 @@ def unobservable(case: Case) -> str | None:
     if case.members.get("peer", "stdio") != "stdio" or any(step.get("peer", "stdio") != "stdio" for step in steps):
         return "the Python API has no connection without a pipe yet"
     if any("as" in step for step in steps):
-        return "whoever is at the other end of a pipe is the local user"
+        return "the process at the other end of a pipe is the local user"
     return None
 
 

@@ -251,7 +251,7 @@ HELD = """
 import mmap, sys
 import test_mounting
 
-sys.setswitchinterval(1000)  # whoever has the interpreter keeps it
+sys.setswitchinterval(1000)  # the thread that has the interpreter keeps it
 server = test_mounting.serves()
 file = open(sys.argv[1], "r+b")
 gate = mmap.mmap(file.fileno(), 1)

@@ -60,7 +60,7 @@ class Driver:
         """After the end: nothing is in flight, and all is written."""
 
     def release(self) -> None:
-        """Closes the channel and lets go of it."""
+        """Closes the channel and drops it."""
         self._silence()
         channel, self.channel = self.channel, None
         if channel is not None:

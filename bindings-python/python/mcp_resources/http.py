@@ -49,7 +49,7 @@ async def serve(
 
 
 def announce(url: str) -> None:
-    """Tells whoever started the process where it serves."""
+    """Writes to stderr where it serves."""
     print(f"serving {url} (end with Ctrl-C)", file=sys.stderr)
 
 

@@ -71,7 +71,7 @@ impl<'m> TraceContext<'m> {
         self.traceparent.as_deref()?.get(36..52)
     }
 
-    /// Whether whoever began the trace records it.
+    /// Whether the caller that began the trace records it.
     pub fn sampled(&self) -> bool {
         let flags = self.traceparent.as_deref().and_then(|text| text.get(53..55));
         flags.and_then(|flags| u8::from_str_radix(flags, 16).ok()).is_some_and(|flags| flags & 1 == 1)

@@ -12,7 +12,7 @@ const LARGE_TEXT = 'resource contents 1\n'.repeat(LARGE / 20 + 1).slice(0, LARGE
 const LARGE_BLOB = Buffer.from(Uint8Array.from({ length: LARGE }, (_, at) => (at * 167 + 13) % 256));
 const PLAIN = { mimeType: 'text/plain' };
 
-/** Tells whoever listens to this resource; over HTTP the handler below does. */
+/** Notifies the subscribers of this resource; over HTTP the handler below does. */
 let updated = (server, uri) => server.server.sendResourceUpdated({ uri });
 
 /** Called for each connection over stdio, and for each request over HTTP. */

@@ -19,7 +19,7 @@ use std::sync::Arc;
 const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 /// Checks a resource, puts it into the form in which it is listed, and gives its canonical URI. Registration calls
-/// it, and so must whoever lists resources that are not registered.
+/// it, and so must a host that lists resources that are not registered.
 ///
 /// The URI is listed as given, or in canonical form if it has characters that RFC 3986 forbids (R-073, DEC-29).
 ///

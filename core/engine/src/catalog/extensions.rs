@@ -1,6 +1,6 @@
 //! Custom methods, and the extensions that are declared in `capabilities.extensions`, of mounts.
 //!
-//! Law: a method is answered by one handler, and an extension has one value, whoever declares it.
+//! Law: a method is answered by one handler, and an extension has one value, even if several providers declare it.
 
 use crate::catalog::items::{HandlerId, MountId};
 use crate::limits::Limits;

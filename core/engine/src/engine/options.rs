@@ -57,7 +57,7 @@ pub struct Options {
     /// Whether the host looks at contents before they are encoded: then chunks are gathered as they are, and
     /// [`Gather::into_answer`](crate::connection::Gather::into_answer) gives them whole. Default `false`.
     pub transforms: bool,
-    /// Whether requests are recorded, for whoever takes the records (S-19): [`Engine::take_records`](super::Engine).
+    /// Whether requests are recorded (S-19); the host fetches them with [`Engine::take_records`](super::Engine).
     /// Default `false`.
     pub audit: bool,
     /// Whether requests are counted from the start: [`Engine::metrics_text`](super::Engine). Default `false`.

@@ -1,6 +1,6 @@
 //! What was recorded and not taken yet: a bounded queue.
 //!
-//! Law: whoever serves a request never waits for whoever takes its record. When the queue is full the newest is dropped,
+//! Law: serving a request never waits for the audit sink. When the queue is full the newest is dropped,
 //! and counted.
 
 use crate::guard::{AuditEntry, AuditRecord};

@@ -25,7 +25,7 @@ const CUT: char = '…';
 pub enum AuditEntry {
     /// A request has ended.
     Request(AuditRecord),
-    /// So many records were not kept, because whoever takes them was too slow: those that came after the ones before.
+    /// So many records were not kept, because the sink was too slow: those that came after the ones before.
     Dropped {
         /// When the last of them was dropped, in milliseconds since 1970 (UTC).
         time: Millis,

@@ -2,7 +2,7 @@
 //! every notification (R-075, S-12, S-19).
 //!
 //! Law: a [`Policy`] is plain data, a [`Guard`] is what is compiled from it: immutable, without a lock, and never
-//! waiting. What needs a clock gets it as an argument. Whoever may not see a URI is told what is told of an absent one.
+//! waiting. What needs a clock gets it as an argument. A hidden URI gets the same answer as an absent one.
 
 mod amounts;
 mod audit;

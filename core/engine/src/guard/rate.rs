@@ -149,7 +149,7 @@ impl Limiter {
         }
     }
 
-    /// Counts one request. O(1), whoever asks.
+    /// Counts one request. O(1), whichever principal asks.
     ///
     /// # Errors
     /// [`ReadError::RateLimited`], and when it would be taken.

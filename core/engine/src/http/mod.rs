@@ -255,7 +255,7 @@ impl Endpoint {
         }
     }
 
-    /// What is counted, for whoever may ask the endpoint.
+    /// The counters, for clients that may read the metrics.
     fn show_metrics<'m>(&self, request: &'m Identified, out: &mut Vec<u8>) -> Opened<'m> {
         let text = self.engine.metrics_text().unwrap_or_default();
         let response = Response::metrics(text.into_bytes());

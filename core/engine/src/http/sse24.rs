@@ -1,7 +1,7 @@
 //! HTTP with server-sent events, the transport of 2024-11-05 (R-191 … R-194): one stream for all that the server says,
 //! and a path that takes what the client says. It was replaced in 2025-03-26, and is off unless the rules have it.
 //!
-//! Law: the stream is the session. Whoever closes it ends everything, so nothing is kept to be sent again.
+//! Law: the stream is the session. Closing it ends the session, so nothing is kept for resuming.
 
 use super::admission::Identified;
 use super::channel::Channel;

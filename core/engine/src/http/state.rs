@@ -257,7 +257,7 @@ impl ChannelState {
         self.streams.values().filter(|stream| is_kept(stream)).count()
     }
 
-    /// Lets go of streams that nobody reads and nothing is added to, oldest first, until there are `most`.
+    /// Drops finished streams without a reader, oldest first, until `most` are left.
     fn shed(&mut self, most: usize) {
         let excess = self.kept().saturating_sub(most);
         let idle = self.streams.iter().filter(|(_, stream)| stream.reader().is_none() && stream.waiting == 0);

@@ -364,8 +364,8 @@ impl Stream {
         }
     }
 
-    /// Lets go of the oldest events: of all that were written where none can be sent again, else of what is more than
-    /// the bound; without a reader also of such as were never written.
+    /// Drops the oldest events: all that were written if none can be resumed, otherwise those above
+    /// the limit; without a reader also events that were never written.
     fn trim(&mut self) {
         let bound = if self.policy.numbered { self.policy.replay } else { 0 };
         while self.kept > bound || (!self.policy.numbered && !self.log.is_empty()) {

@@ -1,6 +1,6 @@
 //! The peer at the other end of a pipe: what its two threads and the functions that serve it share.
 //!
-//! Law: whoever appends to the output writes it, as far as the other side takes it; what is left is the keeper's.
+//! Law: the thread that appends output writes it, as far as the other side accepts; the time thread writes the rest.
 
 use super::calls;
 use super::client::Client;

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// How many paths of each group are kept.
 const SHOWN: usize = 1_000;
 
-/// The state of a working tree, whoever asks.
+/// The state of a working tree, the same for every client.
 #[derive(Default, Hash)]
 pub(super) struct State {
     head: Option<String>,

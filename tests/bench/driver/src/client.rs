@@ -125,7 +125,7 @@ impl<'a> Answer<'a> {
         serde_json::from_slice(line).map_err(|error| format!("{error} in {}", shown(line)).into())
     }
 
-    /// Whether it answers nothing: whoever serves a folder may say that its list has changed.
+    /// Whether it answers nothing: a server of a folder may notify that its list has changed.
     pub(crate) fn is_notification(&self) -> bool {
         self.id.is_none() && self.result.is_none() && self.error.is_none()
     }

@@ -1,7 +1,7 @@
 //! Cases over real sockets: what is to be done is told on standard input, what happens is told on standard output. See
 //! `tests/fixtures/README.md`.
 //!
-//! Law: it compares nothing; whoever started it does.
+//! Law: it compares nothing; the test that started it does.
 
 use super::rules::{rules, verify};
 use crate::wire::answer::answer;

@@ -171,7 +171,7 @@ fn what_is_private_stays_so_r_219() {
     assert!(host.read(0, 2, "test://fresh").is_some());
 }
 
-/// One call for all who read at once, each with its own spelling and id; whoever waits is woken.
+/// One call for all who read at once, each with its own spelling and id; the waiting connections are woken.
 #[test]
 fn concurrent_reads_make_one_call() {
     let mut host = TestHost::new(&["ada", "ada", "bob"]);

@@ -237,7 +237,7 @@ fn a_purge_between_routing_and_joining_is_not_missed() {
     assert!(Arc::ptr_eq(&cache.get("a", "", Now::default()).unwrap().0, &fresh));
 }
 
-/// whoever has found a call to wait for is counted at once, so its leader's cancellation does not end it.
+/// a request that joins a call is counted at once, so the leader's cancellation does not end the call.
 #[test]
 fn a_leader_that_leaves_after_it_was_found_goes_on() {
     let cache = ReadCache::new(&Limits::default());

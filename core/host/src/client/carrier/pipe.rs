@@ -192,7 +192,7 @@ impl Pump {
                     // The answer to a request may have been in it, so that going on would leave that waiting.
                     return Some(format!("a line of the server's is longer than {} bytes", self.longest));
                 };
-                // Whoever is closed has let go of the other end of this.
+                // A closed client has dropped the other end of this.
                 if let Err(TrySendError::Full(message)) =
                     self.inbound.try_send(Inbound::Message(message.to_vec()))
                 {
