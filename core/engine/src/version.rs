@@ -254,7 +254,7 @@ pub fn is_about_resources(method: &str) -> bool {
 
 /// The notifications of a server that a client acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ServerNotification {
     /// A watched resource has changed.
     Updated,
     /// The list of resources has changed.
@@ -267,7 +267,7 @@ pub enum Told {
     Progress,
 }
 
-impl Told {
+impl ServerNotification {
     /// The notification with this method.
     pub fn parse(method: &str) -> Option<Self> {
         Some(match method {

@@ -14,7 +14,7 @@ use super::{Access, Call, ClientError, ClientLimits, Effect, Failure, Machine, M
 use crate::jsonrpc::{Json, Line, Lines, Members, Params, object};
 use crate::meta;
 use crate::now::Now;
-use crate::version::{Method, Revision, Told};
+use crate::version::{Method, Revision, ServerNotification};
 
 /// How deep the params and capabilities of a test may be nested.
 const NESTING: usize = 128;
@@ -224,12 +224,12 @@ impl Heard {
 
 impl MessageKind {
     fn of(method: &str) -> Self {
-        match Told::parse(method) {
-            Some(Told::Updated) => Self::Updated,
-            Some(Told::Acknowledged) => Self::Acknowledged,
-            Some(Told::Progress) => Self::Progress,
-            Some(Told::Cancelled) => Self::Cancelled,
-            Some(Told::ListChanged) => Self::ListChanged,
+        match ServerNotification::parse(method) {
+            Some(ServerNotification::Updated) => Self::Updated,
+            Some(ServerNotification::Acknowledged) => Self::Acknowledged,
+            Some(ServerNotification::Progress) => Self::Progress,
+            Some(ServerNotification::Cancelled) => Self::Cancelled,
+            Some(ServerNotification::ListChanged) => Self::ListChanged,
             None if method == "notifications/message" => Self::Log,
             None if method.ends_with("/list_changed") => Self::ListChanged,
             None => Self::Other,

@@ -419,24 +419,24 @@ impl Machine {
         if self.is_testing {
             out.push(Effect::Heard(Heard::notification(method, params)));
         }
-        match version::Told::parse(method) {
-            Some(version::Told::Updated) => {
+        match version::ServerNotification::parse(method) {
+            Some(version::ServerNotification::Updated) => {
                 if let Some(uri) = params.get("uri").and_then(Json::as_str) {
                     self.updated(&uri, now);
                 }
             }
-            Some(version::Told::ListChanged) => {
+            Some(version::ServerNotification::ListChanged) => {
                 self.cache.forget_lists();
                 self.watches.lists_changed(now.tick, &mut self.timers);
                 out.push(Effect::ListChanged);
             }
-            Some(version::Told::Acknowledged) => self.acknowledged(params, now, out),
-            Some(version::Told::Cancelled) => {
+            Some(version::ServerNotification::Acknowledged) => self.acknowledged(params, now, out),
+            Some(version::ServerNotification::Cancelled) => {
                 if let Some(id) = params.get("requestId").and_then(Json::as_u64) {
                     self.torn_down(id, now, out);
                 }
             }
-            Some(version::Told::Progress) => self.progressed(params, now, out),
+            Some(version::ServerNotification::Progress) => self.progressed(params, now, out),
             None => {}
         }
     }
