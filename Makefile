@@ -139,12 +139,15 @@ check-node: setup
 	@$(TOOLS)/biome ci --error-on-warnings .
 	@$(TOOLS)/tsc -p tests/node/types
 
-soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client whose server is killed 100 times; a million reads of files that are swapped
+soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client whose server is killed 100 times; a million reads of files that are swapped; a program killed 200 times
 	$(call step,Many listeners and busy connections)
 	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=10000 cargo test -p mcp-resources-tests many_listeners -- --nocapture
 	$(call step,A client whose server is killed 100 times while 1000 URIs change)
 	@cargo build --quiet -p mcp-resources-tests --bin serve-values
 	@MCP_RESOURCES_KILLS=100 cargo test -p mcp-resources-tests --lib chaos
+	$(call step,A program that puts results is killed 200 times)
+	@cargo build --quiet -p mcp-resources-tests --bin put-results
+	@MCP_RESOURCES_KILLS=200 cargo test -p mcp-resources-tests --lib kills
 	$(call step,1000000 reads while files and links and parents are swapped)
 	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-providers --features files --lib swap
 

@@ -20,6 +20,7 @@ import { absent, failed } from './log.js';
 import { checkItem } from './option-checks.js';
 import { describe, type Resource } from './options.js';
 import {
+  type CacheHint,
   Completion,
   Contents,
   Elicit,
@@ -58,7 +59,7 @@ export function answerRead(driver: Driver, request: number, value: unknown, read
   if (bytes !== undefined) quick.blob(request, bytes);
   else if (value instanceof InputRequired) ask(driver, request, value);
   else if (value instanceof ReadResult)
-    answers.contents(request, entries(driver, value.contents, reading), value.cache);
+    answers.contents(request, entries(driver, value.contents, reading), hint(value.cache));
   else if (value instanceof Contents) answers.contents(request, entries(driver, [value], reading));
   else if (isContents(value)) answers.contents(request, entries(driver, value, reading));
   else if (isWebBody(value)) body(driver, request, value, reading);
@@ -67,11 +68,16 @@ export function answerRead(driver: Driver, request: number, value: unknown, read
   return undefined;
 }
 
+/** A caching hint as the compiled part takes it: an interface has no index signature of its own. */
+function hint(cache: CacheHint | undefined): Given | undefined {
+  return cache && { ...cache };
+}
+
 /** Answers with a result in the protocol's own shape, or with JSON. */
 function answerValue(driver: Driver, request: number, value: unknown, reading: Reading): void {
   const result = shaped(value);
   if (result !== undefined) {
-    driver.answers.contents(request, entries(driver, result.contents, reading), result.cache);
+    driver.answers.contents(request, entries(driver, result.contents, reading), hint(result.cache));
   } else if (reading.json === undefined) driver.quick.text(request, document(driver, value));
   else driver.quick.text(request, document(driver, value), reading.json);
 }
@@ -109,7 +115,7 @@ function answerRedacted(driver: Driver, request: number, value: unknown, reading
     if (passed instanceof Contents) return passed;
     throw new TypeError(`redact returned ${shown(passed)}, expected Contents`);
   });
-  driver.answers.contents(request, entries(driver, redacted, reading), result?.cache);
+  driver.answers.contents(request, entries(driver, redacted, reading), hint(result?.cache));
 }
 
 /** With a text or bytes as its body. */

@@ -10,6 +10,7 @@ export let nativeOf: (provider: unknown, call: string) => NativeProvider;
 let make: (native: NativeProvider) => Provider;
 let makeMemory: (native: NativeProvider) => Memory;
 let makeMetrics: (native: NativeProvider) => Metrics;
+let makeResults: (native: NativeProvider) => Results;
 
 /**
  * A source of resources that is not a function of yours: see `ResourceServer.mount`. Its own threads answer: a read of it
@@ -118,6 +119,129 @@ export class Metrics extends Provider {
   }
 }
 
+/** How a result is put into {@link Results}. */
+export interface PutResultOptions {
+  /** How long it is kept: `'10min'`, or milliseconds. Default: the `ttl` of the cache. */
+  readonly ttl?: number | string;
+  /** Its media type. Default: `text/plain` for a text, `application/octet-stream` for bytes. */
+  readonly mimeType?: string;
+  /** The subject of the only tokens that see it; `''` is the client on stdio. Default: everybody sees it. */
+  readonly principal?: string;
+}
+
+/** Whose result it is. */
+export interface ResultOptions {
+  /** The subject of a token; `''` is the client on stdio. Default: everybody. */
+  readonly principal?: string;
+}
+
+const NULL = { is: (value: unknown) => value === null, expected: 'null' };
+const TIME = either("a time such as '1h', or a whole number of milliseconds", COUNT, TEXT);
+const PUT_RESULT_SHAPE: Shape<PutResultOptions> = { ttl: TIME, mimeType: TEXT, principal: TEXT };
+const RESULT_SHAPE: Shape<ResultOptions> = { principal: TEXT };
+
+/** A cache of results, for one server. Made by {@link results}. */
+export class Results extends Provider {
+  readonly #computing = new Map<string, Promise<string | Uint8Array>>();
+
+  static {
+    makeResults = (native) => new Results(native);
+  }
+
+  /**
+   * Puts a text or bytes under an id, in the place of what was there. Clients that watch it are notified, and those that listen
+   * to the lists if it is new. Results that were used least recently make room. The bytes are copied.
+   *
+   * @param id - 1 to 1,024 bytes of any text; a slash is `~2F` in its URI.
+   * @throws {TypeError} the id or an option is wrong, the body is neither a text nor bytes, or larger than the cache.
+   * @throws {Error} the file cannot be written.
+   */
+  put(id: string, body: string | Uint8Array, options: PutResultOptions = {}): void {
+    checkId(id);
+    const content = typeof body === 'string' ? body : bytesOf(body);
+    if (content === undefined) {
+      throw new TypeError(`the body of "${id}" is ${shown(body)}, expected a string or bytes`);
+    }
+    checkOptions(`put("${id}", …)`, options, PUT_RESULT_SHAPE);
+    translated(() => nativeOf(this, 'put()').putResult(id, content, given(options) as Given));
+  }
+
+  /**
+   * The contents under an id that everybody sees, or that this principal sees; `undefined` if there are none.
+   *
+   * @throws {Error} the file cannot be read.
+   */
+  get(id: string, options: ResultOptions = {}): string | Uint8Array | undefined {
+    checkId(id);
+    checkOptions(`get("${id}", …)`, options, RESULT_SHAPE);
+    return translated(() => nativeOf(this, 'get()').getResult(id, options.principal)) ?? undefined;
+  }
+
+  /**
+   * The contents under an id, or what `compute` gives, which is put. Concurrent calls with the same id and principal run one
+   * computation, and have the same end. Nothing is kept of a computation that fails.
+   */
+  async getOrCompute<T extends string | Uint8Array>(
+    id: string,
+    compute: () => T | PromiseLike<T>,
+    options: PutResultOptions = {},
+  ): Promise<string | Uint8Array> {
+    checkOptions(`getOrCompute("${id}", …)`, options, PUT_RESULT_SHAPE);
+    const whose = options.principal === undefined ? {} : { principal: options.principal };
+    const found = this.get(id, whose);
+    if (found !== undefined) return found;
+    const key = JSON.stringify([id, options.principal]);
+    const other = this.#computing.get(key);
+    if (other !== undefined) return other;
+    const computed = (async () => {
+      const body = await compute();
+      this.put(id, body, options);
+      return body;
+    })().finally(() => this.#computing.delete(key));
+    this.#computing.set(key, computed);
+    return computed;
+  }
+
+  /**
+   * Takes out what everybody, or this principal, has under an id; `false` if nothing is.
+   *
+   * @throws {Error} the file cannot be written.
+   */
+  remove(id: string, options: ResultOptions = {}): boolean {
+    checkId(id);
+    checkOptions(`remove("${id}", …)`, options, RESULT_SHAPE);
+    return translated(() => nativeOf(this, 'remove()').removeResult(id, options.principal));
+  }
+
+  /** How many results there are, of everybody and of all principals. */
+  get size(): number {
+    return translated(() => nativeOf(this, 'size').countResults());
+  }
+}
+
+/** What is set for {@link results}. */
+export interface ResultsOptions {
+  /** The results are served as `SCHEME:///ID`. Default `results`. */
+  readonly scheme?: string;
+  /** How many results are kept at most; the one that was used least recently makes room. Default 1,000. */
+  readonly entries?: number;
+  /** How many bytes of contents are kept at most: `'64 MiB'`, or a number. Default 64 MiB. */
+  readonly bytes?: number | string;
+  /** How long a result is kept that is put without a time of its own: `'1h'`, or milliseconds. Default an hour. */
+  readonly ttl?: number | string;
+  /** Keeps the results in this SQLite file, which is made if it does not exist. Default: in memory. */
+  readonly file?: string | null;
+}
+
+const SIZE = either("a size such as '64 MiB', or a whole number of bytes", COUNT, TEXT);
+const RESULTS_SHAPE: Shape<ResultsOptions> = {
+  scheme: TEXT,
+  entries: COUNT,
+  bytes: SIZE,
+  ttl: TIME,
+  file: either('a string or null', TEXT, NULL),
+};
+
 /** What is set for all roots of {@link files}. */
 export interface FilesOptions {
   /** Globs: only files whose path within their root matches one of them are served; `*` is within a segment, `**` over segments. Default: all. */
@@ -203,7 +327,6 @@ export interface DocsOptions {
   readonly index?: string | null;
 }
 
-const NULL = { is: (value: unknown) => value === null, expected: '' };
 const DOCS_SHAPE: Shape<DocsOptions> = {
   include: GLOBS,
   exclude: GLOBS,
@@ -395,6 +518,22 @@ function declared(kind: string, options: unknown): Provider {
 /** A folder in memory, empty. */
 export function memory(): Memory {
   return makeMemory(binding.NativeProvider.memory());
+}
+
+/**
+ * A cache of results: `results:///{analysisId}`, and `results:///` for all that a client may see (S-06). A program puts what it has
+ * computed; clients list, read and watch it until it expires. A read says how long it may be kept. A result is for everybody, or
+ * for one principal: for others it is not there.
+ *
+ * @throws {TypeError} an option is wrong, or the file cannot be used.
+ */
+export function results(options: ResultsOptions = {}): Results {
+  checkOptions('results()', options, RESULTS_SHAPE);
+  return makeResults(translated(() => binding.NativeProvider.results(given(options) as Given)));
+}
+
+function checkId(id: unknown): void {
+  if (typeof id !== 'string') throw new TypeError(`the id is ${shown(id)}, expected a string`);
 }
 
 function checkPath(path: unknown): void {

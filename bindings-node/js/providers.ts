@@ -28,5 +28,10 @@ export {
   metrics,
   Provider,
   type PutOptions,
+  type PutResultOptions,
+  type ResultOptions,
+  Results,
+  type ResultsOptions,
   type Root,
+  results,
 } from './provider.js';

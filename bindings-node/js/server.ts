@@ -138,7 +138,7 @@ export class ResourceServer {
     this.name = name;
     Object.assign(this.#peers, { redact, json, logger });
     this.#lifespan = new Lifespan(onStart, onStop);
-    this.#native = translated(() => new binding.Server(name, version, fields as Given, host));
+    this.#native = translated(() => new binding.Server(name, version, fields as unknown as Given, host));
     if (redact !== undefined) translated(() => this.#native.redactWith(redactor(new WeakRef(this.#peers))));
     if (typeof audit === 'function') this.#take = audited(this.#native, audit, logger);
   }

@@ -1,12 +1,13 @@
 //! Sources of resources that are ready to serve. What they do is the core's.
 
 use crate::error::unusable;
-use crate::options::{Given, refused};
+use crate::options::{Given, read, refused};
 use crate::server::number;
 use mcp_resources_host::provider as core;
 use mcp_resources_providers::declared::{Set, one};
 use mcp_resources_providers::memory::Memory;
 use mcp_resources_providers::metrics::{Metrics, PushError};
+use mcp_resources_providers::results::{Content, Results, ResultsError};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub struct Provider {
     memory: Option<Memory>,
     /// What samples are pushed to.
     metrics: Option<Metrics>,
+    /// What results are put into.
+    results: Option<Results>,
 }
 
 #[napi]
@@ -29,21 +32,21 @@ impl Provider {
         let mut set = Set::new();
         set.add(&kind, options.into()).map_err(|error| refused(&error))?;
         let provider = set.providers().pop().ok_or_else(|| unusable(format!("there is no {kind}")))?;
-        Ok(Self { provider, memory: None, metrics: None })
+        Ok(Self { provider, memory: None, metrics: None, results: None })
     }
 
     /// A folder in memory.
     #[napi(catch_unwind, factory)]
     pub fn memory() -> Self {
         let memory = Memory::new();
-        Self { provider: Arc::new(memory.clone()), memory: Some(memory), metrics: None }
+        Self { provider: Arc::new(memory.clone()), memory: Some(memory), metrics: None, results: None }
     }
 
     /// Series of numbers, with their options.
     #[napi(catch_unwind, factory)]
     pub fn metrics(options: Given) -> Result<Self> {
         let metrics: Metrics = one(options.into()).map_err(|error| refused(&error))?;
-        Ok(Self { provider: Arc::new(metrics.clone()), memory: None, metrics: Some(metrics) })
+        Ok(Self { provider: Arc::new(metrics.clone()), memory: None, metrics: Some(metrics), results: None })
     }
 
     /// Adds a sample to a series, at a time in milliseconds since 1970.
@@ -86,5 +89,61 @@ impl Provider {
     #[napi(catch_unwind, getter)]
     pub fn size(&self) -> f64 {
         number(self.memory.as_ref().map_or(0, Memory::len) as u64)
+    }
+
+    /// A cache of results, with its options.
+    #[napi(catch_unwind, factory)]
+    pub fn results(options: Given) -> Result<Self> {
+        let results: Results = one(options.into()).map_err(|error| refused(&error))?;
+        let provider = Arc::new(results.clone());
+        Ok(Self { provider, memory: None, metrics: None, results: Some(results) })
+    }
+
+    /// Puts a text or bytes under an id.
+    #[napi(catch_unwind)]
+    pub fn put_result(&self, id: String, content: Either<String, &[u8]>, options: Given) -> Result<()> {
+        let content = match content {
+            Either::A(text) => Content::from(text),
+            Either::B(bytes) => Content::from(bytes),
+        };
+        self.cache()?.put(&id, content, read(options)?).map_err(failed)
+    }
+
+    /// The contents under an id that everybody sees, or that a principal sees.
+    #[napi(catch_unwind)]
+    pub fn get_result(
+        &self,
+        id: String,
+        principal: Option<String>,
+    ) -> Result<Option<Either<String, Uint8Array>>> {
+        let found = self.cache()?.get(&id, principal.as_deref()).map_err(failed)?;
+        Ok(found.map(|entry| match entry.content {
+            Content::Text(text) => Either::A(text.to_string()),
+            Content::Blob(bytes) => Either::B(bytes.to_vec().into()),
+        }))
+    }
+
+    /// Takes out what is under an id; `false` if nothing is.
+    #[napi(catch_unwind)]
+    pub fn remove_result(&self, id: String, principal: Option<String>) -> Result<bool> {
+        self.cache()?.remove(&id, principal.as_deref()).map_err(failed)
+    }
+
+    /// How many results there are.
+    #[napi(catch_unwind)]
+    pub fn count_results(&self) -> Result<f64> {
+        Ok(number(self.cache()?.len().map_err(failed)? as u64))
+    }
+
+    fn cache(&self) -> Result<&Results> {
+        self.results.as_ref().ok_or_else(|| unusable("it is no cache of results".into()))
+    }
+}
+
+/// The error for a result that cannot be put or taken.
+fn failed(error: ResultsError) -> Error {
+    match error {
+        ResultsError::File(what) => Error::from_reason(what),
+        error => unusable(error.to_string()),
     }
 }

@@ -58,7 +58,7 @@ mod _core {
     #[pymodule_export]
     use super::pending::Pending;
     #[pymodule_export]
-    use super::providers::{Memory, Metrics, Provider, declared, memory, metrics};
+    use super::providers::{Memory, Metrics, Provider, ResultCache, declared, memory, metrics};
     #[pymodule_export]
     use super::queue::Queue;
     #[pymodule_export]

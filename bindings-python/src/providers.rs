@@ -3,13 +3,15 @@
 use crate::bell::delivering;
 use crate::convert::Data;
 use crate::error::shown;
-use crate::options::{convert, refused};
+use crate::options::{convert, refused, set};
 use mcp_resources_host::provider;
 use mcp_resources_providers::declared::{Set, one};
+use mcp_resources_providers::results::{Content, PutOptions, Results, ResultsError};
 use mcp_resources_providers::{memory as folders, metrics as series};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyBytes, PyString};
 use std::sync::Arc;
 
 /// A source of resources for `ResourceServer.mount`.
@@ -26,6 +28,10 @@ pub struct Memory(folders::Memory);
 /// Series of numbers: `metrics:///{name}`.
 #[pyclass(frozen, extends = Provider, module = "mcp_resources.providers")]
 pub struct Metrics(series::Metrics);
+
+/// A cache of results. `providers.Results` adds what waits.
+#[pyclass(frozen, subclass, extends = Provider, module = "mcp_resources._core")]
+pub struct ResultCache(Results);
 
 /// A provider of this kind, with its options by their names.
 #[pyfunction]
@@ -71,11 +77,7 @@ impl Memory {
         mime_type: Option<PyBackedStr>,
     ) -> PyResult<()> {
         let path = text(path, "path", "notes/today.md")?;
-        let refused = || {
-            let given = shown(body);
-            PyTypeError::new_err(format!("{}: the body is {given}, expected a text or bytes", &*path))
-        };
-        let body = Data::read(body)?.ok_or_else(refused)?;
+        let body = data(&path, body)?;
         let (folder, mime_type) = (&self.0, mime_type.as_deref());
         let put = || match &body {
             Data::Text(text) => folder.put_text(&path, &**text, mime_type),
@@ -129,6 +131,80 @@ impl Metrics {
     fn refused(&self) -> u64 {
         self.0.refused()
     }
+}
+
+#[pymethods]
+impl ResultCache {
+    #[new]
+    fn new(options: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
+        let results: Results = one(convert(options)?).map_err(|error| refused("results", options, &error))?;
+        let provider = Provider { provider: Arc::new(results.clone()), kind: "results".into() };
+        Ok(PyClassInitializer::from(provider).add_subclass(Self(results)))
+    }
+
+    /// Puts a text or bytes under an id, in the place of what was there.
+    #[pyo3(signature = (id, body, *, ttl = None, mime_type = None, principal = None))]
+    fn put(
+        &self,
+        id: &Bound<'_, PyAny>,
+        body: &Bound<'_, PyAny>,
+        ttl: Option<&Bound<'_, PyAny>>,
+        mime_type: Option<&Bound<'_, PyAny>>,
+        principal: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let (py, id) = (id.py(), text(id, "id", "latest")?);
+        let mut options = PutOptions::new();
+        for (name, value) in [("ttl", ttl), ("mime_type", mime_type), ("principal", principal)] {
+            value.map_or(Ok(()), |value| set(&mut options, name, value))?;
+        }
+        let content = match data(&id, body)? {
+            Data::Text(text) => Content::from(&*text),
+            Data::Bytes(bytes) => Content::from(&*bytes),
+            Data::Copied(bytes) => Content::from(bytes),
+        };
+        delivering(py, || py.detach(|| self.0.put(&id, content, options)))?.map_err(failed)
+    }
+
+    /// The contents under an id; `None` if there are none.
+    #[pyo3(signature = (id, *, principal = None))]
+    fn get<'py>(
+        &self,
+        id: &Bound<'py, PyAny>,
+        principal: Option<&str>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, id) = (id.py(), text(id, "id", "latest")?);
+        let found = py.detach(|| self.0.get(&id, principal)).map_err(failed)?;
+        Ok(found.map(|entry| match entry.content {
+            Content::Text(text) => PyString::new(py, &text).into_any(),
+            Content::Blob(bytes) => PyBytes::new(py, &bytes).into_any(),
+        }))
+    }
+
+    /// Takes out what is under an id. `False` if nothing is.
+    #[pyo3(signature = (id, *, principal = None))]
+    fn remove(&self, id: &Bound<'_, PyAny>, principal: Option<&str>) -> PyResult<bool> {
+        let (py, id) = (id.py(), text(id, "id", "latest")?);
+        delivering(py, || py.detach(|| self.0.remove(&id, principal)))?.map_err(failed)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        py.detach(|| self.0.len()).map_err(failed)
+    }
+}
+
+/// The exception for a result that cannot be put or taken.
+fn failed(error: ResultsError) -> PyErr {
+    match error {
+        ResultsError::File(what) => PyOSError::new_err(what),
+        error => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// The body of an entry.
+fn data(of: &str, body: &Bound<'_, PyAny>) -> PyResult<Data> {
+    Data::read(body)?.ok_or_else(|| {
+        PyTypeError::new_err(format!("{of}: the body is {}, expected a text or bytes", shown(body)))
+    })
 }
 
 /// A text that names something.

@@ -382,7 +382,7 @@ async def test_an_endless_list_can_be_left() -> None:
 
 @every_era
 async def test_changes_of_lists_are_told(era: str) -> None:
-    """R-076, R-077: a listener gets the name of the server whose list has changed; the end of the client ends the iteration."""
+    """R-076, R-077: a listener gets the name of the server whose list has changed; its end ends the iteration."""
     server = ResourceServer("x")
     server.add_resource(Resource("a://b"), text="b")
     client = Client(server, name="mine", revision=era)

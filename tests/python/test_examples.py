@@ -141,6 +141,22 @@ def test_config_file(language: str, mode: str) -> None:
     converse(command(language, "config_file"), mode, body)
 
 
+def test_results_cache(language: str, mode: str) -> None:
+    """S-06: an analysis is computed once for those who ask at the same time, listed, read and completed."""
+
+    async def body(client: Client) -> None:
+        found = await asyncio.gather(*(read(client, "analyze:///risk") for _ in range(8)))
+        assert {content.text for content in found} == {"wallbounce:///risk"}
+        assert (await read(client, "wallbounce:///risk")).text == "4 letters"
+        assert "wallbounce:///risk" in await listed(client)
+        assert "wallbounce:///risk" in (await read(client, "wallbounce:///")).text
+        assert await complete(client, "wallbounce:///{analysisId}", "analysisId", "r") == ["risk"]
+        error = await refused(client, "wallbounce:///none")
+        assert error.code == NOT_FOUND[mode]
+
+    converse(command(language, "results"), mode, body)
+
+
 def test_settings(language: str, mode: str, tmp_path: Path) -> None:
     """S-04: lists, reads, completes and watches; what is not allowed is not there, and secrets are masked."""
     file = tmp_path / "app.json"

@@ -16,6 +16,7 @@ DOCUMENTS = {
     "files": "files.md",
     "git": "git.md",
     "metrics": "metrics.md",
+    "results": "results.md",
 }
 """The kinds that have options, and where these are documented."""
 KINDS = pytest.mark.parametrize("kind", DOCUMENTS)

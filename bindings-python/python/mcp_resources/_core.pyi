@@ -37,6 +37,7 @@ __all__ = [
     "Records",
     "Rejected",
     "Resource",
+    "ResultCache",
     "Server",
     "Stream",
     "TemplateSet",
@@ -467,6 +468,52 @@ class Metrics(Provider):
     @property
     def refused(self) -> int:
         """How many samples were refused because there were too many series."""
+
+@disjoint_base
+class ResultCache(Provider):
+    """The compiled part of `providers.Results`."""
+
+    def __new__(cls, options: object) -> ResultCache: ...
+    def put(
+        self,
+        id: str,
+        body: str | Buffer,
+        *,
+        ttl: int | str | None = None,
+        mime_type: str | None = None,
+        principal: str | None = None,
+    ) -> None:
+        """Puts a text or bytes under an id, in the place of what was there.
+
+        Clients that watch it are notified, and those that listen to the lists if it is new. Results that were used
+        least recently make room.
+
+        Args:
+            id: 1 to 1,024 bytes of any text; a slash is `~2F` in its URI.
+            body: the contents. A buffer is copied.
+            ttl: how long it is kept: `"10min"`, or milliseconds. Default: the `ttl` of the cache.
+            mime_type: `text/plain` for a text and `application/octet-stream` for bytes, if it is not given.
+            principal: the subject of the only tokens that see it; `""` is the client on stdio. Default: everybody.
+
+        Raises:
+            ValueError: the id or the time cannot be kept, or the contents are larger than the cache.
+            TypeError: `body` is neither text nor bytes, or an argument has a wrong type.
+            OSError: the file cannot be written.
+        """
+    def get(self, id: str, *, principal: str | None = None) -> str | bytes | None:
+        """The contents under an id that everybody sees, or that this principal sees; `None` if there are none.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+    def remove(self, id: str, *, principal: str | None = None) -> bool:
+        """Takes out what everybody, or this principal, has under an id. `False` if nothing is.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+    def __len__(self) -> int:
+        """How many results there are, of everybody and of all principals."""
 
 def declared(kind: str, options: object) -> Provider:
     """A provider of this kind, with its options by their names.

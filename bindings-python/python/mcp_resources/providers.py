@@ -11,11 +11,15 @@ They answer on threads of their own: no request for them waits for the event loo
 limits, audit and `redact` of the server hold for them as for functions. `redact` is called on such a thread.
 """
 
+import asyncio
+import inspect
 import os
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
-from ._core import Memory, Metrics, Provider, declared, memory
+from ._core import Memory, Metrics, Provider, ResultCache, declared, memory
 from ._core import metrics as _metrics
 
 __all__ = [
@@ -28,6 +32,8 @@ __all__ = [
     "Metrics",
     "MetricsOptions",
     "Provider",
+    "Results",
+    "ResultsOptions",
     "Root",
     "clock",
     "config",
@@ -37,10 +43,12 @@ __all__ = [
     "git",
     "memory",
     "metrics",
+    "results",
 ]
 
 Root: TypeAlias = str | os.PathLike[str]
 """A directory, or a file."""
+Content: TypeAlias = str | bytes
 
 
 class ConfigOptions(TypedDict, total=False):
@@ -162,6 +170,108 @@ class MetricsOptions(TypedDict, total=False):
     """Whether the CPU, memory, disks and network of this machine are measured. Default `False`."""
 
 
+class ResultsOptions(TypedDict, total=False):
+    """The keyword arguments of `results`."""
+
+    scheme: str
+    """The results are served as `SCHEME:///ID`. Default `results`."""
+    entries: int
+    """How many results are kept at most; the one that was used least recently makes room. Default 1,000."""
+    bytes: int | str
+    """How many bytes of contents are kept at most: `"64 MiB"`, or a number. Default 64 MiB."""
+    ttl: int | str
+    """How long a result is kept that is put without a time of its own: `"1h"`, or milliseconds. Default an hour."""
+    file: Root | None
+    """Keeps the results in this SQLite file, which is made if it does not exist. Default: in memory."""
+
+
+class Results(ResultCache):
+    """A cache of results. `results` makes it.
+
+    For any thread, but for `get_or_compute`, which is a coroutine. It is for one server.
+    """
+
+    def __init__(self, _options: object) -> None:
+        """See `results`."""
+        self._lock = threading.Lock()
+        self._computing: dict[tuple[str, str | None], Future[Content | None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def get_or_compute(
+        self,
+        id: str,
+        compute: Callable[[], Awaitable[Content] | Content],
+        *,
+        ttl: int | str | None = None,
+        mime_type: str | None = None,
+        principal: str | None = None,
+    ) -> Content:
+        """The contents under an id, or what `compute` returns, which is put.
+
+        Concurrent calls with the same id and principal run one computation, in whatever thread and event loop they are,
+        and get the same contents or the same exception. Nothing is kept of a computation that fails. It goes on when
+        the call is cancelled.
+
+        Args:
+            id: see `put`.
+            compute: a function, or a coroutine function, without arguments.
+            ttl: see `put`.
+            mime_type: see `put`.
+            principal: see `put`.
+
+        Raises:
+            Exception: what `compute` raises, and what `put` raises of its result.
+        """
+
+        async def make() -> Content:
+            made = compute()
+            body = await made if inspect.isawaitable(made) else made
+            self.put(id, body, ttl=ttl, mime_type=mime_type, principal=principal)
+            return body
+
+        while (found := self.get(id, principal=principal)) is None:
+            with self._lock:
+                flight = self._computing.get((id, principal))
+                leads = flight is None
+                flight = flight or self._computing.setdefault((id, principal), Future())
+            if leads:
+                task = asyncio.get_running_loop().create_task(self._lead(flight, id, principal, make))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            found = await asyncio.shield(asyncio.wrap_future(flight))
+            if found is not None:
+                break
+        return found
+
+    async def _lead(
+        self,
+        flight: Future[Content | None],
+        id: str,
+        principal: str | None,
+        make: Callable[[], Awaitable[Content]],
+    ) -> None:
+        """Computes for all who wait. Its end is theirs; if it is cancelled, one of them computes in its place."""
+
+        def end() -> None:
+            with self._lock:
+                self._computing.pop((id, principal), None)
+
+        try:
+            # Another one may have put it since.
+            body = self.get(id, principal=principal)
+            body = await make() if body is None else body
+        except asyncio.CancelledError:
+            end()
+            flight.set_result(None)
+            raise
+        except BaseException as error:
+            end()
+            flight.set_exception(error)
+        else:
+            end()
+            flight.set_result(body)
+
+
 def clock() -> Provider:
     """The time: `clock:///now`, and `clock:///{+zone}` for a zone of this machine's database, as `clock:///Asia/Tokyo`.
 
@@ -281,6 +391,25 @@ def metrics(**options: Unpack[MetricsOptions]) -> Metrics:
         TypeError: an option has a wrong type, or there is none of this name.
     """
     return _metrics(options)
+
+
+def results(**options: Unpack[ResultsOptions]) -> Results:
+    """A cache of results: `results:///{analysisId}`, and `results:///` for all that a client may see (S-06).
+
+    A program puts what it has computed; clients list, read and watch it until it expires. A read says how long it may
+    be kept. A result is for everybody, or for one principal: for others it is not there.
+
+    Args:
+        options: see `ResultsOptions`.
+
+    Raises:
+        ValueError: an option has a value that is not allowed, or the file cannot be used.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    given: dict[str, object] = {**options}
+    if "file" in given:
+        given["file"] = _paths(given["file"])
+    return Results(given)
 
 
 def _paths(roots: object) -> object:

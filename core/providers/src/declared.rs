@@ -86,6 +86,8 @@ const ENTRIES: &[Entry] = &[
     entry::<crate::memory::Memory>(),
     #[cfg(feature = "metrics")]
     entry::<crate::metrics::Metrics>(),
+    #[cfg(feature = "results")]
+    entry::<crate::results::Results>(),
 ];
 
 /// Their names.

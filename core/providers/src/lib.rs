@@ -46,6 +46,8 @@ mod named;
 pub mod options;
 #[cfg(feature = "_declared")]
 mod path;
+#[cfg(feature = "results")]
+pub mod results;
 #[cfg(feature = "_search")]
 mod search;
 #[cfg(feature = "_paths")]

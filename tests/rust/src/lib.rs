@@ -24,9 +24,13 @@ mod git;
 mod hidden;
 mod http;
 #[cfg(test)]
+mod kills;
+#[cfg(test)]
 mod metrics;
 #[cfg(test)]
 mod providers;
+#[cfg(test)]
+mod results;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]

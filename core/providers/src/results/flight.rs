@@ -1,0 +1,121 @@
+//! Computations that are under way, for those who wait for the same result.
+//!
+//! ```text
+//!   join ──first──▶ Leader ──land──▶ everybody who waits has the same end
+//!     └──later──▶ Flight::landed         └──dropped: one of those who wait leads next
+//! ```
+//!
+//! Law: both locks are leaves: wakers are called after they were released.
+
+use super::entry::{ComputeError, Entry, Key};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+/// What a computation came to.
+pub(super) type Outcome = Result<Entry, ComputeError>;
+
+/// The computations of one cache.
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    open: Mutex<HashMap<Key, Arc<Flight>>>,
+}
+
+/// One computation.
+#[derive(Debug, Default)]
+pub(super) struct Flight {
+    state: Mutex<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    end: Option<End>,
+    waiting: Vec<Waker>,
+}
+
+#[derive(Clone, Debug)]
+enum End {
+    Landed(Outcome),
+    /// Nobody computes it any longer.
+    Abandoned,
+}
+
+/// Who computes, or what there is to wait for.
+pub(super) enum Joined<'f> {
+    Lead(Leader<'f>),
+    Waits(Arc<Flight>),
+}
+
+/// The one that computes.
+pub(super) struct Leader<'f> {
+    flights: &'f Flights,
+    key: Key,
+    flight: Arc<Flight>,
+}
+
+impl Flights {
+    pub(super) fn join(&self, key: Key) -> Joined<'_> {
+        let mut open = lock(&self.open);
+        if let Some(flight) = open.get(&key) {
+            return Joined::Waits(flight.clone());
+        }
+        let flight = Arc::new(Flight::default());
+        open.insert(key.clone(), flight.clone());
+        Joined::Lead(Leader { flights: self, key, flight })
+    }
+}
+
+impl Flight {
+    /// What it came to; `None` if it was abandoned.
+    pub(super) async fn landed(&self) -> Option<Outcome> {
+        poll_fn(|context| {
+            let mut state = lock(&self.state);
+            match &state.end {
+                Some(End::Landed(landed)) => Poll::Ready(Some(landed.clone())),
+                Some(End::Abandoned) => Poll::Ready(None),
+                None => {
+                    let waker = context.waker();
+                    if !state.waiting.iter().any(|other| other.will_wake(waker)) {
+                        state.waiting.push(waker.clone());
+                    }
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+}
+
+impl Leader<'_> {
+    pub(super) fn land(self, landed: Outcome) {
+        self.end(End::Landed(landed));
+    }
+
+    /// Only the first end counts.
+    fn end(&self, end: End) {
+        let is_own = |flight: &Arc<Flight>| Arc::ptr_eq(flight, &self.flight);
+        {
+            let mut open = lock(&self.flights.open);
+            if open.get(&self.key).is_some_and(is_own) {
+                open.remove(&self.key);
+            }
+        }
+        let waiting = {
+            let mut state = lock(&self.flight.state);
+            state.end.get_or_insert(end);
+            std::mem::take(&mut state.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        self.end(End::Abandoned);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

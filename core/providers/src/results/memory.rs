@@ -1,0 +1,145 @@
+//! Results in memory.
+//!
+//! Law: every operation costs the logarithm of the number of results, but for a page of a list.
+
+use super::entry::{Entry, Key, Summary};
+use super::options::Limits;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Table {
+    limits: Limits,
+    shelves: BTreeMap<Arc<str>, Shelf>,
+    /// From the one that was used least recently.
+    by_use: BTreeMap<u64, Key>,
+    /// By the time of expiry, and by `Item::serial` to tell equal ones apart.
+    by_expiry: BTreeMap<(u64, u64), Key>,
+    bytes: u64,
+    /// Counts puts and uses.
+    clock: u64,
+}
+
+/// The results with one id.
+#[derive(Debug, Default)]
+struct Shelf {
+    everybody: Option<Item>,
+    own: BTreeMap<Arc<str>, Item>,
+}
+
+#[derive(Debug)]
+struct Item {
+    entry: Entry,
+    /// The clock when it was put.
+    serial: u64,
+    /// The clock when it was put or used last.
+    used: u64,
+}
+
+impl Table {
+    pub(super) fn new(limits: Limits) -> Self {
+        let (shelves, by_use, by_expiry) = Default::default();
+        Self { limits, shelves, by_use, by_expiry, bytes: 0, clock: 0 }
+    }
+
+    /// Puts a result, which is not larger than the limit. Returns whether it replaces one, and what made room for it.
+    pub(super) fn put(&mut self, key: Key, entry: Entry) -> (bool, Vec<Key>) {
+        let is_new = self.take(&key).is_none();
+        self.clock += 1;
+        let (serial, size) = (self.clock, entry.content.len() as u64);
+        let mut gone = Vec::new();
+        while self.by_use.len() >= self.limits.entries || self.bytes + size > self.limits.bytes {
+            let Some(key) = self.by_use.first_key_value().map(|(_, key)| key.clone()) else { break };
+            self.take(&key);
+            gone.push(key);
+        }
+        self.bytes += size;
+        self.by_use.insert(serial, key.clone());
+        self.by_expiry.insert((entry.expires, serial), key.clone());
+        let item = Item { entry, serial, used: serial };
+        let shelf = self.shelves.entry(key.id).or_default();
+        match key.principal {
+            None => shelf.everybody = Some(item),
+            Some(principal) => drop(shelf.own.insert(principal, item)),
+        }
+        (!is_new, gone)
+    }
+
+    /// What `principal` sees under an id at `now`: its own result, else everybody's. That counts as a use.
+    pub(super) fn get(&mut self, id: &str, principal: Option<&str>, now: u64) -> Option<Entry> {
+        let item = self.shelves.get_mut(id)?.seen_mut(principal, now)?;
+        self.clock += 1;
+        if let Some(key) = self.by_use.remove(&item.used) {
+            self.by_use.insert(self.clock, key);
+        }
+        item.used = self.clock;
+        Some(item.entry.clone())
+    }
+
+    /// Takes out one result; whether it was there.
+    pub(super) fn remove(&mut self, key: &Key, now: u64) -> bool {
+        self.take(key).is_some_and(|item| item.entry.expires > now)
+    }
+
+    /// Takes out what has expired.
+    pub(super) fn expire(&mut self, now: u64) -> Vec<Key> {
+        let mut gone = Vec::new();
+        while let Some((_, key)) = self.by_expiry.first_key_value().filter(|((at, _), _)| *at <= now) {
+            let key = key.clone();
+            self.take(&key);
+            gone.push(key);
+        }
+        gone
+    }
+
+    /// What `principal` sees at `now`, by id, as long as `each` says to go on.
+    pub(super) fn walk(
+        &self,
+        after: Option<&str>,
+        principal: &str,
+        now: u64,
+        each: &mut dyn FnMut(Summary) -> bool,
+    ) {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        for (id, shelf) in self.shelves.range::<str, _>((start, Bound::Unbounded)) {
+            if let Some(item) = shelf.seen(Some(principal), now)
+                && !each(item.entry.summary(id))
+            {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_use.len()
+    }
+
+    fn take(&mut self, key: &Key) -> Option<Item> {
+        let shelf = self.shelves.get_mut(&key.id)?;
+        let item = match &key.principal {
+            None => shelf.everybody.take(),
+            Some(principal) => shelf.own.remove(principal),
+        }?;
+        if shelf.everybody.is_none() && shelf.own.is_empty() {
+            self.shelves.remove(&key.id);
+        }
+        self.by_use.remove(&item.used);
+        self.by_expiry.remove(&(item.entry.expires, item.serial));
+        self.bytes -= item.entry.content.len() as u64;
+        Some(item)
+    }
+}
+
+impl Shelf {
+    fn seen(&self, principal: Option<&str>, now: u64) -> Option<&Item> {
+        let own = principal.and_then(|principal| self.own.get(principal));
+        [own, self.everybody.as_ref()].into_iter().flatten().find(|item| item.entry.expires > now)
+    }
+
+    fn seen_mut(&mut self, principal: Option<&str>, now: u64) -> Option<&mut Item> {
+        let own = principal.and_then(|principal| self.own.get_mut(principal));
+        [own, self.everybody.as_mut()].into_iter().flatten().find(|item| item.entry.expires > now)
+    }
+}

@@ -1,0 +1,287 @@
+//! A cache of results: `results:///` and `results:///{analysisId}`, or another scheme (S-06). A program puts what it has computed;
+//! clients list, read and watch it for as long as it holds.
+//!
+//! ```text
+//!   put, get, get_or_compute ──▶ Results ──▶ Store: in memory, or a SQLite file
+//!   read, list, complete ──────────┘           └─ while somebody watches, a thread looks what has expired
+//! ```
+//!
+//! Law: a result is for everybody or for one principal. What has expired, what is absent and what is another principal's is one and
+//! the same: not found. The lock of a store is a leaf: no notification is sent while it is held.
+
+mod disk;
+mod entry;
+mod flight;
+mod memory;
+mod options;
+mod serve;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use entry::{ComputeError, Content, Entry, ResultsError};
+pub use options::{Options, PutOptions};
+
+use crate::declared::{self, Declare};
+use crate::options::Kind;
+use crate::path;
+use crate::watching::{Own, Watching};
+use entry::{Key, millis, now};
+use flight::{Flights, Joined};
+use mcp_resources_engine::option::{OptionError, OptionValue};
+use std::future::Future;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use store::{Gone, Store};
+
+/// The longest id, in bytes.
+const ID: usize = 1_024;
+
+/// A cache of results. Its clones are the same cache. It is in one server at a time.
+///
+/// ```
+/// use mcp_resources_providers::results::{Options, PutOptions, Results};
+/// let results = Results::new(Options::new())?;
+/// results.put("report", "All is well", PutOptions::new().mime_type("text/plain"))?;
+/// assert_eq!(results.len()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Results {
+    cache: Arc<Cache>,
+    /// Those that further declarations have added.
+    others: Vec<Arc<Cache>>,
+    watching: Arc<Watching>,
+}
+
+/// The results of one scheme.
+#[derive(Debug)]
+struct Cache {
+    /// `SCHEME:///`.
+    index: String,
+    options: Options,
+    store: Mutex<Store>,
+    flights: Flights,
+    own: Own,
+}
+
+impl Results {
+    /// An empty cache, or what a file has.
+    ///
+    /// # Errors
+    /// The scheme is none, a limit is 0, or the file cannot be used: it is damaged, of something else, or cannot be written.
+    pub fn new(options: Options) -> Result<Self, OptionError> {
+        options.check()?;
+        let store = Store::new(&options)?;
+        let cache = Cache {
+            index: format!("{}:///", options.scheme),
+            options,
+            store: Mutex::new(store),
+            flights: Flights::default(),
+            own: Own::default(),
+        };
+        Ok(Self { cache: Arc::new(cache), others: Vec::new(), watching: Arc::default() })
+    }
+
+    /// Puts a result in the place of what had this id. Those who watch it are notified, and those who listen to the lists if it
+    /// is new. Results that were used least recently make room. With a file, the result is in it when this returns.
+    ///
+    /// # Errors
+    /// The id is empty or has more than 1,024 bytes, the time is 0, the contents are larger than the cache, or the file cannot be
+    /// written.
+    pub fn put(
+        &self,
+        id: &str,
+        content: impl Into<Content>,
+        options: PutOptions,
+    ) -> Result<(), ResultsError> {
+        let key = key(id, options.principal.as_deref())?;
+        self.cache.put(key, id, content.into(), &options).map(drop)
+    }
+
+    /// The result with this id that everybody sees; with a principal, what that one sees. It counts as a use.
+    ///
+    /// # Errors
+    /// The id is none, or the file cannot be read.
+    pub fn get(&self, id: &str, principal: Option<&str>) -> Result<Option<Entry>, ResultsError> {
+        self.cache.get(&key(id, principal)?)
+    }
+
+    /// The result with this id, or what `compute` gives, which is put. Concurrent calls with the same id and principal run one
+    /// computation and have the same end. Nothing is kept of one that fails. If the call that computes is dropped, another one
+    /// that waits computes. With a file, this blocks for as long as the file takes.
+    ///
+    /// # Errors
+    /// The computation failed, or its result cannot be put: see [`Results::put`].
+    pub async fn get_or_compute<C, F, T, E>(
+        &self,
+        id: &str,
+        options: PutOptions,
+        compute: C,
+    ) -> Result<Entry, ComputeError>
+    where
+        C: FnOnce() -> F,
+        F: Future<Output = Result<T, E>>,
+        T: Into<Content>,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (cache, key) = (&self.cache, key(id, options.principal.as_deref())?);
+        loop {
+            if let Some(entry) = cache.get(&key)? {
+                return Ok(entry);
+            }
+            let lead = match cache.flights.join(key.clone()) {
+                Joined::Lead(lead) => lead,
+                Joined::Waits(flight) => match flight.landed().await {
+                    Some(landed) => return landed,
+                    None => continue,
+                },
+            };
+            // Another one may have landed since.
+            let landed = match cache.get(&key)? {
+                Some(entry) => Ok(entry),
+                None => match compute().await {
+                    Ok(content) => {
+                        cache.put(key, id, content.into(), &options).map_err(ComputeError::Results)
+                    }
+                    Err(error) => Err(ComputeError::Failed(Arc::from(error.into()))),
+                },
+            };
+            lead.land(landed.clone());
+            return landed;
+        }
+    }
+
+    /// Takes out the result of everybody, or of a principal; whether it was there.
+    ///
+    /// # Errors
+    /// The id is none, or the file cannot be written.
+    pub fn remove(&self, id: &str, principal: Option<&str>) -> Result<bool, ResultsError> {
+        self.cache.remove(&key(id, principal)?)
+    }
+
+    /// How many results there are, of everybody and of all principals.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn len(&self) -> Result<usize, ResultsError> {
+        self.cache.len()
+    }
+
+    /// Whether there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn is_empty(&self) -> Result<bool, ResultsError> {
+        Ok(self.len()? == 0)
+    }
+
+    fn caches(&self) -> impl Iterator<Item = &Arc<Cache>> {
+        std::iter::once(&self.cache).chain(&self.others)
+    }
+}
+
+impl Declare for Results {
+    const KIND: Kind = Kind {
+        name: "results",
+        about: "Results that a program has put, as results:///ID, until they expire.",
+        options: Options::TABLE,
+    };
+
+    fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
+        let options: Options = declared::read("results", options)?;
+        Self::new(options.at(folder))
+    }
+
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        for cache in other.caches() {
+            if self.caches().any(|own| own.options.scheme == cache.options.scheme) {
+                return Err(OptionError::sentence(format!(
+                    "results: two caches have the scheme {:?}; give one of them another",
+                    cache.options.scheme
+                )));
+            }
+        }
+        self.others.push(other.cache);
+        self.others.extend(other.others);
+        Ok(())
+    }
+
+    /// `SCHEME`, or nothing.
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        Ok(if rest.is_empty() { OptionValue::None } else { rest.into() })
+    }
+}
+
+impl Cache {
+    fn put(&self, key: Key, id: &str, content: Content, options: &PutOptions) -> Result<Entry, ResultsError> {
+        let ttl = options.ttl.unwrap_or(self.options.ttl);
+        if ttl < Duration::from_millis(1) {
+            return Err(ResultsError::Invalid(format!(
+                "the time of {id:?} is 0, so it could not be kept; give at least a millisecond"
+            )));
+        }
+        let (size, limit) = (content.len() as u64, self.options.limits.bytes);
+        if size > limit {
+            return Err(ResultsError::TooLarge { id: id.into(), size, limit });
+        }
+        let now = now();
+        let mime_type = options.mime_type.as_deref().map(Into::into);
+        let entry = Entry { content, mime_type, created: now, expires: now.saturating_add(millis(ttl)) };
+        let (is_replaced, gone) = self.lock().put(&key, &entry, now)?;
+        let is_listed_otherwise = !is_replaced || !gone.is_empty();
+        self.notify(gone.iter().chain([&key]), is_listed_otherwise);
+        Ok(entry)
+    }
+
+    fn get(&self, key: &Key) -> Result<Option<Entry>, ResultsError> {
+        let admits = |_| Ok::<(), ResultsError>(());
+        self.lock().get(&key.id, key.principal.as_deref(), now(), admits)?.transpose()
+    }
+
+    fn remove(&self, key: &Key) -> Result<bool, ResultsError> {
+        let removed = self.lock().remove(key, now())?;
+        if removed {
+            self.notify([key], true);
+        }
+        Ok(removed)
+    }
+
+    fn len(&self) -> Result<usize, ResultsError> {
+        let Gone { gone, rest } = self.lock().len(now())?;
+        self.notify(&gone, !gone.is_empty());
+        Ok(rest)
+    }
+
+    /// Those who watch one of these results, and the lists if they have others now.
+    fn notify<'k>(&self, keys: impl IntoIterator<Item = &'k Key>, is_listed_otherwise: bool) {
+        let Some(feed) = self.own.feed() else { return };
+        for key in keys {
+            // They are in canonical form: nothing is wrong with them.
+            let _ = feed.updated(&self.uri(&key.id));
+        }
+        if is_listed_otherwise {
+            let _ = feed.updated(&self.index);
+            feed.list_changed();
+        }
+    }
+
+    fn uri(&self, id: &str) -> String {
+        let mut uri = self.index.clone();
+        path::append(&mut uri, id);
+        uri
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// The key of an id.
+fn key(id: &str, principal: Option<&str>) -> Result<Key, ResultsError> {
+    if id.is_empty() || id.len() > ID {
+        return Err(ResultsError::Invalid(format!("an id has {} bytes; give one of 1 to {ID}", id.len())));
+    }
+    Ok(Key { id: path::text(id.as_bytes()).into(), principal: principal.map(Into::into) })
+}

@@ -1,0 +1,192 @@
+//! How a cache of results is set up, and how one result is put.
+
+use crate::options::{Size, Span, option_table};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The options of [`Results`](super::Results).
+///
+/// ```
+/// use mcp_resources_providers::results::{Options, Results};
+/// let results = Results::new(Options::new().scheme("wallbounce").entries(100))?;
+/// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(super) scheme: String,
+    pub(super) limits: Limits,
+    pub(super) ttl: Duration,
+    pub(super) file: Option<PathBuf>,
+}
+
+/// What a cache holds at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) entries: usize,
+    /// Of all contents together.
+    pub(super) bytes: u64,
+}
+
+#[expect(
+    clippy::new_without_default,
+    reason = "what has a default is read from an object alone, and this from a text too"
+)]
+impl Options {
+    /// In memory, at `results:///`: 1,000 results, 64 MiB, an hour for each.
+    pub fn new() -> Self {
+        Self {
+            scheme: "results".into(),
+            limits: Limits { entries: 1_000, bytes: 64 << 20 },
+            ttl: Duration::from_secs(3_600),
+            file: None,
+        }
+    }
+}
+
+impl Options {
+    /// Serves the results as `SCHEME:///ID`. Default: `results`.
+    #[must_use]
+    pub fn scheme(mut self, scheme: impl Into<String>) -> Self {
+        self.scheme = scheme.into();
+        self
+    }
+
+    /// Keeps at most so many results; the one that was used least recently makes room. Default: 1,000.
+    #[must_use]
+    pub fn entries(mut self, entries: usize) -> Self {
+        self.limits.entries = entries;
+        self
+    }
+
+    /// Keeps at most so many bytes of contents. Default: 64 MiB.
+    #[must_use]
+    pub fn bytes(mut self, bytes: u64) -> Self {
+        self.limits.bytes = bytes;
+        self
+    }
+
+    /// How long a result is kept that says nothing else. Default: an hour.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
+        self
+    }
+
+    /// Keeps the results in this SQLite file, which is made if it is not there. Default: in memory.
+    #[must_use]
+    pub fn file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.file = Some(file.into());
+        self
+    }
+
+    /// Takes a relative path of the file as beginning at `folder`.
+    #[must_use]
+    pub fn at(mut self, folder: &Path) -> Self {
+        self.file = self.file.map(|file| folder.join(file));
+        self
+    }
+
+    /// Refuses what no cache can be.
+    pub(super) fn check(&self) -> Result<(), OptionError> {
+        let is_scheme = self.scheme.starts_with(|first: char| first.is_ascii_lowercase())
+            && self.scheme.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '+' | '-' | '.'));
+        if !is_scheme {
+            return Err(OptionError::sentence(format!(
+                "results: {:?} is no scheme; use small letters, digits, `+`, `-` and `.`, with a letter first",
+                self.scheme
+            )));
+        }
+        for (name, is_nothing) in [
+            ("entries", self.limits.entries == 0),
+            ("bytes", self.limits.bytes == 0),
+            ("ttl", self.ttl.is_zero()),
+        ] {
+            if is_nothing {
+                return Err(OptionError::sentence(format!(
+                    "results: {name} is 0, so nothing could be kept; give a larger one"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+option_table!(Options, "a scheme or an object of options" {
+    "scheme": "a text", Some("results"),
+        "The results are served as SCHEME:///ID." =>
+        |own, value| { own.scheme = String::from_option(value)?; Ok(()) };
+    "entries": "a whole number", Some("1000"),
+        "How many results are kept at most; the one that was used least recently makes room." =>
+        |own, value| { own.limits.entries = usize::from_option(value)?; Ok(()) };
+    "bytes": "a size", Some("64 MiB"),
+        "How many bytes of contents are kept at most." =>
+        |own, value| { own.limits.bytes = Size::from_option(value)?.0; Ok(()) };
+    "ttl": "a time", Some("1h"),
+        "How long a result is kept that is put without a time of its own." =>
+        |own, value| { own.ttl = Span::from_option(value)?.0; Ok(()) };
+    "file": "a file", Some("null"),
+        "Keeps the results in this SQLite file, which is made if it does not exist; without it in memory." =>
+        |own, value| { own.file = Option::<String>::from_option(value)?.map(PathBuf::from); Ok(()) };
+});
+
+impl FromOption for Options {
+    const EXPECTED: &'static str = "a scheme or an object of options";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        let mut options = Self::new();
+        match value {
+            OptionValue::None => {}
+            OptionValue::Text(scheme) => options.scheme = scheme,
+            OptionValue::Members(_) => set_all(&mut options, value)?,
+            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
+        }
+        Ok(options)
+    }
+}
+
+/// How one result is put: see [`Results::put`](super::Results::put).
+#[derive(Clone, Debug, Default)]
+pub struct PutOptions {
+    pub(super) ttl: Option<Duration>,
+    pub(super) mime_type: Option<String>,
+    pub(super) principal: Option<String>,
+}
+
+impl PutOptions {
+    /// For everybody, for as long as the cache says.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How long it is kept. Default: the `ttl` of the cache.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// Its media type. Default: `text/plain` for a text, `application/octet-stream` for bytes.
+    #[must_use]
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// Only this principal can see it: the subject of its token. The local process on stdio is the empty text. Default:
+    /// everybody can.
+    #[must_use]
+    pub fn principal(mut self, principal: impl Into<String>) -> Self {
+        self.principal = Some(principal.into());
+        self
+    }
+}
+
+option_table!(PutOptions, "an object of options" {
+    "ttl": "a time", Some("null"), "How long it is kept." =>
+        |own, value| { own.ttl = Option::<Span>::from_option(value)?.map(|span| span.0); Ok(()) };
+    "mime_type": "a text", Some("null"), "Its media type." =>
+        |own, value| { own.mime_type = FromOption::from_option(value)?; Ok(()) };
+    "principal": "a text", Some("null"), "Only this principal can see it." =>
+        |own, value| { own.principal = FromOption::from_option(value)?; Ok(()) };
+});

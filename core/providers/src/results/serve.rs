@@ -1,0 +1,245 @@
+//! What clients see of a cache.
+
+use super::entry::{ResultsError, Summary, now};
+use super::{Cache, Results};
+use crate::answers::{COMPLETED, completion};
+use crate::path;
+use crate::watching::Watched;
+use jiff::Timestamp;
+use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_host::provider::{
+    Complete, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+const JSON: &str = "application/json";
+const VARIABLE: &str = "analysisId";
+/// How often a thread looks what has expired, and what other processes have put.
+const EVERY: Duration = Duration::from_millis(250);
+/// A larger result is not read on the thread that received the request, in bytes.
+const SMALL: usize = 64 * 1024;
+/// How many results the index shows; all can be listed and read.
+const SHOWN: usize = 1_000;
+
+impl Provider for Results {
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        self.caches().try_for_each(|cache| cache.own.mount("results", feed.clone()))?;
+        self.watching.begin_anew();
+        let mut mount = Mount::new("results");
+        let mut number = 0;
+        for cache in self.caches() {
+            let index = Resource::new(&*cache.index)
+                .name(&*cache.options.scheme)
+                .title("The results that are kept, each with its URI")
+                .mime_type(JSON)
+                .priority(1.0);
+            let entries = Template::new(format!("{}{{{VARIABLE}}}", cache.index))
+                .title("A result that is kept until it expires")
+                .completes(VARIABLE)
+                .list(ListSource { pages: true });
+            mount = mount.resource(Route(number), index).template(Route(number + 1), entries);
+            number += 2;
+        }
+        Ok(mount)
+    }
+
+    fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
+        let (cache, is_index) = self.cache(request.route())?;
+        if is_index || cache.options.file.is_some() {
+            return None;
+        }
+        let (id, now) = (request.param(VARIABLE).unwrap_or_default(), now());
+        let admits = |size| if size > SMALL as u64 { Err(()) } else { Ok(()) };
+        match cache.lock().get(id, Some(request.principal().id()), now, admits) {
+            Ok(Some(Ok(entry))) => Some(Ok(entry.answer(now))),
+            Ok(Some(Err(()))) => None,
+            Ok(None) => Some(Err(ReadError::NotFound)),
+            Err(_) => Some(Err(ReadError::Failed)),
+        }
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        let answer = match self.cache(request.route()) {
+            Some((cache, true)) => cache.read_index(&request, &|what| reply.log(what)),
+            Some((cache, false)) => cache.read_entry(&request, &reply),
+            None => Err(ReadError::NotFound),
+        };
+        reply.send(answer);
+    }
+
+    fn list(&self, request: List, reply: Responder<ListPage>) {
+        let Some((cache, false)) = self.cache(request.route()) else {
+            return reply.send(Ok(ListPage::default()));
+        };
+        let limit = request.limit().max(1);
+        let (mut items, mut last, mut has_more) = (Vec::new(), None, false);
+        let walked = cache.walk(request.cursor(), request.principal().id(), &mut |result, uri| {
+            if !request.permits(&uri) {
+                return true;
+            }
+            if items.len() == limit {
+                has_more = true;
+                return false;
+            }
+            last = Some(result.id.to_string());
+            items.push(item(&result, uri));
+            true
+        });
+        let page = match walked {
+            Ok(()) => Ok(ListPage { next: last.filter(|_| has_more), ..ListPage::new(items) }),
+            Err(error) => {
+                reply.log(&error.to_string());
+                Err(ReadError::Failed)
+            }
+        };
+        reply.send(page);
+    }
+
+    /// The ids that begin with what was typed, percent-encoded or not.
+    fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
+        let mut values = Vec::new();
+        if let Some((cache, false)) = self.cache(request.route()) {
+            let typed = request.value();
+            let plain = path::decoded(typed).unwrap_or_default();
+            let walked = cache.walk(None, request.principal().id(), &mut |result, uri| {
+                let fits = result.id.starts_with(typed) || result.id.starts_with(&plain);
+                if fits && request.permits(&uri) {
+                    values.push(uri.get(cache.index.len()..).unwrap_or_default().to_owned());
+                }
+                values.len() < COMPLETED
+            });
+            if let Err(error) = walked {
+                reply.log(&error.to_string());
+            }
+        }
+        reply.send(Ok(completion(values)));
+    }
+
+    fn interest(&self, change: Interest<'_>) {
+        self.watching.interest(change, self.cache.own.feed(), "mcp-results", || {
+            let caches: Vec<Arc<Cache>> = self.caches().cloned().collect();
+            let mut is_down = false;
+            move |feed, watched| {
+                let looked = caches.iter().try_for_each(|cache| cache.look(watched));
+                if let Err(error) = &looked
+                    && !is_down
+                {
+                    feed.log(&error.to_string());
+                }
+                is_down = looked.is_err();
+                EVERY
+            }
+        });
+    }
+}
+
+impl Results {
+    /// The cache that a route is of, and whether the route is its index.
+    fn cache(&self, route: Route) -> Option<(&Arc<Cache>, bool)> {
+        let number = usize::try_from(route.0 / 2).ok()?;
+        Some((self.caches().nth(number)?, route.0.is_multiple_of(2)))
+    }
+}
+
+impl Cache {
+    fn read_entry(
+        &self,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let (id, now) = (request.param(VARIABLE).unwrap_or_default(), now());
+        let found = self.lock().get(id, Some(request.principal().id()), now, |size| reply.facts(size));
+        match found {
+            Ok(Some(entry)) => Ok(entry?.answer(now)),
+            Ok(None) => Err(ReadError::NotFound),
+            Err(error) => {
+                reply.log(&error.to_string());
+                Err(ReadError::Failed)
+            }
+        }
+    }
+
+    /// The results that may be seen, as JSON.
+    fn read_index(&self, request: &Read, log: &dyn Fn(&str)) -> Result<ReadResult<'static>, ReadError> {
+        let (mut shown, mut has_more) = (Vec::new(), false);
+        let walked = self.walk(None, request.principal().id(), &mut |result, uri| {
+            if !request.permits(&uri) {
+                return true;
+            }
+            has_more = shown.len() == SHOWN;
+            if !has_more {
+                shown.push(described(&result, &uri));
+            }
+            !has_more
+        });
+        if let Err(error) = walked {
+            log(&error.to_string());
+            return Err(ReadError::Failed);
+        }
+        let index = json!({ "results": shown, "more": has_more });
+        Ok(Contents::text(index.to_string()).with_mime_type(JSON).into())
+    }
+
+    /// What a principal sees, by id, each with its URI.
+    fn walk(
+        &self,
+        after: Option<&str>,
+        principal: &str,
+        each: &mut dyn FnMut(Summary, String) -> bool,
+    ) -> Result<(), ResultsError> {
+        self.lock().walk(after, principal, now(), &mut |result| {
+            let uri = self.uri(&result.id);
+            each(result, uri)
+        })
+    }
+
+    /// Notifies of what has expired, and of what other processes have changed.
+    fn look(&self, watched: &Watched) -> Result<(), ResultsError> {
+        let ids: Vec<String> = watched.uris.iter().filter_map(|uri| self.id_of(uri)).collect();
+        let (gone, foreign) = {
+            let mut store = self.lock();
+            (store.expire(now())?, store.foreign(ids.iter().map(String::as_str))?)
+        };
+        let is_listed_otherwise = !gone.is_empty() || foreign.is_listed_otherwise;
+        self.notify(gone.iter().chain(&foreign.changed), is_listed_otherwise);
+        Ok(())
+    }
+
+    /// The id that a URI of this cache names.
+    fn id_of(&self, uri: &str) -> Option<String> {
+        path::decoded(uri.strip_prefix(&*self.index)?).filter(|id| !id.is_empty())
+    }
+}
+
+fn item(result: &Summary, uri: String) -> Resource {
+    // A name has something to see in it.
+    let name = if result.id.trim().is_empty() { uri.clone() } else { result.id.to_string() };
+    let mut listed = Resource::new(uri).name(name).size(result.size);
+    if let Some(created) = date(result.created) {
+        listed = listed.last_modified(created);
+    }
+    match &result.mime_type {
+        Some(mime_type) => listed.mime_type(&**mime_type),
+        None => listed,
+    }
+}
+
+fn described(result: &Summary, uri: &str) -> Value {
+    json!({
+        "uri": uri,
+        "mimeType": result.mime_type.as_deref(),
+        "size": result.size,
+        "created": date(result.created),
+        "expires": date(result.expires),
+    })
+}
+
+/// A time in milliseconds since 1970 as ISO 8601, if it is before the year 10000.
+fn date(time: u64) -> Option<String> {
+    let time = i64::try_from(time).ok()?;
+    Timestamp::from_millisecond(time).ok().map(|time| time.to_string())
+}

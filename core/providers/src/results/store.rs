@@ -1,0 +1,117 @@
+//! Where the results of a cache are.
+
+use super::disk::{Disk, Foreign};
+use super::entry::{Entry, Key, ResultsError, Summary};
+use super::memory::Table;
+use super::options::Options;
+use mcp_resources_engine::option::OptionError;
+
+/// In memory, or in a file.
+#[derive(Debug)]
+pub(super) enum Store {
+    Memory(Table),
+    Disk(Disk),
+}
+
+/// What has expired, and something else.
+pub(super) struct Gone<T> {
+    pub(super) gone: Vec<Key>,
+    pub(super) rest: T,
+}
+
+impl Store {
+    pub(super) fn new(options: &Options) -> Result<Self, OptionError> {
+        let Some(file) = &options.file else { return Ok(Self::Memory(Table::new(options.limits))) };
+        let disk = Disk::check(file, options.limits);
+        disk.map(Self::Disk)
+            .map_err(|what| OptionError::sentence(format!("results: the file {} {what}", file.display())))
+    }
+
+    /// Puts a result, which is not larger than the limit. Returns whether it replaces one, and what is gone.
+    pub(super) fn put(
+        &mut self,
+        key: &Key,
+        entry: &Entry,
+        now: u64,
+    ) -> Result<(bool, Vec<Key>), ResultsError> {
+        match self {
+            Self::Memory(table) => {
+                let mut gone = table.expire(now);
+                let (is_replaced, more) = table.put(key.clone(), entry.clone());
+                gone.extend(more);
+                Ok((is_replaced, gone))
+            }
+            Self::Disk(disk) => disk.put(key, entry, now),
+        }
+    }
+
+    /// What `principal` sees under an id at `now`, unless `admits` refuses its size.
+    pub(super) fn get<E>(
+        &mut self,
+        id: &str,
+        principal: Option<&str>,
+        now: u64,
+        admits: impl FnOnce(u64) -> Result<(), E>,
+    ) -> Result<Option<Result<Entry, E>>, ResultsError> {
+        match self {
+            Self::Memory(table) => {
+                let found = table.get(id, principal, now);
+                Ok(found.map(|entry| admits(entry.content.len() as u64).map(|()| entry)))
+            }
+            Self::Disk(disk) => disk.get(id, principal, now, admits),
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &Key, now: u64) -> Result<bool, ResultsError> {
+        match self {
+            Self::Memory(table) => Ok(table.remove(key, now)),
+            Self::Disk(disk) => disk.remove(key, now),
+        }
+    }
+
+    /// How many results there are, after those that have expired were taken out.
+    pub(super) fn len(&mut self, now: u64) -> Result<Gone<usize>, ResultsError> {
+        let gone = self.expire(now)?;
+        let rest = match self {
+            Self::Memory(table) => table.len(),
+            Self::Disk(disk) => disk.len()?,
+        };
+        Ok(Gone { gone, rest })
+    }
+
+    /// Takes out what has expired.
+    pub(super) fn expire(&mut self, now: u64) -> Result<Vec<Key>, ResultsError> {
+        match self {
+            Self::Memory(table) => Ok(table.expire(now)),
+            Self::Disk(disk) => disk.expire(now),
+        }
+    }
+
+    /// What other processes have changed since the last call.
+    pub(super) fn foreign<'i>(
+        &mut self,
+        watched: impl Iterator<Item = &'i str>,
+    ) -> Result<Foreign, ResultsError> {
+        match self {
+            Self::Memory(_) => Ok(Foreign::default()),
+            Self::Disk(disk) => disk.foreign(watched),
+        }
+    }
+
+    /// What `principal` sees at `now`, by id, as long as `each` says to go on.
+    pub(super) fn walk(
+        &mut self,
+        after: Option<&str>,
+        principal: &str,
+        now: u64,
+        each: &mut dyn FnMut(Summary) -> bool,
+    ) -> Result<(), ResultsError> {
+        match self {
+            Self::Memory(table) => {
+                table.walk(after, principal, now, each);
+                Ok(())
+            }
+            Self::Disk(disk) => disk.walk(after, principal, now, each),
+        }
+    }
+}
