@@ -24,6 +24,7 @@ from mcp.client.session import MessageHandlerFnT
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from repositories import make_repository
 from test_guides import newer_node
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -405,6 +406,29 @@ def test_handbook(language: str, mode: str) -> None:
         assert (await refused(client, "docs:///handbook/drafts/loyalty.md")).code == NOT_FOUND[mode]
 
     converse(command(language, "handbook"), mode, body)
+
+
+def test_repository(language: str, mode: str, tmp_path: Path) -> None:
+    """S-02: a repository that this test makes with the git program."""
+    project = make_repository(tmp_path)
+    updates = Updates()
+
+    async def body(client: Client) -> None:
+        assert {"git:///project/status", "git:///project/log/feature~2Fx"} <= set(await listed(client))
+        log = json.loads((await read(client, "git:///project/log")).text)
+        assert [commit["subject"] for commit in log["commits"]] == ["Second", "First"]
+        assert (await read(client, "git:///project/blob/HEAD~1/a.txt")).text == "one\n"
+        diff = (await read(client, "git:///project/diff/feature~2Fx/main")).text
+        assert "-one\n+two\n" in diff
+        assert "secret" not in diff
+        for uri in ("git:///project/blob/main/secret", "git:///project/blob/main/none", "git:///project/log/none"):
+            assert (await refused(client, uri)).code == NOT_FOUND[mode]
+        assert (await refused(client, "git:///project/log/--output=x")).code == INVALID_PARAMS
+        assert await complete(client, "git:///{repo}/blob/{ref}/{+path}", "path", "") == ["a.txt"]
+        (project / "a.txt").write_text("three\n")
+        await updates.of(client, mode, "git:///project/status")
+
+    converse(command(language, "repository", str(project)), mode, body, updates.on_message)
 
 
 def test_agent(language: str) -> None:

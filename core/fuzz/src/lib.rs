@@ -13,6 +13,7 @@ mod files;
 mod fronts;
 mod guards;
 mod mutate;
+mod revisions;
 mod uris;
 
 pub use bytes::{lines, seal, text};
@@ -23,6 +24,7 @@ pub use files::files_path;
 pub use fronts::front_matter;
 pub use guards::guard;
 pub use mutate::Mutator;
+pub use revisions::git_ref;
 pub use uris::{template, uri};
 
 /// A target and the name of its corpus.
@@ -35,7 +37,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "decode", run: decode },
     Target { name: "lines", run: lines },
     Target { name: "text", run: text },
@@ -47,4 +49,5 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "config", run: config },
     Target { name: "files_path", run: files_path },
     Target { name: "front_matter", run: front_matter },
+    Target { name: "git_ref", run: git_ref },
 ];

@@ -135,6 +135,12 @@ fn front_matter() {
     drive("front_matter");
 }
 
+/// S-02
+#[test]
+fn git_ref() {
+    drive("git_ref");
+}
+
 #[test]
 fn every_target_has_a_program() {
     for target in TARGETS {

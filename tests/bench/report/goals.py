@@ -197,6 +197,8 @@ def _files(results: Results) -> Iterator[Goal]:
     late = results.figure("W10-change", ours, "p99_us")
     found = Spread(late.median / 1_000, late.least / 1_000, late.most / 1_000) if late else None
     yield Goal("W10", "change to notification, p99", 50, found, unit="ms", why="files change")
+    found = results.ratio("W12-blob/modern", "git", ours)
+    yield Goal("W12", "CPU of a file of a revision, `git show` over ours", 20, found, below=False, why="git blob")
     for server, bound in ((ours, 50), ("ours-python", 150), ("ours-node", 250)):
         found = results.figure("W15", server, "start_ms")
         yield Goal("W15", f"start to first list, {server}", bound, found, unit="ms", why=f"serve {server}")

@@ -8,7 +8,7 @@ PEERS = {
     "ours-python": ("python-sdk", "fastmcp"),
     "ours-node": ("ts-sdk",),
     "ours-rust": ("rmcp",),
-    "ours-command": ("fastmcp",),
+    "ours-command": ("fastmcp", "git"),
 }
 OFFICIAL = {"ours-python": "python-sdk", "ours-node": "ts-sdk", "ours-rust": "rmcp"}
 
@@ -87,6 +87,9 @@ KINDS = {
     ),
     "W10-read": Kind("read a file of 4 KiB of that folder, 64 in flight, stdio", (CPU, RATE), CPU),
     "W10-change": Kind("change of a file in that folder → notification, stdio", (P50, P99, WALKED), P50),
+    "W12-blob": Kind("read a file of 4 KiB of a repository with 10,000 commits, stdio", (P50, CPU, RATE), CPU),
+    "W12-log": Kind("the newest 100 commits of that repository, stdio", (P50, CPU, RATE), CPU),
+    "W12-status": Kind("the status of its working tree with 10,000 files, stdio", (P50, CPU, RATE), CPU),
     "W15": Kind(
         "serve a folder of 1,000 files over stdio: to the first list", (FIRST_LIST, CPU_START, REST), FIRST_LIST
     ),

@@ -1,8 +1,8 @@
 //! Binary files in a patch, as git writes them: deflated, in base 85.
 //!
 //! ```text
-//!   literal 5                 how many bytes the file has
-//!   Mc$|Gj…                   a line: a letter for how many bytes it has (A is 1, z is 52), five digits for each four bytes
+//!   literal 5                 the size of the file
+//!   Mc$|…                     a line: a letter for its number of bytes (A is 1, z is 52), five digits for every four bytes
 //! ```
 
 use gix::zlib::Compression;
@@ -11,10 +11,10 @@ use std::io::{self, Write};
 
 const DIGITS: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
-/// How many bytes a line has.
+/// The bytes of one line.
 const LINE: usize = 52;
 
-/// Appends `bytes` as one `literal`, with the empty line behind it.
+/// Appends `bytes` as one `literal`, with the empty line that ends it.
 pub(super) fn literal(out: &mut String, bytes: &[u8]) -> io::Result<()> {
     let mut deflated = deflate::Write::new(Vec::new(), Compression::DEFAULT);
     deflated.write_all(bytes)?;
@@ -46,7 +46,7 @@ fn push_group(out: &mut String, group: &[u8]) {
 mod tests {
     use super::*;
 
-    /// S-02: eight bytes, the deflated empty file; that git takes it is shown by `git apply` elsewhere.
+    /// S-02: the empty file has eight bytes when it is deflated. The tests of diffs show that git reads it.
     #[test]
     fn the_empty_file() {
         let mut out = String::new();

@@ -1,7 +1,7 @@
 //! What differs between two trees, file by file.
 //!
-//! Law: a subtree that both have is not looked into, what is not served is passed over, and a comparison looks at a bounded
-//! number of entries: trees can be made whose files no machine could count.
+//! Law: equal subtrees are skipped, and so are files that are not served. A comparison visits a limited number of entries,
+//! because a small repository can contain more files than any machine could count.
 
 use super::repository::{Context, Entry, Handle, entries};
 use crate::spell::join;
@@ -12,9 +12,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How many entries a comparison looks at.
+/// The most entries that a comparison visits.
 const VISITS: usize = 1_000_000;
-/// How deep directories may be in one another.
+/// The deepest nesting of directories.
 const DEPTH: usize = 512;
 
 /// A file that differs.
@@ -34,10 +34,10 @@ pub(super) struct ChangedFile {
     uri: Option<String>,
 }
 
-/// What compares two trees for a client.
+/// A comparison of two trees for a client.
 pub(super) struct Comparison<'c> {
     pub(super) handle: &'c Handle<'c>,
-    /// The revisions as they stand in URIs: what the guard is asked about.
+    /// The revisions as they stand in URIs: the guard is asked about these.
     pub(super) from: &'c str,
     pub(super) to: &'c str,
     pub(super) context: &'c Context<'c>,
@@ -46,8 +46,8 @@ pub(super) struct Comparison<'c> {
 /// Called with each file that differs; `false` ends the comparison.
 type Visit<'v> = dyn FnMut(&Change<'_>) -> Result<bool, ReadError> + 'v;
 
-/// One comparison under way.
-struct Descent<'d> {
+/// The state of a comparison.
+struct TreeWalk<'d> {
     of: &'d Comparison<'d>,
     visits: usize,
     visit: &'d mut Visit<'d>,
@@ -68,24 +68,24 @@ impl Change<'_> {
     }
 }
 
-/// Whether a file stays a file, a link a link, a submodule a submodule.
+/// Whether both are files, both links, or both submodules.
 pub(super) fn is_same_type(old: EntryMode, new: EntryMode) -> bool {
     (old.is_blob() && new.is_blob()) || old.kind() == new.kind()
 }
 
 impl Comparison<'_> {
-    /// Compares two trees, in the order of paths. No tree is an empty one. Returns whether all was compared.
+    /// Compares two trees in the order of paths; `None` is an empty tree. Returns `false` if it ended early.
     pub(super) fn each(
         &self,
         old: Option<ObjectId>,
         new: Option<ObjectId>,
         visit: &mut Visit<'_>,
     ) -> Result<bool, ReadError> {
-        let mut descent = Descent { of: self, visits: 0, visit };
-        descent.enter(b"", old, new, 0)
+        let mut walk = TreeWalk { of: self, visits: 0, visit };
+        walk.enter(b"", old, new, 0)
     }
 
-    /// Whether the client may see a file of either side.
+    /// Whether the client may see the file on both sides.
     fn permits(&self, change: &Change<'_>) -> bool {
         let own = self.handle.own;
         let may = |revision: &str| (self.context.permits)(&own.uri_at("blob", revision, change.path));
@@ -98,7 +98,7 @@ impl Comparison<'_> {
 /// The entries of a tree by their names.
 type Children<'t> = BTreeMap<&'t [u8], Entry>;
 
-impl Descent<'_> {
+impl TreeWalk<'_> {
     fn enter(
         &mut self,
         path: &[u8],

@@ -1,17 +1,17 @@
 //! Commits as JSON: one, and the log of a revision.
 //!
 //! ```text
-//!   heap by time of commit ──newest──▶ commit ──▶ with a path: only if what is there differs from each parent's
+//!   heap by time of commit ──newest──▶ commit ──▶ with a path: skipped if a parent has the same there
 //!        ▲                               │
-//!        └──────────── parents ──────────┘        those of a merge that has the path from one parent: that parent alone
+//!        └──────────── parents ──────────┘        if one parent has the same at the path, only that parent
 //! ```
 //!
-//! Law: a walk looks at a bounded number of commits, and gives none whose URI the client may not see.
+//! Law: a walk visits a limited number of commits, and skips those whose URI the client may not see.
 
 use super::changes::{ChangedFile, Comparison};
 use super::repository::{Context, Entry, Handle};
 use super::revision::Revision;
-use super::watch::Mark;
+use super::watch::Fingerprint;
 use crate::spell;
 use gix::bstr::{BStr, ByteSlice};
 use gix::objs::CommitRef;
@@ -20,16 +20,16 @@ use mcp_resources_engine::error::ReadError;
 use serde::Serialize;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-/// How many commits a walk looks at.
+/// The most commits that a walk visits.
 const VISITS: usize = 100_000;
-/// How many files of a commit are named.
+/// The most files that a commit shows.
 const FILES: usize = 1_000;
 /// The longest subject, in characters.
 const SUBJECT: usize = 500;
 
-/// Who did something, and when.
+/// An author or committer, with the date.
 #[derive(Serialize)]
-pub(super) struct Signature {
+pub(super) struct Person {
     name: String,
     email: String,
     date: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Signature {
 struct LogEntry {
     id: String,
     parents: Vec<String>,
-    author: Signature,
+    author: Person,
     subject: String,
     uri: String,
 }
@@ -59,8 +59,8 @@ struct Commit {
     id: String,
     tree: String,
     parents: Vec<String>,
-    author: Signature,
-    committer: Signature,
+    author: Person,
+    committer: Person,
     subject: String,
     message: String,
     /// What it changed, compared with its first parent.
@@ -68,7 +68,7 @@ struct Commit {
     more: bool,
 }
 
-/// What a log is asked for.
+/// A request for a log.
 pub(super) struct LogRequest<'a> {
     /// `None`: HEAD, which may have no commit yet.
     pub(super) revision: Option<&'a Revision>,
@@ -81,7 +81,7 @@ pub(super) fn log(
     handle: &Handle<'_>,
     request: &LogRequest<'_>,
     context: &Context<'_>,
-) -> Result<(String, Mark), ReadError> {
+) -> Result<(String, Fingerprint), ReadError> {
     let start = match request.revision {
         Some(revision) => Some(handle.resolve("ref", revision)?),
         None => handle.head()?,
@@ -90,10 +90,10 @@ pub(super) fn log(
         Some(path) => Some(path_of(handle, path, request.revision, start, context)?),
         None => None,
     };
-    let mark = Mark::of(start);
+    let mark = Fingerprint::of(start);
     let mut log = Log { commits: Vec::new(), more: false };
     if let Some(start) = start {
-        let mut walk = Walk::new(handle, start, path.as_deref())?;
+        let mut walk = CommitWalk::new(handle, start, path.as_deref())?;
         while let Some((id, commit)) = walk.next(context)? {
             let uri = handle.own.uri_of("commit", &id.to_string());
             if !(context.permits)(&uri) {
@@ -113,7 +113,7 @@ pub(super) fn log(
     Ok((json(&log)?, mark))
 }
 
-/// The path that a log is about, if it may be served.
+/// Reads the path that a log is limited to, and checks that it is served.
 fn path_of(
     handle: &Handle<'_>,
     path: &str,
@@ -128,7 +128,7 @@ fn path_of(
         Some(start) => handle.entry(handle.tree_of(start)?, &path)?,
         None => None,
     };
-    // What is not there now was a file, unless the path says otherwise.
+    // A path that no longer exists counts as a file, unless it ends with a slash.
     let is_dir = now.map_or(is_dir, |entry| entry.mode.is_tree());
     let uri = own.uri_at(if is_dir { "tree" } else { "blob" }, &revision, &path);
     let may = own.selection.admits(&path, is_dir) && (context.permits)(&uri);
@@ -140,9 +140,9 @@ pub(super) fn commit(
     handle: &Handle<'_>,
     revision: &Revision,
     context: &Context<'_>,
-) -> Result<(String, Mark), ReadError> {
+) -> Result<(String, Fingerprint), ReadError> {
     let id = handle.resolve("id", revision)?;
-    let data = Data::read(handle, id)?;
+    let data = CommitData::read(handle, id)?;
     let commit = data.decode()?;
     let parent = handle.parents(id)?.first().copied();
     let before = parent.map(|parent| handle.tree_of(parent)).transpose()?;
@@ -160,20 +160,20 @@ pub(super) fn commit(
         id: id.to_string(),
         tree: commit.tree().to_string(),
         parents: commit.parents().map(|parent| parent.to_string()).collect(),
-        author: Signature::new(commit.author),
-        committer: Signature::new(commit.committer),
+        author: Person::new(commit.author),
+        committer: Person::new(commit.committer),
         subject: subject(commit.message),
         message: commit.message.to_str_lossy().into_owned(),
         files,
         more: !is_whole,
     })?;
-    Ok((json, Mark::of(Some(id))))
+    Ok((json, Fingerprint::of(Some(id))))
 }
 
 /// The bytes of a commit.
-pub(super) struct Data(Vec<u8>);
+pub(super) struct CommitData(Vec<u8>);
 
-impl Data {
+impl CommitData {
     pub(super) fn read(handle: &Handle<'_>, id: ObjectId) -> Result<Self, ReadError> {
         handle.commit(id).map(Self)
     }
@@ -188,15 +188,15 @@ impl LogEntry {
         Self {
             id: id.to_string(),
             parents: commit.parents().map(|parent| parent.to_string()).collect(),
-            author: Signature::new(commit.author),
+            author: Person::new(commit.author),
             subject: subject(commit.message),
             uri,
         }
     }
 }
 
-impl Signature {
-    /// Of a header such as `Ada <ada@example.org> 1700000000 +0100`. What makes no sense of it is left out.
+impl Person {
+    /// Parses a header such as `Ada <ada@example.org> 1700000000 +0100`. Malformed parts are left out.
     pub(super) fn new(header: &BStr) -> Self {
         match gix::actor::SignatureRef::from_bytes(header) {
             Ok(signature) => Self {
@@ -209,7 +209,7 @@ impl Signature {
     }
 }
 
-/// As RFC 3339 has it, in the zone of who did it.
+/// In RFC 3339, in the zone of the author.
 fn date(time: gix::date::Time) -> Option<String> {
     time.format(gix::date::time::format::ISO8601_STRICT).ok()
 }
@@ -229,21 +229,21 @@ pub(super) fn json(value: &impl Serialize) -> Result<String, ReadError> {
 }
 
 /// Commits from a revision on, the newest first.
-struct Walk<'h> {
+struct CommitWalk<'h> {
     handle: &'h Handle<'h>,
     path: Option<&'h [u8]>,
-    /// By the time of the commit; among equal ones the first that was found.
+    /// Ordered by the time of the commit; for equal times, the order of discovery.
     heap: BinaryHeap<(i64, std::cmp::Reverse<usize>, ObjectId)>,
-    known: HashMap<ObjectId, Data>,
+    known: HashMap<ObjectId, CommitData>,
     seen: HashSet<ObjectId>,
-    /// What was found at the path: a parent of one commit is visited later.
+    /// The entries at the path. Those of parents are used again when the parents are visited.
     found: HashMap<ObjectId, Option<Entry>>,
     shallow: Option<gix::shallow::Commits>,
-    /// Whether it ended before all was visited.
+    /// Whether it ended early.
     is_cut: bool,
 }
 
-impl<'h> Walk<'h> {
+impl<'h> CommitWalk<'h> {
     fn new(handle: &'h Handle<'h>, start: ObjectId, path: Option<&'h [u8]>) -> Result<Self, ReadError> {
         let shallow = handle.shallow_commits().map_err(|_| ReadError::Failed)?;
         let (heap, known, seen, found) = Default::default();
@@ -256,9 +256,9 @@ impl<'h> Walk<'h> {
         if !self.seen.insert(id) {
             return Ok(());
         }
-        let data = match Data::read(self.handle, id) {
+        let data = match CommitData::read(self.handle, id) {
             Ok(data) => data,
-            // A clone may have been made without it.
+            // A partial clone does not have every commit.
             Err(ReadError::NotFound) => {
                 self.is_cut = true;
                 return Ok(());
@@ -271,7 +271,7 @@ impl<'h> Walk<'h> {
         Ok(())
     }
 
-    fn next(&mut self, context: &Context<'_>) -> Result<Option<(ObjectId, Data)>, ReadError> {
+    fn next(&mut self, context: &Context<'_>) -> Result<Option<(ObjectId, CommitData)>, ReadError> {
         while let Some((_, _, id)) = self.heap.pop() {
             if (context.is_cancelled)() {
                 return Err(ReadError::Failed);
@@ -296,7 +296,7 @@ impl<'h> Walk<'h> {
         Ok(None)
     }
 
-    /// Whether the commit has at the path what was there before: then the parent that it has it from, if there is one.
+    /// Whether a parent has the same entry at the path, and which parent. A first commit without the path counts as the same.
     fn same(&mut self, id: ObjectId, parents: &[ObjectId]) -> Result<Option<Option<ObjectId>>, ReadError> {
         let Some(path) = self.path else { return Ok(None) };
         let own = self.at(id, path)?;

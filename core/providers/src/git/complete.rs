@@ -1,7 +1,7 @@
-//! What a variable may go on with.
+//! Completion of variables.
 //!
-//! Law: a value can be put into the template as it is: a name is spelled with `~2F`, a path whole and percent-encoded, a
-//! directory with its slash, to go on with. Nothing is suggested that is not served.
+//! Law: a client can put a value into the template as it is. Names have `~2F` for a slash; paths are whole and percent-encoded,
+//! and those of directories end with a slash. Only names and paths that are served are suggested.
 
 use super::references;
 use super::repository::{Context, Handle, entries};
@@ -11,7 +11,7 @@ use crate::path;
 use crate::spell::{self, join};
 use mcp_resources_engine::error::ReadError;
 
-/// The names of references that begin with what was typed, with a slash or with `~2F`; ids of the newest commits too.
+/// The names of references that begin with what was typed, with a slash or with `~2F`.
 pub(super) fn revisions(
     handle: &Handle<'_>,
     typed: &str,
@@ -34,7 +34,7 @@ pub(super) fn revisions(
 
 /// The ids of the newest commits that begin with what was typed.
 pub(super) fn ids(handle: &Handle<'_>, typed: &str, context: &Context<'_>) -> Result<Vec<String>, ReadError> {
-    /// How many commits are looked at.
+    /// The most commits that are visited.
     const NEWEST: usize = 1_000;
     let Some(head) = handle.head()? else { return Ok(Vec::new()) };
     let typed = typed.to_ascii_lowercase();
@@ -71,7 +71,7 @@ pub(super) fn paths(
         handle.entry(tree, &directory)?.filter(|entry| entry.mode.is_tree()).ok_or(ReadError::NotFound)?;
     let data = handle.tree(entry.id)?;
     let spelled = revision.to_string();
-    let typed = Typed::new(start);
+    let typed = TypedPrefix::new(start);
     let mut values = Vec::new();
     for entry in entries(&data) {
         if values.len() == COMPLETED || (context.is_cancelled)() {
@@ -92,19 +92,19 @@ pub(super) fn paths(
 }
 
 /// The beginning of a name as it was typed.
-struct Typed<'t> {
+struct TypedPrefix<'t> {
     encoded: &'t str,
     /// Without its percent-encoding.
     plain: Option<String>,
 }
 
-impl<'t> Typed<'t> {
+impl<'t> TypedPrefix<'t> {
     fn new(encoded: &'t str) -> Self {
         Self { encoded, plain: path::decoded(encoded) }
     }
 
     fn fits(&self, name: &[u8]) -> bool {
-        // Up to an escape, a name is spelled as it is: most names are passed over without being spelled.
+        // Up to the first escape, a name is its own spelling, so most names are rejected without spelling them.
         let may = |typed: &str| {
             let plain = typed.split(['%', '~']).next().unwrap_or_default().as_bytes();
             name.starts_with(plain)

@@ -1,10 +1,10 @@
-//! What is in a tree: files as they were committed, and the children of directories.
+//! Files as they were committed, and the children of directories.
 //!
-//! Law: a blob is served as it is in the object database. No filter turns it into what a working tree would have.
+//! Law: a blob has the bytes of the object database. Filters for the working tree are not applied.
 
 use super::repository::{Context, Handle, entries};
 use super::revision::Revision;
-use super::watch::Mark;
+use super::watch::Fingerprint;
 use crate::media::{CHILDREN, DIRECTORY, MORE, mime_type};
 use crate::spell::{self, join};
 use gix::objs::Kind;
@@ -12,9 +12,9 @@ use mcp_resources_engine::connection::{Contents, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::resource::{CacheHint, CacheScope};
 
-/// The media type of a symbolic link, whose contents are where it leads to.
+/// The media type of a symbolic link, whose contents are its target.
 const LINK: &str = "inode/symlink";
-/// For how long a blob at a whole id may be kept, in milliseconds: it cannot change, but what is served of it may.
+/// How long clients may keep a blob at a whole id, in milliseconds. The blob cannot change, but the options and the guard can.
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// The file at `path`.
@@ -23,7 +23,7 @@ pub(super) fn blob(
     revision: &Revision,
     path: &str,
     context: &Context<'_>,
-) -> Result<(ReadResult<'static>, Mark), ReadError> {
+) -> Result<(ReadResult<'static>, Fingerprint), ReadError> {
     let (path, must_be_dir) = spell::path(path).ok_or(ReadError::NotFound)?;
     if must_be_dir || !handle.own.selection.admits(&path, false) {
         return Err(ReadError::NotFound);
@@ -43,7 +43,10 @@ pub(super) fn blob(
         Err(error) => Contents::blob(error.into_bytes()),
     };
     let cache = revision.is_fixed().then_some(CacheHint { ttl_ms: DAY, scope: CacheScope::Private });
-    Ok((ReadResult { contents: vec![contents.with_mime_type(mime_type)], cache }, Mark::of(Some(entry))))
+    Ok((
+        ReadResult { contents: vec![contents.with_mime_type(mime_type)], cache },
+        Fingerprint::of(Some(entry)),
+    ))
 }
 
 /// The children of the directory at `path`, each with its URI: the first ones by name.
@@ -52,7 +55,7 @@ pub(super) fn tree(
     revision: &Revision,
     path: &str,
     context: &Context<'_>,
-) -> Result<(ReadResult<'static>, Mark), ReadError> {
+) -> Result<(ReadResult<'static>, Fingerprint), ReadError> {
     let (path, _) = spell::path(path).ok_or(ReadError::NotFound)?;
     let own = handle.own;
     if !own.selection.admits(&path, true) {
@@ -95,5 +98,5 @@ pub(super) fn tree(
         // A read has something: an empty directory has itself.
         contents.push(Contents::text("").with_mime_type(DIRECTORY));
     }
-    Ok((ReadResult { contents, cache: None }, Mark::of(Some(entry))))
+    Ok((ReadResult { contents, cache: None }, Fingerprint::of(Some(entry))))
 }

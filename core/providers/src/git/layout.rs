@@ -1,13 +1,13 @@
-//! Where the parts of a repository are, and that they are its own.
+//! The directories of a repository, and the check that they are its own.
 //!
 //! ```text
 //!   DIR/.git a directory          an ordinary repository
 //!   DIR/{HEAD,objects,refs}       a bare one
-//!   DIR/.git a file               a linked worktree, if the directory it names points back to DIR; else refused
+//!   DIR/.git a file               a linked worktree, if the directory that it names points back to DIR; refused otherwise
 //! ```
 //!
-//! Law: everything that is read lies beneath the directory that was declared, or, for a linked worktree, beneath the repository
-//! that it belongs to. A directory from elsewhere could otherwise show what is in any repository of this machine.
+//! Law: everything that is read lies beneath the declared directory or, for a linked worktree, beneath the repository that the
+//! worktree belongs to. Otherwise a directory from somebody else could show any repository of this machine.
 
 use std::fmt;
 use std::fs;
@@ -15,11 +15,11 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The largest file of a repository's own that names others, in bytes.
+/// The largest `.git` file or list of alternates that is read, in bytes.
 const LARGEST: u64 = 64 * 1024;
-/// How many object directories may be behind one another.
+/// The deepest nesting of alternates.
 const ALTERNATES: usize = 5;
-/// Parts of a repository that may be links, but only to within.
+/// Parts of a repository that may be links, if their targets lie inside.
 const COMMON: [&str; 8] =
     ["objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "packed-refs", "config"];
 const OWN: [&str; 2] = ["HEAD", "index"];
@@ -45,14 +45,14 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What tells whether a repository is still the one that was looked at: of each part its device, inode, time and size.
+/// Device, inode, time and size of the parts that decide what is read: if they are the same, so is the repository.
 pub(super) type Signature = Vec<Option<(u64, u64, i64, i64, u64)>>;
 
 impl Layout {
-    /// Looks at what is in `dir` now.
+    /// Finds and checks the repository in `dir`.
     ///
     /// # Errors
-    /// It is no repository, or leads to what is not its own.
+    /// It is not a repository, or one of its parts lies elsewhere.
     pub(super) fn find(dir: &Path) -> Result<Self, Refusal> {
         let root = fs::canonicalize(dir).map_err(|error| refusal(format!("cannot be opened ({error})")))?;
         let dot = root.join(".git");
@@ -78,7 +78,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// What a `.git` that is a file leads to.
+    /// Follows a `.git` file.
     fn of_file(root: &Path, dot: &Path) -> Result<Self, Refusal> {
         let text = text_of(dot).ok_or_else(|| refusal("has a .git file that cannot be read".into()))?;
         let named = text.strip_prefix("gitdir:").map(str::trim).filter(|path| !path.is_empty());
@@ -128,7 +128,7 @@ impl Layout {
         check_alternates(&self.common_dir.join("objects"), &areas, ALTERNATES)
     }
 
-    /// What the parts are like now that decide what is read. `dir` is the directory that was declared.
+    /// The signature as it is now. `dir` is the declared directory.
     pub(super) fn signature(&self, dir: &Path) -> Signature {
         let stat = |path: &Path, is_file: bool| {
             let found = fs::symlink_metadata(path).ok()?;
@@ -164,7 +164,7 @@ fn text_of(path: &Path) -> Option<String> {
     (read as u64 <= LARGEST).then_some(text)
 }
 
-/// Where `path` really is, if that is beneath one of `areas`.
+/// The target of `path`, which must lie beneath one of `areas`.
 fn inside(path: &Path, areas: &[&Path]) -> Result<PathBuf, Refusal> {
     let real = fs::canonicalize(path).ok().filter(|real| areas.iter().any(|area| real.starts_with(area)));
     real.ok_or_else(|| {
@@ -173,7 +173,7 @@ fn inside(path: &Path, areas: &[&Path]) -> Result<PathBuf, Refusal> {
     })
 }
 
-/// The object directories that another one borrows from.
+/// Checks the object directories that another one borrows from.
 fn check_alternates(objects: &Path, areas: &[&Path], depth: usize) -> Result<(), Refusal> {
     let file = objects.join("info/alternates");
     if fs::symlink_metadata(&file).is_err() {

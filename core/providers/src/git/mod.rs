@@ -1,4 +1,4 @@
-//! Git: `git:///{repo}/…`, what was committed and what the working tree has, read-only (S-02).
+//! Git repositories, read-only: `git:///{repo}/…` (S-02).
 //!
 //! ```text
 //!   git:///                       the repositories, with their URIs          JSON
@@ -10,8 +10,8 @@
 //!   Options ──▶ Git ──▶ Repository, one for each: opened with the first request ──▶ gix, without configuration, children, network
 //! ```
 //!
-//! Law: nothing is run and nothing is written. A file that is absent, hidden, excluded, or that the guard hides is one and the
-//! same: not found, in every tree, diff, log and status.
+//! Law: nothing is run and nothing is written. A file that is absent, hidden, excluded or denied by the guard is not found, and is
+//! missing from every tree, diff, log and status.
 
 mod base85;
 mod changes;
@@ -48,7 +48,7 @@ use revision::Revision;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
-use watch::{Target, Watch};
+use watch::{Target, Watcher};
 
 const STATUS: &str = "git:///{repo}/status";
 const BRANCHES: &str = "git:///{repo}/branches";
@@ -81,15 +81,15 @@ const LISTED: usize = 1_000;
 pub struct Git {
     repositories: Vec<Arc<Repository>>,
     own: Own,
-    watch: Arc<Watch>,
+    watch: Arc<Watcher>,
 }
 
 impl Git {
-    /// The repositories of `options`. Each is opened here once, so that what is wrong is known at the start, and closed again: a
-    /// process may fork.
+    /// The repositories of `options`. Each is opened here once, so that errors are reported at the start. It is closed again,
+    /// because a process may fork.
     ///
     /// # Errors
-    /// There is no repository, one is none or leads out of its directory, two have the same name, or an option is wrong.
+    /// There is no repository, one is invalid or leads out of its directory, two have the same name, or an option is wrong.
     pub fn new(options: Options) -> Result<Self, OptionError> {
         if options.repos.is_empty() {
             let reason = "git: there is no repository; name one: `repos: {NAME: DIR}`, or git:DIR";
@@ -128,7 +128,7 @@ impl Git {
 impl Declare for Git {
     const KIND: Kind = Kind {
         name: "git",
-        about: "Git repositories, as git:///NAME/status, …/log, …/diff/FROM/TO, …/blob/REF/PATH.",
+        about: "Git repositories, as git:///NAME/status, /log, /diff/FROM/TO and /blob/REF/PATH.",
         options: Options::TABLE,
     };
 
@@ -249,7 +249,7 @@ impl Provider for Git {
 }
 
 impl Git {
-    /// The repositories, and where each begins to be read.
+    /// The index: the repositories that the client may see, with their URIs.
     fn index(&self, context: &Context<'_>) -> Result<ReadResult<'static>, ReadError> {
         let mut all = Map::new();
         for repository in &self.repositories {
@@ -281,7 +281,7 @@ impl Git {
             Revision::parse(value).ok_or_else(|| wrong(variable, revision::EXPECTED))
         };
         let path = request.param("path");
-        // What is malformed is refused before anything is opened.
+        // Malformed values are refused before the repository is opened.
         let target = match request.route() {
             OF_STATUS => Target::Status,
             OF_BRANCHES => Target::Branches,
@@ -358,7 +358,7 @@ impl Git {
     }
 }
 
-/// What of a repository is listed for a template, each with its key in the order of the list.
+/// The resources of a repository that a template lists, each with its key in the order of the list.
 fn listed(
     repository: &Repository,
     route: Route,
@@ -383,7 +383,7 @@ fn listed(
             let mut named = repository.with(context.log, references::all)?;
             named.sort();
             named.dedup_by(|one, other| one.spelled == other.spelled);
-            let item = |named: references::Named| {
+            let item = |named: references::RefName| {
                 let what = if named.is_tag { "tag" } else { "branch" };
                 let item = Resource::new(repository.uri_of("log", &named.spelled))
                     .name(format!("{name}/log/{}", named.name))
@@ -396,7 +396,7 @@ fn listed(
     }
 }
 
-/// How many commits are asked for.
+/// Reads the number of commits that a request asks for.
 fn count(n: Option<&str>, most: usize) -> Result<usize, ReadError> {
     let Some(n) = n else { return Ok(most) };
     let number = n.bytes().all(|byte| byte.is_ascii_digit()).then(|| n.parse().ok()).flatten();
@@ -418,7 +418,7 @@ fn text(
     Ok(Contents::text(text).with_mime_type(mime_type).into())
 }
 
-/// The path may be that of the root.
+/// `path` may be empty: that is the root.
 fn may_be_empty() -> TemplateOptions {
     let mut options = TemplateOptions::default();
     options.variables.insert("path".into(), VariableOptions { empty: true, ..VariableOptions::default() });

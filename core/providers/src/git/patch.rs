@@ -4,34 +4,34 @@
 //!   diff --git a/path b/path
 //!   new file mode 100644                      or: deleted file mode, old mode and new mode
 //!   index OLD..NEW                            whole ids
-//!   --- a/path, +++ b/path, @@ -1,3 +1,4 @@   or: GIT binary patch, for what is not text
+//!   --- a/path, +++ b/path, @@ -1,3 +1,4 @@   or: GIT binary patch
 //! ```
 //!
-//! Law: no converter and no driver of the repository's is used, and no more is made than may be sent.
+//! Law: no converter and no driver of the repository is used, and the patch stops at its size limit.
 
 use super::base85;
 use super::changes::{Change, Comparison, is_same_type};
 use super::repository::{Context, Entry, Handle};
 use super::revision::Revision;
-use super::watch::Mark;
+use super::watch::Fingerprint;
 use gix::diff::blob::{Algorithm, Hunk, InternedInput, diff_with_slider_heuristics};
 use gix::objs::tree::EntryKind;
 use mcp_resources_engine::error::ReadError;
 use std::fmt::Write;
 
-/// How many lines that are the same stand around those that differ.
+/// Lines of context around a change.
 const AROUND: u32 = 3;
-/// The largest file that is compared, in bytes, whatever its patch would have.
+/// The largest file that is compared, in bytes.
 const LARGEST: u64 = 16 << 20;
-/// In how many of its first bytes a file that is not text shows it: git's own rule.
+/// A zero byte among the first of a file makes it binary: git's own rule.
 const FIRST: usize = 8_000;
 
-/// The patch that makes `to` of `from`.
+/// The patch that turns `from` into `to`.
 pub(super) fn diff(
     handle: &Handle<'_>,
     (from, to): (&Revision, &Revision),
     context: &Context<'_>,
-) -> Result<(String, Mark), ReadError> {
+) -> Result<(String, Fingerprint), ReadError> {
     let tree = |variable, revision| handle.resolve(variable, revision).and_then(|id| handle.tree_of(id));
     let (old, new) = (tree("from", from)?, tree("to", to)?);
     let limit = handle.own.settings.diff_bytes;
@@ -45,31 +45,31 @@ pub(super) fn diff(
         }
         (context.facts)(patch.len() as u64).map(|()| true)
     })?;
-    if is_whole { Ok((patch, Mark::of((old, new)))) } else { Err(too_large(None)) }
+    if is_whole { Ok((patch, Fingerprint::of((old, new)))) } else { Err(too_large(None)) }
 }
 
 fn push(out: &mut String, handle: &Handle<'_>, change: &Change<'_>, limit: u64) -> Result<(), ReadError> {
     match (change.old, change.new) {
-        // git says so too: a link does not become a file.
+        // As git does: a file that becomes a link is deleted and created.
         (Some(old), Some(new)) if !is_same_type(old.mode, new.mode) => {
-            File { path: change.path, old: Some(old), new: None }.push(out, handle, limit)?;
-            File { path: change.path, old: None, new: Some(new) }.push(out, handle, limit)
+            FilePatch { path: change.path, old: Some(old), new: None }.push(out, handle, limit)?;
+            FilePatch { path: change.path, old: None, new: Some(new) }.push(out, handle, limit)
         }
-        (old, new) => File { path: change.path, old, new }.push(out, handle, limit),
+        (old, new) => FilePatch { path: change.path, old, new }.push(out, handle, limit),
     }
 }
 
-/// A file of a patch.
-struct File<'f> {
+/// The patch of one file.
+struct FilePatch<'f> {
     path: &'f [u8],
     old: Option<Entry>,
     new: Option<Entry>,
 }
 
-impl File<'_> {
+impl FilePatch<'_> {
     fn push(&self, out: &mut String, handle: &Handle<'_>, limit: u64) -> Result<(), ReadError> {
         let (old, new) = (self.side(handle, self.old)?, self.side(handle, self.new)?);
-        // One of them is in the patch as a whole.
+        // The patch of a new or deleted file contains all of it.
         if (self.old.is_none() || self.new.is_none())
             && (old.len() + new.len()) as u64 > limit
             && is_text(&old, &new)
@@ -130,7 +130,7 @@ impl File<'_> {
     }
 }
 
-/// Whether both sides can be lines of a patch. What is not UTF-8 cannot: an answer is.
+/// Whether both sides can be written as lines. Bytes that are not UTF-8 cannot: the answer is text.
 fn is_text(old: &[u8], new: &[u8]) -> bool {
     let one = |bytes: &[u8]| {
         !bytes.get(..FIRST).unwrap_or(bytes).contains(&0) && std::str::from_utf8(bytes).is_ok()
@@ -138,7 +138,7 @@ fn is_text(old: &[u8], new: &[u8]) -> bool {
     one(old) && one(new)
 }
 
-/// A path as it stands in the head of a file's patch.
+/// A path in the header of a patch, quoted if git quotes it.
 fn quoted(prefix: &str, path: &[u8]) -> String {
     let needs = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7f);
     match std::str::from_utf8(path) {
@@ -159,7 +159,7 @@ fn quoted(prefix: &str, path: &[u8]) -> String {
     }
 }
 
-/// The lines that differ, with some around them.
+/// Appends the hunks of two texts.
 fn hunks(out: &mut String, old: &[u8], new: &[u8]) {
     let input = InternedInput::new(old, new);
     let diff = diff_with_slider_heuristics(Algorithm::Histogram, &input);
@@ -174,14 +174,14 @@ fn hunks(out: &mut String, old: &[u8], new: &[u8]) {
     push_group(out, &input, &group);
 }
 
-/// Hunks so near to one another that they share what is around them.
+/// Appends hunks that are so close that their context overlaps.
 fn push_group(out: &mut String, input: &InternedInput<&[u8]>, group: &[Hunk]) {
     let (Some(first), Some(last)) = (group.first(), group.last()) else { return };
     let above = AROUND.min(first.before.start);
     let below = AROUND.min(input.before.len() as u32 - last.before.end);
     let old = first.before.start - above..last.before.end + below;
     let new = first.after.start - above..last.after.end + below;
-    // A range without lines is named by the line before it.
+    // An empty range is named by the line before it.
     let from = |range: &std::ops::Range<u32>| if range.is_empty() { range.start } else { range.start + 1 };
     let _ = writeln!(out, "@@ -{},{} +{},{} @@", from(&old), old.len(), from(&new), new.len());
     let mut lines = |sign: char, side: &[gix::diff::blob::Token], range: std::ops::Range<u32>| {
@@ -214,7 +214,7 @@ mod tests {
         out
     }
 
-    /// S-02: what is around, what is missing at the end, and files without lines.
+    /// S-02: context, a missing newline at the end, and empty files.
     #[test]
     fn lines_that_differ() {
         assert_eq!(of("", "a\n"), "@@ -0,0 +1,1 @@\n+a\n");
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(of(&lines(&[]), &lines(&[5, 13])).matches("@@ ").count(), 2);
     }
 
-    /// S-02: names that a line could not hold.
+    /// S-02: names with characters that end or quote a line.
     #[test]
     fn names_are_quoted() {
         for (path, expected) in [

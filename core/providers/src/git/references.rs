@@ -1,23 +1,23 @@
-//! Branches and tags: listed, as JSON, and as names that a URI can have.
+//! Branches and tags: their names in URIs, and as JSON.
 
-use super::commits::{Data, Signature, json, subject};
+use super::commits::{CommitData, Person, json, subject};
 use super::repository::{Context, Handle};
 use super::revision::{self, Revision};
-use super::watch::{Mark, mark_of_branches, mark_of_tags};
+use super::watch::{Fingerprint, fingerprint_of_branches, fingerprint_of_tags};
 use gix::bstr::ByteSlice;
 use gix::objs::{Kind, TagRef};
 use gix::{ObjectId, hash};
 use mcp_resources_engine::error::ReadError;
 use serde::Serialize;
 
-/// How many references of a kind are looked at.
+/// The most references of a folder that are visited.
 const LARGEST: usize = 100_000;
-/// How many are in an answer.
+/// The most that an answer shows.
 const SHOWN: usize = 1_000;
 
 /// A reference that can be named in a URI.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Named {
+pub(super) struct RefName {
     /// As in a URI, before percent-encoding.
     pub(super) spelled: String,
     pub(super) name: String,
@@ -39,7 +39,7 @@ struct Branch {
     name: String,
     id: String,
     current: bool,
-    author: Signature,
+    author: Person,
     subject: String,
     uri: String,
 }
@@ -53,19 +53,19 @@ struct Tags {
 #[derive(Serialize)]
 struct Tag {
     name: String,
-    /// The commit, or whatever else is behind it.
+    /// The tagged object, usually a commit.
     id: String,
     /// The tag itself, if it is annotated.
     #[serde(skip_serializing_if = "Option::is_none")]
     tag: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tagger: Option<Signature>,
+    tagger: Option<Person>,
     subject: String,
     uri: String,
 }
 
 /// The references of all folders that are allowed: branches first, then tags, then others, each by name.
-pub(super) fn all(handle: &Handle<'_>) -> Result<Vec<Named>, ReadError> {
+pub(super) fn all(handle: &Handle<'_>) -> Result<Vec<RefName>, ReadError> {
     let folders = &handle.own.settings.refs;
     let rank = |folder: &String| match folder.as_str() {
         "heads" => 0,
@@ -81,18 +81,18 @@ pub(super) fn all(handle: &Handle<'_>) -> Result<Vec<Named>, ReadError> {
     Ok(found)
 }
 
-fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<Named>, ReadError> {
+fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<RefName>, ReadError> {
     let platform = handle.references().map_err(|_| ReadError::Failed)?;
     let prefix = format!("refs/{folder}/");
     let Ok(found) = platform.prefixed(prefix.as_str()) else { return Ok(Vec::new()) };
     let is_tag = folder == "tags";
     let mut named = Vec::new();
-    // One that is broken counts for nothing.
+    // Broken references are skipped.
     for reference in found.take(LARGEST).filter_map(Result::ok) {
         let full = reference.name().as_bstr();
         let Some(name) = full.to_str().ok().and_then(|full| full.strip_prefix(&prefix)) else { continue };
         let Some(id) = reference.clone().follow_to_object().ok().map(gix::Id::detach) else { continue };
-        // A tag of the same name would be found instead.
+        // A tag of the same name would be found first.
         let name = match !is_tag
             && matches!(handle.try_find_reference(&*format!("refs/tags/{name}")), Ok(Some(_)))
         {
@@ -100,9 +100,9 @@ fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<Named>, ReadError>
             false => name.to_owned(),
         };
         let spelled = revision::spell(&name);
-        // A name that no value may have, such as one that begins with a dash, can be read by its id.
+        // A name that values may not have, such as one that begins with a dash, can only be read by its id.
         if Revision::parse(&spelled).is_some() {
-            named.push(Named { spelled, name, is_tag, id });
+            named.push(RefName { spelled, name, is_tag, id });
         }
     }
     named.sort();
@@ -110,9 +110,12 @@ fn of_folder(handle: &Handle<'_>, folder: &str) -> Result<Vec<Named>, ReadError>
     Ok(named)
 }
 
-/// The branches that a client may see, as JSON. What is in no other folder than that of tags counts as one.
-pub(super) fn branches(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String, Mark), ReadError> {
-    let mark = mark_of_branches(handle)?;
+/// The branches that a client may see, as JSON. References of all folders but `tags` count as branches.
+pub(super) fn branches(
+    handle: &Handle<'_>,
+    context: &Context<'_>,
+) -> Result<(String, Fingerprint), ReadError> {
+    let mark = fingerprint_of_branches(handle)?;
     let current = handle.branch()?;
     let head = current.as_deref().and_then(|full| full.strip_prefix("refs/heads/")).map(str::to_owned);
     let mut branches = Branches { head, branches: Vec::new(), more: false };
@@ -128,13 +131,13 @@ pub(super) fn branches(handle: &Handle<'_>, context: &Context<'_>) -> Result<(St
             branches.more = true;
             break;
         }
-        let Ok(data) = Data::read(handle, named.id) else { continue };
+        let Ok(data) = CommitData::read(handle, named.id) else { continue };
         let commit = data.decode()?;
         let plain = named.name.strip_prefix("heads/").unwrap_or(&named.name);
         branches.branches.push(Branch {
             current: branches.head.as_deref() == Some(plain),
             id: named.id.to_string(),
-            author: Signature::new(commit.author),
+            author: Person::new(commit.author),
             subject: subject(commit.message),
             name: named.name,
             uri,
@@ -153,9 +156,9 @@ pub(super) fn may_name(handle: &Handle<'_>, branch: &str, context: &Context<'_>)
 }
 
 /// The tags that a client may see, as JSON.
-pub(super) fn tags(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String, Mark), ReadError> {
+pub(super) fn tags(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String, Fingerprint), ReadError> {
     let all = all(handle)?;
-    let mark = mark_of_tags(&all);
+    let mark = fingerprint_of_tags(&all);
     let mut tags = Tags { tags: Vec::new(), more: false };
     for named in all.into_iter().filter(|named| named.is_tag) {
         let uri = handle.own.uri_of("log", &named.spelled);
@@ -169,7 +172,7 @@ pub(super) fn tags(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String
             tags.more = true;
             break;
         }
-        // One whose object is missing counts for nothing.
+        // A tag whose object is missing is skipped.
         if let Ok(tag) = tag(handle, named, uri) {
             tags.tags.push(tag);
         }
@@ -177,20 +180,20 @@ pub(super) fn tags(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String
     Ok((json(&tags)?, mark))
 }
 
-fn tag(handle: &Handle<'_>, named: Named, uri: String) -> Result<Tag, ReadError> {
+fn tag(handle: &Handle<'_>, named: RefName, uri: String) -> Result<Tag, ReadError> {
     let id = handle.peel(named.id)?;
     let mut tag =
         Tag { name: named.name, id: id.to_string(), tag: None, tagger: None, subject: String::new(), uri };
     if id == named.id {
         if handle.kind(id)? == Kind::Commit {
-            tag.subject = subject(Data::read(handle, id)?.decode()?.message);
+            tag.subject = subject(CommitData::read(handle, id)?.decode()?.message);
         }
         return Ok(tag);
     }
     let data = handle.tag(named.id)?;
     let annotated = TagRef::from_bytes(&data, hash::Kind::Sha1).map_err(|_| ReadError::Failed)?;
     tag.tag = Some(named.id.to_string());
-    tag.tagger = annotated.tagger.map(Signature::new);
+    tag.tagger = annotated.tagger.map(Person::new);
     tag.subject = subject(annotated.message);
     Ok(tag)
 }

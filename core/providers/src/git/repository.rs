@@ -1,11 +1,11 @@
-//! One repository at run time: its objects and references, opened when they are first asked for.
+//! One repository at run time: its objects and references, opened with the first request.
 //!
 //! ```text
-//!   Repository::open ──▶ Handle ──resolve(revision)──▶ id ──tree, entry, object──▶ bytes of the object database
+//!   Repository::with ──▶ Handle ──resolve(revision)──▶ id ──tree, entry, object──▶ bytes of the object database
 //! ```
 //!
-//! Law: nothing is run and nothing is written. The repository's own configuration is not trusted: no filter, hook, text
-//! converter or fsmonitor of it is used, and replacements of objects are not followed. Nothing is open before the first request.
+//! Law: nothing is run and nothing is written. The repository's configuration is not trusted: its filters, hooks, text converters
+//! and fsmonitor are ignored, and replaced objects are not followed. Nothing is open before the first request.
 
 use super::layout::{Layout, Signature};
 use super::options::Settings;
@@ -25,17 +25,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(super) const INDEX: &str = "git:///";
-/// How many handles wait for the next request: as many as there are workers.
+/// The most handles that are kept for later requests: one for each worker.
 const IDLE: usize = 4;
-/// How many bytes of trees are kept.
+/// The size of the cache of trees, in bytes.
 const TREES: usize = 16 << 20;
-/// The largest commit or tag that is read, in bytes, and the largest tree.
+/// The largest commit, tag and tree that are read, in bytes.
 const LARGEST_COMMIT: u64 = 4 << 20;
 const LARGEST_TREE: u64 = 64 << 20;
-/// No object is larger in memory, whatever an answer may have: the library refuses it.
+/// The largest object that the library decodes: 256 MiB.
 const LARGEST_OBJECT: &str = "gitoxide.objects.allocLimit=268435456";
 
-/// What a request has to say while it is answered.
+/// The request that is being answered.
 pub(super) struct Context<'a> {
     /// Whether the client may see a URI.
     pub(super) permits: &'a dyn Fn(&str) -> bool,
@@ -45,7 +45,7 @@ pub(super) struct Context<'a> {
     pub(super) log: &'a dyn Fn(&str),
 }
 
-/// One repository: its name, where it is, and what is served of it.
+/// A repository: its name, its directory, and the settings that decide what is served.
 #[derive(Debug)]
 pub(super) struct Repository {
     /// As it stands in URIs, decoded.
@@ -56,23 +56,23 @@ pub(super) struct Repository {
     pub(super) settings: Arc<Settings>,
     pub(super) selection: Selection,
     is_bare: bool,
-    opened: Mutex<Option<Opened>>,
-    trees: Mutex<Trees>,
+    opened: Mutex<Option<OpenRepository>>,
+    trees: Mutex<TreeCache>,
 }
 
-/// What is open, and what it was opened of.
-struct Opened {
+/// An open repository, with the signature that it had when it was opened.
+struct OpenRepository {
     layout: Layout,
     signature: Signature,
     shared: gix::ThreadSafeRepository,
     idle: Vec<gix::Repository>,
-    /// How often the repository was opened until then.
+    /// Counts how often the repository was opened.
     generation: u64,
 }
 
-/// Trees as they are in the object database. An id names the same bytes for ever.
+/// Trees by their ids, decompressed.
 #[derive(Default)]
-struct Trees {
+struct TreeCache {
     kept: HashMap<ObjectId, Arc<[u8]>>,
     bytes: usize,
 }
@@ -83,7 +83,7 @@ pub(super) struct Handle<'r> {
     repo: gix::Repository,
 }
 
-/// Something in a tree.
+/// An entry of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Entry {
     pub(super) mode: EntryMode,
@@ -91,7 +91,7 @@ pub(super) struct Entry {
 }
 
 impl Repository {
-    /// Looks whether a repository is there that may be served, and closes it again.
+    /// Checks the repository by opening it once.
     pub(super) fn new(named: &NamedPath, settings: &Arc<Settings>) -> Result<Self, OptionError> {
         let (name, dir) = named::directory("git", "repository", named)?;
         let refused = |reason: &dyn std::fmt::Display| {
@@ -116,17 +116,17 @@ impl Repository {
         })
     }
 
-    /// Where it is: for people who read a log, never for a client.
+    /// Its directory: for log messages, never for clients.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Whether it has no working tree, as far as was known at the start.
+    /// Whether it had no working tree at the start.
     pub(super) fn is_bare(&self) -> bool {
         self.is_bare
     }
 
-    /// Lets `work` use it. What is open already is used again, if it is still the same repository.
+    /// Calls `work` with an open handle. Handles are reused as long as the repository is the same.
     pub(super) fn with<T>(
         &self,
         log: &dyn Fn(&str),
@@ -150,14 +150,14 @@ impl Repository {
             ReadError::Failed
         };
         let mut opened = self.lock();
-        let is_same = |opened: &Opened| opened.layout.signature(&self.dir) == opened.signature;
+        let is_same = |opened: &OpenRepository| opened.layout.signature(&self.dir) == opened.signature;
         if !opened.as_ref().is_some_and(is_same) {
             let generation = opened.take().map_or(0, |opened| opened.generation + 1);
-            *self.trees() = Trees::default();
+            *self.trees() = TreeCache::default();
             let layout = Layout::find(&self.dir).map_err(|refusal| failed(&refusal))?;
             let signature = layout.signature(&self.dir);
             let shared = open(&layout).map_err(|error| failed(&error))?;
-            *opened = Some(Opened { layout, signature, shared, idle: Vec::new(), generation });
+            *opened = Some(OpenRepository { layout, signature, shared, idle: Vec::new(), generation });
         }
         let opened = opened.as_mut().ok_or(ReadError::Failed)?;
         let repo = opened.idle.pop().unwrap_or_else(|| opened.shared.to_thread_local());
@@ -185,16 +185,16 @@ impl Repository {
         uri
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Opened>> {
+    fn lock(&self) -> MutexGuard<'_, Option<OpenRepository>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn trees(&self) -> MutexGuard<'_, Trees> {
+    fn trees(&self) -> MutexGuard<'_, TreeCache> {
         self.trees.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Opens what was looked at, and trusts nothing in its configuration that names a program or a path.
+/// Opens the repository with reduced trust: settings that name a program or a path are ignored.
 fn open(layout: &Layout) -> gix::Result<gix::ThreadSafeRepository> {
     gix::open::Options::isolated()
         .with(gix::sec::Trust::Reduced)
@@ -207,7 +207,7 @@ fn open(layout: &Layout) -> gix::Result<gix::ThreadSafeRepository> {
         })
 }
 
-/// What names a reference of `folder`, or `name` whole if it begins with one of the folders that are allowed.
+/// The full names that `name` may stand for, in order of preference.
 fn full_names<'a>(name: &'a str, folders: &'a [String]) -> impl Iterator<Item = String> + 'a {
     let plain = name.strip_prefix("refs/").unwrap_or(name);
     let is_allowed = |folder: &&String| {
@@ -216,14 +216,14 @@ fn full_names<'a>(name: &'a str, folders: &'a [String]) -> impl Iterator<Item = 
             .is_some_and(|rest| rest.strip_prefix('/').is_some_and(|rest| !rest.is_empty()))
     };
     let whole = folders.iter().find(is_allowed).map(|_| format!("refs/{plain}"));
-    // Where two have a name, git takes the tag.
+    // If a tag and a branch have the same name, git takes the tag.
     let tags = folders.iter().filter(|folder| *folder == "tags");
     let others = folders.iter().filter(|folder| *folder != "tags");
     whole.into_iter().chain(tags.chain(others).map(move |folder| format!("refs/{folder}/{name}")))
 }
 
 impl Handle<'_> {
-    /// Reads the value of a variable and finds the object that it names, behind all tags.
+    /// The object that a revision names, with annotated tags followed. `variable` is for errors.
     pub(super) fn resolve(&self, variable: &str, revision: &Revision) -> Result<ObjectId, ReadError> {
         let wrong = |expected: &str| ReadError::InvalidParameter {
             parameter: variable.into(),
@@ -267,7 +267,7 @@ impl Handle<'_> {
     /// The object of a reference of an allowed folder.
     fn reference(&self, name: &str) -> Result<Option<ObjectId>, ReadError> {
         for full in full_names(name, &self.own.settings.refs) {
-            // A name that only a working tree's own references may have is an error of the library.
+            // The library refuses some names that are valid here.
             if let Ok(Some(mut found)) = self.try_find_reference(full.as_str()) {
                 return self.try_peel(&mut found);
             }
@@ -275,7 +275,7 @@ impl Handle<'_> {
         Ok(None)
     }
 
-    /// What a reference leads to; `None` if what it is symbolic to is not there.
+    /// The object of a reference; `None` if it is symbolic and its target does not exist.
     fn try_peel(&self, reference: &mut gix::Reference<'_>) -> Result<Option<ObjectId>, ReadError> {
         Ok(reference.follow_to_object().ok().map(gix::Id::detach))
     }
@@ -294,7 +294,7 @@ impl Handle<'_> {
         }
     }
 
-    /// The object behind tags.
+    /// Follows annotated tags.
     pub(super) fn peel(&self, id: ObjectId) -> Result<ObjectId, ReadError> {
         /// Tags of tags.
         const DEPTH: usize = 10;
@@ -398,7 +398,7 @@ impl Handle<'_> {
         let mut trees = self.own.trees();
         if data.len() <= TREES {
             if trees.bytes + data.len() > TREES {
-                *trees = Trees::default();
+                *trees = TreeCache::default();
             }
             trees.bytes += data.len();
             trees.kept.insert(id, data.clone());
@@ -455,14 +455,14 @@ impl Deref for Handle<'_> {
     }
 }
 
-impl std::fmt::Debug for Opened {
+impl std::fmt::Debug for OpenRepository {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened").field("layout", &self.layout).finish_non_exhaustive()
+        f.debug_struct("OpenRepository").field("layout", &self.layout).finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for Trees {
+impl std::fmt::Debug for TreeCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Trees").field("bytes", &self.bytes).finish_non_exhaustive()
+        f.debug_struct("TreeCache").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }

@@ -1,12 +1,12 @@
-//! What was staged, changed and added in a working tree, as JSON.
+//! The status of a working tree, as JSON.
 //!
-//! Law: files of the working tree are compared by what the index knows of them, and else by a hash of their contents; no
-//! contents are sent. No filter and no fsmonitor of the repository's is run, and submodules are not looked into.
+//! Law: files of the working tree are compared by their times and sizes in the index, and otherwise by a hash of their contents;
+//! no contents are sent. No filter and no fsmonitor of the repository is run, and submodules are not entered.
 
 use super::commits::json;
 use super::references::may_name;
 use super::repository::{Context, Handle};
-use super::watch::Mark;
+use super::watch::Fingerprint;
 use gix::bstr::BStr;
 use gix::status::plumbing::index_as_worktree::traits::{FastEq, SubmoduleStatus};
 use gix::status::plumbing::index_as_worktree::{Change, EntryStatus};
@@ -19,23 +19,23 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many paths of each group are kept.
+/// The most paths of each group.
 const SHOWN: usize = 1_000;
 
-/// The state of a working tree, the same for every client.
+/// The state of a working tree, before the guard is asked.
 #[derive(Default, Hash)]
-pub(super) struct State {
+pub(super) struct WorktreeState {
     head: Option<String>,
     branch: Option<String>,
-    staged: Group,
-    unstaged: Group,
-    untracked: Group,
-    conflicted: Group,
+    staged: PathGroup,
+    unstaged: PathGroup,
+    untracked: PathGroup,
+    conflicted: PathGroup,
 }
 
-/// Paths, and what became of each.
+/// Paths with their changes.
 #[derive(Default, Hash)]
-struct Group {
+struct PathGroup {
     paths: BTreeMap<Vec<u8>, &'static str>,
     more: bool,
 }
@@ -47,22 +47,22 @@ struct Status {
     /// The commit; `null` if there is none yet.
     head: Option<String>,
     clean: bool,
-    staged: Vec<File>,
-    unstaged: Vec<File>,
+    staged: Vec<ChangedPath>,
+    unstaged: Vec<ChangedPath>,
     untracked: Vec<String>,
     conflicted: Vec<String>,
     more: bool,
 }
 
 #[derive(Serialize)]
-struct File {
+struct ChangedPath {
     path: String,
     change: &'static str,
 }
 
 /// The status of the working tree, as JSON.
-pub(super) fn status(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String, Mark), ReadError> {
-    let state = State::of(handle, context)?;
+pub(super) fn status(handle: &Handle<'_>, context: &Context<'_>) -> Result<(String, Fingerprint), ReadError> {
+    let state = WorktreeState::of(handle, context)?;
     let own = handle.own;
     let may = |path: &[u8]| {
         let (path, kind) = match path.strip_suffix(b"/") {
@@ -72,11 +72,12 @@ pub(super) fn status(handle: &Handle<'_>, context: &Context<'_>) -> Result<(Stri
         (context.permits)(&own.uri_at(kind, "HEAD", path))
     };
     let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
-    let files = |group: &Group| -> Vec<File> {
+    let files = |group: &PathGroup| -> Vec<ChangedPath> {
         let paths = group.paths.iter().filter(|(path, _)| may(path));
-        paths.map(|(path, change)| File { path: text(path), change }).collect()
+        paths.map(|(path, change)| ChangedPath { path: text(path), change }).collect()
     };
-    let paths = |group: &Group| -> Vec<String> { files(group).into_iter().map(|file| file.path).collect() };
+    let paths =
+        |group: &PathGroup| -> Vec<String> { files(group).into_iter().map(|file| file.path).collect() };
     let (staged, unstaged) = (files(&state.staged), files(&state.unstaged));
     let (untracked, conflicted) = (paths(&state.untracked), paths(&state.conflicted));
     let json = json(&Status {
@@ -91,10 +92,10 @@ pub(super) fn status(handle: &Handle<'_>, context: &Context<'_>) -> Result<(Stri
             .iter()
             .any(|group| group.more),
     })?;
-    Ok((json, Mark::of(state.digest())))
+    Ok((json, Fingerprint::of(state.digest())))
 }
 
-impl State {
+impl WorktreeState {
     /// What it is now. Paths that are not served are left out.
     pub(super) fn of(handle: &Handle<'_>, context: &Context<'_>) -> Result<Self, ReadError> {
         let failed = |error: gix::Error| {
@@ -118,14 +119,14 @@ impl State {
         Ok(state)
     }
 
-    /// A number that differs where the state does.
+    /// A hash of the state.
     pub(super) fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
         hasher.finish()
     }
 
-    /// What the next commit would change.
+    /// Compares HEAD with the index: what the next commit would change.
     fn compare_index(
         &mut self,
         handle: &Handle<'_>,
@@ -156,7 +157,7 @@ impl State {
         Ok(())
     }
 
-    /// What differs in the working tree from the index, and what is not in the index.
+    /// Compares the index with the working tree.
     fn compare_files(
         &mut self,
         handle: &Handle<'_>,
@@ -186,7 +187,7 @@ impl State {
     }
 }
 
-impl Group {
+impl PathGroup {
     fn push(&mut self, handle: &Handle<'_>, path: &[u8], is_dir: bool, change: &'static str) {
         let path = path.strip_suffix(b"/").unwrap_or(path);
         if !handle.own.selection.admits(path, is_dir) {
@@ -203,10 +204,10 @@ impl Group {
     }
 }
 
-/// Takes what a comparison of the working tree finds.
+/// Collects the results of the comparison.
 struct Visitor<'v> {
     handle: &'v Handle<'v>,
-    state: &'v mut State,
+    state: &'v mut WorktreeState,
     context: &'v Context<'v>,
     is_over: &'v AtomicBool,
 }
@@ -243,7 +244,7 @@ impl<'index> VisitEntry<'index> for Visitor<'_> {
     }
 }
 
-/// Looks into no submodule.
+/// Skips submodules.
 #[derive(Clone)]
 struct NoSubmodules;
 

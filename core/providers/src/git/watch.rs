@@ -1,18 +1,18 @@
 //! The notifications that a change of a repository causes.
 //!
 //! ```text
-//!   a URI ──▶ Target ──▶ Mark: the ids that its contents are made of; for `status` the state of the working tree
-//!   read ──▶ Marks ◀── compared ── a thread that looks while somebody watches
+//!   a URI ──▶ Target ──▶ Fingerprint: of the ids that its contents depend on; for `status`, of the state of the working tree
+//!   read ──▶ ReadFingerprints ◀── compared ── a thread that looks while somebody watches
 //! ```
 //!
-//! Law: what is watched is compared, not what was touched: a commit wakes nobody whose contents are the same. The thread polls: a few
-//! small files are read, while the system's watches would have to follow directories that git makes and removes.
+//! Law: contents are compared, so a commit notifies only clients whose contents it changed. The thread polls a few small files,
+//! because watches of the system would have to follow directories that git creates and removes.
 
 use super::options::Settings;
-use super::references::{self, Named};
+use super::references::{self, RefName};
 use super::repository::{Context, Handle, INDEX, Repository};
 use super::revision::Revision;
-use super::status::State;
+use super::status::WorktreeState;
 use crate::path;
 use crate::spell;
 use crate::watching::{Watched, Watching};
@@ -24,22 +24,22 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How often repositories are looked at, and how much of one processor's time that may take: a twentieth.
+/// How often repositories are checked. A check that takes long is followed by a pause that is twenty times as long.
 const EVERY: Duration = Duration::from_millis(250);
 const SLOWEST: Duration = Duration::from_secs(10);
 const SHARE: u32 = 20;
-/// How many reads are remembered. Two of one place in the table forget each other.
+/// The size of the table of reads. Of two reads with the same slot, the later one stays.
 const READS: usize = 4_096;
 /// The clock of a file system moves with the kernel's ticks.
 const TICK: Duration = Duration::from_millis(20);
-/// How many directories of references are looked at.
+/// The most directories of references that are visited.
 const FOLDERS: usize = 10_000;
 
-/// What contents were made of, in few bytes.
+/// A hash of everything that contents depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Mark(u64);
+pub(super) struct Fingerprint(u64);
 
-impl Mark {
+impl Fingerprint {
     pub(super) fn of(value: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         value.hash(&mut hasher);
@@ -47,7 +47,7 @@ impl Mark {
     }
 }
 
-/// What a URI of a repository is about.
+/// The subject of a URI.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Target {
     Status,
@@ -59,12 +59,12 @@ pub(super) enum Target {
     Diff(Revision, Revision),
     /// A directory or a file.
     Path(Revision, Vec<u8>),
-    /// What is listed.
+    /// The list of resources.
     Lists,
 }
 
 impl Target {
-    /// Of a canonical URI of the provider's: with the name of its repository.
+    /// Parses a canonical URI; also returns the name of the repository.
     fn parse(uri: &str) -> Option<(String, Self)> {
         let rest = uri.strip_prefix(INDEX)?;
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
@@ -91,69 +91,69 @@ impl Target {
         Some((path::decoded(name)?, target))
     }
 
-    /// What it is made of now. What is not there has a mark too.
-    fn mark(&self, handle: &Handle<'_>, context: &Context<'_>) -> Result<Mark, ReadError> {
+    /// Its fingerprint now. A resource that does not exist has one too.
+    fn mark(&self, handle: &Handle<'_>, context: &Context<'_>) -> Result<Fingerprint, ReadError> {
         let found = match self {
-            Self::Status => State::of(handle, context).map(|state| Mark::of(state.digest())),
-            Self::Branches => mark_of_branches(handle),
-            Self::Tags => references::all(handle).map(|named| mark_of_tags(&named)),
-            Self::Log(None) => handle.head().map(Mark::of),
+            Self::Status => WorktreeState::of(handle, context).map(|state| Fingerprint::of(state.digest())),
+            Self::Branches => fingerprint_of_branches(handle),
+            Self::Tags => references::all(handle).map(|named| fingerprint_of_tags(&named)),
+            Self::Log(None) => handle.head().map(Fingerprint::of),
             Self::Log(Some(revision)) | Self::Commit(revision) => {
-                handle.resolve("ref", revision).map(|id| Mark::of(Some(id)))
+                handle.resolve("ref", revision).map(|id| Fingerprint::of(Some(id)))
             }
             Self::Diff(from, to) => {
                 let tree = |revision| handle.resolve("ref", revision).and_then(|id| handle.tree_of(id));
-                tree(from).and_then(|from| Ok(Mark::of((from, tree(to)?))))
+                tree(from).and_then(|from| Ok(Fingerprint::of((from, tree(to)?))))
             }
             Self::Path(revision, path) => {
                 let tree = handle.resolve("ref", revision).and_then(|id| handle.tree_of(id));
-                tree.and_then(|tree| handle.entry(tree, path)).map(Mark::of)
+                tree.and_then(|tree| handle.entry(tree, path)).map(Fingerprint::of)
             }
-            Self::Lists => mark_of_lists(handle),
+            Self::Lists => fingerprint_of_lists(handle),
         };
         match found {
-            // What failed may be there again at the next look.
+            // The next check may succeed.
             Err(ReadError::Failed) => Err(ReadError::Failed),
-            Err(_) => Ok(Mark::of(None::<()>)),
+            Err(_) => Ok(Fingerprint::of(None::<()>)),
             found => found,
         }
     }
 }
 
-pub(super) fn mark_of_branches(handle: &Handle<'_>) -> Result<Mark, ReadError> {
-    let branches: Vec<Named> = references::all(handle)?.into_iter().filter(|named| !named.is_tag).collect();
-    Ok(Mark::of((handle.branch()?, branches)))
+pub(super) fn fingerprint_of_branches(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
+    let branches: Vec<RefName> = references::all(handle)?.into_iter().filter(|named| !named.is_tag).collect();
+    Ok(Fingerprint::of((handle.branch()?, branches)))
 }
 
-pub(super) fn mark_of_tags(named: &[Named]) -> Mark {
-    Mark::of(named.iter().filter(|named| named.is_tag).collect::<Vec<_>>())
+pub(super) fn fingerprint_of_tags(named: &[RefName]) -> Fingerprint {
+    Fingerprint::of(named.iter().filter(|named| named.is_tag).collect::<Vec<_>>())
 }
 
-fn mark_of_lists(handle: &Handle<'_>) -> Result<Mark, ReadError> {
+fn fingerprint_of_lists(handle: &Handle<'_>) -> Result<Fingerprint, ReadError> {
     let named = references::all(handle)?;
     let names: Vec<&str> = named.iter().map(|named| &*named.spelled).collect();
-    Ok(Mark::of((handle.head()?.is_some(), names)))
+    Ok(Fingerprint::of((handle.head()?.is_some(), names)))
 }
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct Watcher {
     watching: Arc<Watching>,
-    marks: Marks,
-    /// Since when each URI is watched, and the lists under the empty one, until it was first looked at.
+    marks: ReadFingerprints,
+    /// When the watch of each URI began, until its first check. The list of resources has the empty URI.
     since: Mutex<HashMap<Arc<str>, SystemTime>>,
 }
 
-/// What was read last.
+/// The fingerprints of the last reads.
 #[derive(Debug, Default)]
-struct Marks {
+struct ReadFingerprints {
     hasher: RandomState,
-    /// The key and the mark, at the place that the key says. Empty until something is read.
-    reads: Mutex<Vec<Option<(u64, Mark)>>>,
+    /// Keys with their fingerprints; the key decides the slot. Empty until something is read.
+    reads: Mutex<Vec<Option<(u64, Fingerprint)>>>,
 }
 
-impl Marks {
-    fn saw(&self, repository: &str, target: &Target, mark: Mark) {
+impl ReadFingerprints {
+    fn saw(&self, repository: &str, target: &Target, mark: Fingerprint) {
         let (key, at) = self.place(repository, target);
         let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
         if reads.is_empty() {
@@ -164,7 +164,7 @@ impl Marks {
         }
     }
 
-    fn last(&self, repository: &str, target: &Target) -> Option<Mark> {
+    fn last(&self, repository: &str, target: &Target) -> Option<Fingerprint> {
         let (key, at) = self.place(repository, target);
         let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, mark) = (*reads.get(at)?)?;
@@ -177,20 +177,20 @@ impl Marks {
     }
 }
 
-impl Watch {
+impl Watcher {
     /// A new mount.
     pub(super) fn begin_anew(&self) {
         self.watching.begin_anew();
     }
 
-    /// A client has read what was made of `mark`.
-    pub(super) fn saw(&self, repository: &Repository, target: &Target, mark: Mark) {
+    /// Records that a client has read contents with this fingerprint.
+    pub(super) fn saw(&self, repository: &Repository, target: &Target, mark: Fingerprint) {
         if repository.settings.watch {
             self.marks.saw(&repository.name, target, mark);
         }
     }
 
-    /// Records a change of interest. The thread compares with what was read last.
+    /// Records a change of interest. The first one starts the thread.
     pub(super) fn interest(
         self: &Arc<Self>,
         change: Interest<'_>,
@@ -204,7 +204,7 @@ impl Watch {
         self.note(change);
         self.watching.interest(change, feed, "mcp-git", || {
             let mut look =
-                Look { watch: self.clone(), repositories: repositories.to_vec(), known: HashMap::new() };
+                Poller { watch: self.clone(), repositories: repositories.to_vec(), known: HashMap::new() };
             move |feed, watched| {
                 let began = Instant::now();
                 look.all(feed, watched);
@@ -213,7 +213,7 @@ impl Watch {
         });
     }
 
-    /// Notes since when something is watched.
+    /// Records when a watch began.
     fn note(&self, change: Interest<'_>) {
         let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
         match change {
@@ -229,14 +229,14 @@ impl Watch {
     }
 }
 
-/// The thread's own: what it saw at its last look.
-struct Look {
-    watch: Arc<Watch>,
+/// The state of the thread: the fingerprints of its last check.
+struct Poller {
+    watch: Arc<Watcher>,
     repositories: Vec<Arc<Repository>>,
-    known: HashMap<(Arc<str>, usize), Mark>,
+    known: HashMap<(Arc<str>, usize), Fingerprint>,
 }
 
-impl Look {
+impl Poller {
     fn all(&mut self, feed: &Feed, watched: &Watched) {
         self.known
             .retain(|(uri, _), _| if uri.is_empty() { watched.lists } else { watched.uris.contains(uri) });
@@ -257,7 +257,7 @@ impl Look {
             if own.is_empty() || !repository.settings.watch {
                 continue;
             }
-            // A repository that is away is no reason to write a line four times a second.
+            // An unavailable repository would otherwise be logged four times a second.
             let log = |_: &str| {};
             let context = Context {
                 permits: &|_| true,
@@ -274,7 +274,7 @@ impl Look {
                     if self.has_changed(handle, (uri, at, target), since, &context) {
                         match target {
                             Target::Lists => lists = true,
-                            // It is in canonical form: nothing is wrong with it.
+                            // A canonical URI is never refused.
                             _ => drop(feed.updated(uri)),
                         }
                     }
@@ -298,7 +298,7 @@ impl Look {
         let before = self.known.insert((uri.clone(), at), mark);
         match before.filter(|_| since.is_none()).or_else(|| self.watch.marks.last(&handle.own.name, target)) {
             Some(before) => before != mark,
-            // Nobody has read it: a change before this look would not be seen.
+            // Nothing to compare with: a change between the subscription and this check counts.
             None => {
                 since.is_some_and(|since| newest_change(handle).is_some_and(|newest| newest + TICK >= since))
             }
@@ -329,7 +329,7 @@ fn newest_change(handle: &Handle<'_>) -> Option<SystemTime> {
 mod tests {
     use super::*;
 
-    /// S-02: what a URI is about.
+    /// S-02: subjects of URIs.
     #[test]
     fn targets() {
         let head = Revision::parse("HEAD").unwrap();

@@ -13,6 +13,7 @@ mod process;
 mod progress;
 mod reader;
 mod records;
+mod repository;
 mod servers;
 mod start;
 mod updates;
@@ -111,6 +112,7 @@ fn one(
         Workload::Start => start::measure(&launch, contestant, &setting),
         Workload::Client(_) => reader::measure(&launch, &setting),
         Workload::Files(work) => files::measure(&launch, work, &setting),
+        Workload::Git(query) => repository::measure(&launch, query, &setting),
         _ => measure::measure(&launch, &setting),
     }
 }

@@ -3,6 +3,7 @@
 use crate::files::{Folder, Work};
 use crate::options::Options;
 use crate::process::Launch;
+use crate::repository::REPOSITORY;
 use crate::workload::{Read, Workload};
 use std::collections::HashMap;
 use std::error::Error;
@@ -78,6 +79,8 @@ const RULES: u32 = 1_000;
 const OURS: [&str; 3] = ["ours-rust", "ours-python", "ours-node"];
 /// `mcp-resources serve`, built natively.
 const COMMAND: &str = "ours-command";
+/// The program that is started for each request.
+const GIT: &str = "git";
 const PEERS: [&str; 4] = ["python-sdk", "fastmcp", "ts-sdk", "rmcp"];
 
 /// Who is in a workload's table, in the order of its rows.
@@ -89,6 +92,9 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     }
     if matches!(workload, Workload::Client(_)) {
         return OURS.iter().chain(&["python-sdk", "ts-sdk"]).map(|name| Contestant::usual(name)).collect();
+    }
+    if matches!(workload, Workload::Git(_)) {
+        return [COMMAND, GIT].map(Contestant::usual).into();
     }
     if let Workload::Files(work) = workload {
         // The command from the wheel and from npm starts otherwise, and does the same then.
@@ -169,6 +175,8 @@ enum Way {
     Client,
     /// To serve a folder over stdio.
     Files(Folder),
+    /// To serve a repository over stdio.
+    Git,
 }
 
 impl Launcher {
@@ -185,6 +193,7 @@ impl Launcher {
         let way = match workload {
             Workload::Client(_) => Way::Client,
             Workload::Files(work) => Way::Files(work.folder()),
+            Workload::Git(_) => Way::Git,
             _ if workload.is_http() => Way::Http,
             _ => Way::Stdio,
         };
@@ -227,6 +236,7 @@ fn ask(serve: &str, name: &str, way: Way) -> Result<Vec<String>, Box<dyn Error>>
             folder = which.path().display().to_string();
             &["--files", &folder]
         }
+        Way::Git => &["--git", REPOSITORY],
     };
     let output = Command::new(serve).args([name, "--print"]).args(transport).output()?;
     if !output.status.success() {
@@ -254,7 +264,7 @@ mod tests {
             // A provider is the same code in every language.
             let ours: &[&str] = match workload {
                 Workload::Provided => &OURS[..1],
-                Workload::Files(_) => &[COMMAND],
+                Workload::Files(_) | Workload::Git(_) => &[COMMAND],
                 _ => &OURS,
             };
             assert!(ours.iter().all(|name| all.contains(&Contestant::usual(name))));

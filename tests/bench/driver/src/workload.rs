@@ -2,6 +2,7 @@
 
 use crate::client::Contents;
 use crate::files::{self, Work};
+use crate::repository::Query;
 use crate::servers::{Contestant, Handler};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -42,6 +43,8 @@ pub(crate) enum Workload {
     Listeners,
     /// W10 and W15: the files of a folder.
     Files(Work),
+    /// W12: a git repository.
+    Git(Query),
     /// W16: what a client spends on reading from our server, with so many reads in flight.
     Client(u32),
 }
@@ -73,6 +76,8 @@ pub(crate) enum Read {
     Template(u32),
     /// The file of 4 KiB in the folder of W10.
     Page,
+    /// Of the repository of W12.
+    Git(Query),
     /// Anything, answered with the static text.
     Anything,
 }
@@ -101,7 +106,8 @@ impl Workload {
             Self::Client(1),
             Self::Client(64),
         ];
-        reads.into_iter().chain(rest).chain(Work::ALL.map(Self::Files)).collect()
+        let files = Work::ALL.map(Self::Files).into_iter().chain(Query::ALL.map(Self::Git));
+        reads.into_iter().chain(rest).chain(files).collect()
     }
 
     /// The workload with this name.
@@ -133,6 +139,7 @@ impl Workload {
             Self::Files(Work::Read) => "W10-read".into(),
             Self::Files(Work::Change) => "W10-change".into(),
             Self::Files(Work::Start) => "W15".into(),
+            Self::Git(query) => query.name().into(),
             Self::Client(in_flight) => format!("W16-{in_flight}"),
         }
     }
@@ -170,7 +177,7 @@ impl Workload {
             Self::Http(_) | Self::Open(_) => 50_000,
             Self::List(count) => 200_000 / u64::from(count),
             Self::Updates | Self::Listeners | Self::Start => 10_000,
-            Self::Files(Work::Read) => 100_000,
+            Self::Files(Work::Read) | Self::Git(_) => 100_000,
             Self::Files(Work::Change) => 200,
             Self::Files(Work::List | Work::Start) => 1,
             Self::Subscribers => 1_000,
@@ -195,6 +202,7 @@ impl Workload {
             Self::Read(Read::Text | Read::Blob) => 20,
             Self::List(_) => 1,
             Self::Start => 0,
+            Self::Git(Query::Log | Query::Status) => 20,
             _ => warm,
         }
     }
@@ -225,10 +233,11 @@ impl Workload {
             Self::Read(read) => read,
             Self::Template(count) => Read::Template(count - 1),
             Self::Files(_) => Read::Page,
+            Self::Git(query) => Read::Git(query),
             _ => Read::Item,
         };
         match (read, contestant.handler) {
-            (Read::Text | Read::Blob | Read::Page, _) => read,
+            (Read::Text | Read::Blob | Read::Page | Read::Git(_), _) => read,
             _ if contestant.is_floor() => Read::Anything,
             (Read::Static, Handler::Inline) => Read::Inline,
             (_, Handler::Constant) => Read::Constant,
@@ -255,6 +264,7 @@ impl Read {
             Self::WorkerItem => format!("bench://witem/{id}"),
             Self::Template(number) => format!("bench://t{number}/{id}/z"),
             Self::Page => files::PAGE_URI.into(),
+            Self::Git(query) => query.uri(),
             Self::Text => "bench://text1m".into(),
             Self::Blob => "bench://blob1m".into(),
         }
@@ -275,6 +285,7 @@ impl Read {
                 number.and_then(|digits| digits.parse().ok()) == Some(id)
             }
             Self::Page => contents.text() == Some(&**PAGE_TEXT),
+            Self::Git(query) => contents.text().is_some_and(|text| query.accepts(text)),
             Self::Text => contents.text().is_some_and(|text| Sha256::digest(text) == *TEXT_DIGEST),
             Self::Blob => {
                 let bytes = contents.blob().and_then(|blob| STANDARD.decode(blob).ok());

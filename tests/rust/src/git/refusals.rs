@@ -213,6 +213,9 @@ async fn nothing_of_a_repository_is_run() {
     while client.next(&listen).await.unwrap().params["uri"] != "git:///project/status" {}
     assert!(!seen.contains("CANARY\""), "{seen}");
     assert!(!folder.at("ran").exists(), "a program was run");
+    // git itself runs them.
+    let status = Command::new("git").args(["diff", "HEAD"]).current_dir(folder.at("project")).output();
+    assert!(status.is_ok() && folder.at("ran").exists(), "the markers do not work");
 }
 
 /// S-02: what becomes dangerous while it is served is not served any longer, and comes back when it is put right.

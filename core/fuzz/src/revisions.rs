@@ -1,0 +1,39 @@
+//! Revisions of git in URIs.
+
+use mcp_resources_providers::git::revision::{Revision, spell};
+use mcp_resources_template::uri::push_encoded;
+use mcp_resources_template::{Lookup, UriTemplate};
+
+/// As the value of a URI: what is read has a name that git could have, none of git's other syntax, and one spelling without a
+/// slash that the router gives back. As a name: spelled and read, it is the same name.
+pub fn git_ref(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Some(revision) = Revision::parse(&text) {
+        let name = &revision.name;
+        assert!(!name.is_empty() && name != "@" && !name.starts_with('-'), "{name}");
+        assert!(!name.contains("..") && !name.contains("@{"), "{name}");
+        assert!(!name.contains([':', '~', '^', '\\', ' ', '*', '?', '[']), "{name}");
+        assert!(!name.chars().any(char::is_control), "{name}");
+        assert!(!name.split('/').any(|part| part.is_empty() || part.starts_with('.')), "{name}");
+        let spelled = revision.to_string();
+        assert!(!spelled.contains('/'), "{spelled}");
+        assert_eq!(Revision::parse(&spelled).as_ref(), Some(&revision), "{spelled}");
+        assert_eq!(value(&spelled).as_deref(), Some(&*spelled));
+    }
+    if !text.contains(['~', '^'])
+        && let Some(revision) = Revision::parse(&spell(&text))
+    {
+        assert!(revision.name == text && revision.steps.is_empty(), "{text}");
+    }
+}
+
+/// The value that the router gives a provider.
+fn value(spelled: &str) -> Option<String> {
+    let mut uri = String::from("git:///project/log/");
+    spelled.bytes().for_each(|byte| push_encoded(&mut uri, byte));
+    let template = UriTemplate::parse("git:///{repo}/log/{ref}").ok()?;
+    match template.match_uri(&uri).ok()? {
+        Lookup::Match { params, .. } => params.get("ref")?.as_str().map(str::to_owned),
+        _ => None,
+    }
+}

@@ -1,0 +1,166 @@
+//! W12: a server of a git repository beside `git` itself, as a program that is started for each request.
+//!
+//! ```text
+//!   target/bench/repository     10,000 commits; commit i adds dNN/fNN.txt, the first also d00/page.txt of 4 KiB
+//! ```
+
+use crate::figures::Figures;
+use crate::files::page_text;
+use crate::measure::{self, Setting};
+use crate::process::Launch;
+use nix::sys::resource::{UsageWho, getrusage};
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Where the repository is, from the root of this one.
+pub(crate) const REPOSITORY: &str = "target/bench/repository";
+/// How many commits it has, and files.
+const COMMITS: u32 = 10_000;
+/// How many commits of the log are read.
+const LOGGED: usize = 100;
+
+/// What is asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Query {
+    /// A file of 4 KiB at HEAD.
+    Blob,
+    /// The newest commits.
+    Log,
+    /// Of a working tree in which nothing has changed.
+    Status,
+}
+
+impl Query {
+    pub(crate) const ALL: [Self; 3] = [Self::Blob, Self::Log, Self::Status];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Blob => "W12-blob",
+            Self::Log => "W12-log",
+            Self::Status => "W12-status",
+        }
+    }
+
+    pub(crate) fn uri(self) -> String {
+        match self {
+            Self::Blob => "git:///project/blob/HEAD/d00/page.txt".into(),
+            Self::Log => format!("git:///project/log?n={LOGGED}"),
+            Self::Status => "git:///project/status".into(),
+        }
+    }
+
+    /// Whether a server's text is the answer.
+    pub(crate) fn accepts(self, text: &str) -> bool {
+        match self {
+            Self::Blob => text == page_text(),
+            Self::Log => text.matches("\"subject\":\"Commit ").count() == LOGGED,
+            Self::Status => text.contains("\"clean\":true"),
+        }
+    }
+
+    /// What git is told, and whether what it prints is the answer.
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Blob => &["show", "HEAD:d00/page.txt"],
+            Self::Log => &["log", "-100", "--format=%H %P %an %ae %aI %s"],
+            Self::Status => &["status", "--porcelain=v2", "--branch"],
+        }
+    }
+
+    fn accepts_printed(self, text: &str) -> bool {
+        match self {
+            Self::Blob => text == page_text(),
+            Self::Log => text.lines().count() == LOGGED,
+            Self::Status => text.lines().all(|line| line.starts_with("# ")) && !text.is_empty(),
+        }
+    }
+}
+
+/// Makes the repository, and measures a server of it, or git.
+pub(crate) fn measure(launch: &Launch, query: Query, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
+    make()?;
+    if launch.command.first().is_some_and(|program| program == "git") {
+        return git(launch, query, setting);
+    }
+    measure::measure(launch, setting)
+}
+
+/// Starts git for each request.
+fn git(launch: &Launch, query: Query, setting: &Setting) -> Result<Figures, Box<dyn Error>> {
+    let (words, mut latencies, mut done) = (&launch.command, Vec::new(), 0);
+    let (cpu, start) = (children_ns()?, Instant::now());
+    while done < setting.requests && start.elapsed() < setting.time {
+        let sent = Instant::now();
+        let output = Command::new("git").args(&words[1..]).args(query.arguments()).output()?;
+        latencies.push(u64::try_from(sent.elapsed().as_nanos())?);
+        if !output.status.success() || !query.accepts_printed(&String::from_utf8(output.stdout)?) {
+            return Err(format!("git {:?} gives another answer", query.arguments()).into());
+        }
+        done += 1;
+    }
+    let (cpu, wall) = (children_ns()? - cpu, start.elapsed());
+    Ok(Figures::of_requests(latencies, done, wall, cpu))
+}
+
+/// The processor time of all children that have ended, in nanoseconds.
+fn children_ns() -> Result<u64, Box<dyn Error>> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let time = [usage.user_time(), usage.system_time()]
+        .iter()
+        .try_fold(Duration::ZERO, |sum, time| {
+            let whole = Duration::from_secs(u64::try_from(time.tv_sec()).ok()?);
+            Some(sum + whole + Duration::from_micros(u64::try_from(time.tv_usec()).ok()?))
+        })
+        .ok_or("a negative time")?;
+    Ok(u64::try_from(time.as_nanos())?)
+}
+
+/// Makes it, unless it is there as it is made now.
+fn make() -> Result<(), Box<dyn Error>> {
+    let path = Path::new(REPOSITORY);
+    let ready = path.with_extension("ready");
+    let made = format!("1: {COMMITS} commits\n");
+    if fs::read_to_string(&ready).is_ok_and(|found| found == made) {
+        return Ok(());
+    }
+    if path.exists() {
+        fs::remove_dir_all(path)?;
+    }
+    fs::create_dir_all(path)?;
+    run(&["init", "-q", "-b", "main"], "")?;
+    run(&["fast-import", "--quiet"], &history()?)?;
+    run(&["reset", "-q", "--hard"], "")?;
+    Ok(fs::write(ready, made)?)
+}
+
+/// All commits, as `git fast-import` takes them.
+fn history() -> Result<String, Box<dyn Error>> {
+    let mut all = String::new();
+    for number in 0..COMMITS {
+        let message = format!("Commit {number}");
+        let time = 1_700_000_000 + number;
+        write!(all, "commit refs/heads/main\ncommitter Ada <ada@example.org> {time} +0000\n")?;
+        write!(all, "data {}\n{message}\n", message.len())?;
+        let mut file =
+            |path: &str, text: &str| write!(all, "M 644 inline {path}\ndata {}\n{text}\n", text.len());
+        file(&format!("d{:02}/f{:02}.txt", number / 100, number % 100), &format!("{number}\n"))?;
+        if number == 0 {
+            file("d00/page.txt", &page_text())?;
+        }
+    }
+    Ok(all)
+}
+
+fn run(arguments: &[&str], input: &str) -> Result<(), Box<dyn Error>> {
+    let mut command = Command::new("git");
+    command.args(arguments).current_dir(REPOSITORY).stdin(Stdio::piped());
+    let mut child = command.spawn()?;
+    child.stdin.take().ok_or("no pipe")?.write_all(input.as_bytes())?;
+    let status = child.wait()?;
+    if status.success() { Ok(()) } else { Err(format!("git {arguments:?}: {status}").into()) }
+}
