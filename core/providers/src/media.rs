@@ -31,6 +31,7 @@ pub(crate) fn mime_type(path: &[u8], bytes: Option<&[u8]>) -> &'static str {
 }
 
 /// How important a file is: what introduces or describes what it stands in comes first.
+#[cfg(feature = "files")]
 pub(crate) fn priority(path: &[u8]) -> Option<f64> {
     const MANIFESTS: [&str; 12] = [
         "Cargo.toml",
