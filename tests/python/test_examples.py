@@ -425,6 +425,7 @@ def test_repository(language: str, mode: str, tmp_path: Path) -> None:
             assert (await refused(client, uri)).code == NOT_FOUND[mode]
         assert (await refused(client, "git:///project/log/--output=x")).code == INVALID_PARAMS
         assert await complete(client, "git:///{repo}/blob/{ref}/{+path}", "path", "") == ["a.txt"]
+        assert json.loads((await read(client, "git:///project/status")).text)["clean"]
         (project / "a.txt").write_text("three\n")
         await updates.of(client, mode, "git:///project/status")
 
