@@ -1,10 +1,14 @@
-//! The files that say what is served, and which servers a client speaks to.
+//! The files that say what is served, and which servers a client speaks to; and those whose keys are served.
 
 use mcp_resources_cli::Document;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_host::client::Config;
 use mcp_resources_host::transport::document_yaml;
+use mcp_resources_providers::config;
 use mcp_resources_providers::files::Options;
+use mcp_resources_template::uri;
+use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Any text is a document or an error that says something, as JSON and as YAML; so is what it says of files. Reading it
 /// opens nothing and takes bounded time.
@@ -26,5 +30,22 @@ pub fn config(data: &[u8]) {
 fn files(options: &OptionValue) {
     if let Err(error) = Options::from_option(options.clone()) {
         assert!(!error.to_string().is_empty());
+    }
+}
+
+/// Any bytes are keys or an error that says something, in each of the four forms. Every key has one URI, in canonical form, and
+/// is found by it; its value is no larger than the limits of a file allow.
+pub fn config_file(data: &[u8]) {
+    let Some((form, bytes)) = data.split_first() else { return };
+    let name = ["app.yaml", "app.toml", "app.json", "app.env"][usize::from(*form) % 4];
+    let served = match config::served(Path::new(name), bytes) {
+        Ok(served) => served,
+        Err(reason) => return assert!(!reason.is_empty()),
+    };
+    let mut uris = BTreeSet::new();
+    for (key, value) in &served {
+        assert_eq!(uri::normalize(key, usize::MAX).as_deref(), Ok(key.as_str()));
+        assert!(uris.insert(key), "{key} stands twice");
+        assert!(value.to_string().len() < 256 << 20);
     }
 }

@@ -18,7 +18,7 @@ mod uris;
 
 pub use bytes::{lines, seal, text};
 pub use clients::client;
-pub use configs::config;
+pub use configs::{config, config_file};
 pub use decode::decode;
 pub use files::files_path;
 pub use fronts::front_matter;
@@ -47,6 +47,7 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "guard", run: guard },
     Target { name: "client", run: client },
     Target { name: "config", run: config },
+    Target { name: "config_file", run: config_file },
     Target { name: "files_path", run: files_path },
     Target { name: "front_matter", run: front_matter },
     Target { name: "git_ref", run: git_ref },

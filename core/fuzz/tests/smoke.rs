@@ -111,6 +111,12 @@ fn config() {
     drive("config");
 }
 
+/// S-04
+#[test]
+fn config_file() {
+    drive("config_file");
+}
+
 ///
 #[test]
 fn template() {

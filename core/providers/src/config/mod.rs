@@ -19,7 +19,7 @@ pub use options::Options;
 
 use crate::answers::{COMPLETED, completion, page};
 use crate::declared::{self, Declare};
-use crate::masks::{Masks, globs};
+use crate::masks::{Detectors, Masks, globs};
 use crate::named;
 use crate::options::Kind;
 use crate::path;
@@ -338,6 +338,29 @@ impl Config {
             None => app.now().0,
         }
     }
+}
+
+/// The keys and values that are served of a file with this name and these bytes if all is allowed, each at its URI: for the
+/// fuzz target.
+///
+/// # Errors
+/// Why the file is not served.
+#[doc(hidden)]
+pub fn served(file: &Path, bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
+    let settings = Settings {
+        allow: globs("allow", &["**".to_owned()]).map_err(|error| error.to_string())?,
+        masks: Masks::new(&Detectors::All, &[]).map_err(|error| error.to_string())?,
+    };
+    let format = parse::Format::of(file).ok_or("it has no extension of a configuration file")?;
+    let members = format.parse(bytes).map_err(|fault| fault.to_string())?;
+    let root = tree::Node::root(members, &settings).0;
+    let mut all = Vec::new();
+    root.walk("config:///app", &mut |visit| {
+        let found = root.find(visit.path).map(|node| node.value(visit.uri, &|_| true));
+        all.extend(found.map(|value| (visit.uri.to_owned(), value)));
+        true
+    });
+    Ok(all)
 }
 
 /// A key as it is listed. An object has no size there: its size depends on what the client may see.
