@@ -100,7 +100,7 @@ def merged(lines: Path, kept: Path, versions: list[str], micro: dict[str, dict[s
     if kept.exists():
         before = json.loads(kept.read_text())
         raw["tables"] = before["tables"]
-        raw["micro"] = micro or before["micro"]
+        raw["micro"] = dict(sorted((before["micro"] | micro).items()))
     for line in lines.read_text().splitlines():
         table = json.loads(line)
         place = [_key(other) for other in raw["tables"]]

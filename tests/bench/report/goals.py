@@ -87,6 +87,13 @@ def goals(results: Results) -> Iterator[Goal]:
     yield from _start(results)
     yield from _files(results)
     yield from _client(results)
+    yield from _metrics(results)
+
+
+def _metrics(results: Results) -> Iterator[Goal]:
+    push = results.micro.get("metrics/push/one series")
+    found = Spread(push["ns"], push["least"], push["most"]) if push else None
+    yield Goal("M1", "a sample pushed to a full series", 200, found, unit="ns")
 
 
 def _stdio(results: Results) -> Iterator[Goal]:

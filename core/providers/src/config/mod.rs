@@ -32,7 +32,7 @@ use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Te
 use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
 use serde_json::{Map, Value};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use tree::{Settings, is_plain};
 use watch::Watch;
 
@@ -347,13 +347,15 @@ impl Config {
 /// Why the file is not served.
 #[doc(hidden)]
 pub fn served(file: &Path, bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
-    let settings = Settings {
-        allow: globs("allow", &["**".to_owned()]).map_err(|error| error.to_string())?,
-        masks: Masks::new(&Detectors::All, &[]).map_err(|error| error.to_string())?,
-    };
+    // Patterns are compiled once: it is called for many files.
+    static ALL: LazyLock<Result<Settings, OptionError>> = LazyLock::new(|| {
+        let allow = globs("allow", &["**".to_owned()])?;
+        Ok(Settings { allow, masks: Masks::new(&Detectors::All, &[])? })
+    });
+    let settings = ALL.as_ref().map_err(ToString::to_string)?;
     let format = parse::Format::of(file).ok_or("it has no extension of a configuration file")?;
     let members = format.parse(bytes).map_err(|fault| fault.to_string())?;
-    let root = tree::Node::root(members, &settings).0;
+    let root = tree::Node::root(members, settings).0;
     let mut all = Vec::new();
     root.walk("config:///app", &mut |visit| {
         let found = root.find(visit.path).map(|node| node.value(visit.uri, &|_| true));
