@@ -139,7 +139,7 @@ def test_the_threads_end_with_the_last_watcher(program: Path, site: Path) -> Non
     ("words", "said"),
     [
         (["docs:"], '"docs:" names no directory; write docs:DIR or docs:NAME=DIR'),
-        (["docs:none"], "docs: the site none does not exist"),
+        (["docs:none"], "docs: the site ./none does not exist"),
         (["docs:book", "docs:book=."], 'docs: two sites have the name "book"'),
     ],
 )

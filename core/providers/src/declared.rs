@@ -211,14 +211,18 @@ pub(crate) fn nothing(kind: &str, options: &OptionValue) -> Result<(), OptionErr
 }
 
 /// What a word of the command declares: the kind, and its options. A word is `KIND:REST`, a kind alone, or a directory, such
-/// as `.`; what `REST` may be is documented with each kind.
+/// as `.` or `docs`; what `REST` may be is documented with each kind.
 ///
 /// # Errors
 /// It is neither a kind of this build nor a directory, or its kind needs more.
 pub fn word(word: &str) -> Result<(String, OptionValue), OptionError> {
     let (kind, rest) = word.split_once(':').unwrap_or((word, ""));
     if let Some(entry) = find(kind) {
-        return Ok((kind.into(), (entry.word)(rest)?));
+        let options = (entry.word)(rest);
+        // A directory may have the name of a kind that needs more than its name.
+        if options.is_ok() || word.contains(':') || !Path::new(word).is_dir() {
+            return Ok((kind.into(), options?));
+        }
     }
     if Path::new(word).is_dir() || word.contains('/') {
         return Ok(("files".into(), word.into()));
