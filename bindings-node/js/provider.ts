@@ -1,7 +1,19 @@
 /** Sources of resources that are ready to serve, and what is asked of them here. */
 import { binding, type Given, type NativeProvider } from './binding.js';
 import { bytesOf } from './bytes.js';
-import { COUNT, checkOptions, either, FLAG, isObject, oneOf, type Shape, shown, TEXT, TEXTS } from './check.js';
+import {
+  COUNT,
+  checkOptions,
+  either,
+  FLAG,
+  isObject,
+  type Kind,
+  oneOf,
+  type Shape,
+  shown,
+  TEXT,
+  TEXTS,
+} from './check.js';
 import { translated } from './errors.js';
 
 /** The compiled part of what `ResourceServer.mount` is given. */
@@ -386,6 +398,46 @@ const REDACT = either("'all' or an array of detectors", oneOf('all'), TEXTS);
 const CONFIG_SHAPE: Shape<ConfigOptions> = { allow: GLOBS, reveal: GLOBS, redact: REDACT };
 const ENV_SHAPE: Shape<EnvOptions> = { allow: NAMES, reveal: NAMES, redact: REDACT };
 
+/** A variable of the environment, in the place of a text that is secret. */
+export interface Variable {
+  /** Its name. */
+  readonly env: string;
+}
+
+/** What is served of a {@link Database}, and how. Nothing of it is served but what this names. */
+export interface DbOptions {
+  /** The password for Postgres, if the URL does not have it. */
+  readonly password?: string | Variable | null;
+  /** The tables that are served: `customers`, or `sales.customers` in a schema of Postgres. Default: none. */
+  readonly tables?: string | readonly string[];
+  /** Columns that are not served: `password`, or `customers.password` in that table alone. Default: none. */
+  readonly columnsDeny?: string | readonly string[];
+  /** Statements that clients may have run, by their names: each a `SELECT`, with parameters such as `:city` that the client gives values to. Default: none. */
+  readonly views?: Readonly<Record<string, string>>;
+  /** How many rows a page of a table has if the client does not say: from 1 to 1,000. Default 100. */
+  readonly rows?: number;
+  /** How often the database is asked for changes while a client watches: `'200ms'`, or milliseconds. Default 200 ms, at least 10 ms. */
+  readonly poll?: string | number;
+}
+
+/** A database for {@link db}. */
+export interface Database extends DbOptions {
+  /** `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the variable of the environment that has it. */
+  readonly url: string | Variable;
+}
+
+/** The core checks it: its messages do not repeat what may be a password. */
+const SECRET: Kind = { is: () => true, expected: '' };
+const DB_SHAPE: Shape<Database> = {
+  url: SECRET,
+  password: SECRET,
+  tables: NAMES,
+  columnsDeny: NAMES,
+  views: { is: (value) => isObject(value) && TEXTS.is(Object.values(value)), expected: 'an object of statements' },
+  rows: COUNT,
+  poll: either('a time such as 200 or "200ms"', COUNT, TEXT),
+};
+
 /** A directory, or a file. */
 export type Root = string;
 
@@ -453,6 +505,27 @@ export function config(apps: Roots, options: ConfigOptions): Provider {
   );
   checkOptions('config()', options ?? {}, CONFIG_SHAPE);
   return declared('config', { ...given(options ?? {}), apps: pairs });
+}
+
+/**
+ * The tables and views of databases: `db:///{name}/{table}` and `db:///{name}/{table}/{key}` (S-20). Rows and pages are JSON;
+ * `next` in a page is the URI of the next one. Clients never send SQL, and nothing is written. Subscribers of a row, a page or a
+ * view are notified when it changes: SQLite is asked for commits, Postgres tells of them once it has the triggers that
+ * `mcp-resources triggers` prints. A server has one such provider: name all databases in one call.
+ *
+ * @param databases - the databases, by the names that they are to have in URIs.
+ * @throws {TypeError} a file is not there, or a name, a URL, a table, a statement or an option cannot be served.
+ */
+export function db(databases: Readonly<Record<string, Database>>): Provider {
+  if (!isObject(databases)) {
+    throw new TypeError("db() takes databases by their names, such as { shop: { url: 'sqlite:shop.db' } }");
+  }
+  const pairs = Object.entries(databases).map(([name, database]): [string, object] => {
+    checkOptions(`db(): ${name}`, database ?? {}, DB_SHAPE);
+    const { views, ...options } = database ?? {};
+    return [name, { ...given(options), ...(views && { views: Object.entries(views) }) }];
+  });
+  return declared('db', { databases: pairs });
 }
 
 /**

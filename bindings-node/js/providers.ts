@@ -13,7 +13,10 @@ export {
   type ConfigOptions,
   clock,
   config,
+  type Database,
+  type DbOptions,
   type DocsOptions,
+  db,
   docs,
   type EnvOptions,
   env,
@@ -34,4 +37,5 @@ export {
   type ResultsOptions,
   type Root,
   results,
+  type Variable,
 } from './provider.js';

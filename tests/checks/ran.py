@@ -90,14 +90,14 @@ def uncovered(runs: list[Run], requirements: list[dict[str, str]]) -> Iterator[s
         yield f"{one}: cited by a test, but not in tests/requirements.json"
 
 
-def unexpected(runs: list[Run], expected: dict[str, dict[str, int]]) -> Iterator[str]:
-    """The suites that left out other tests than `skips.toml` says."""
+def unexpected(runs: list[Run], expected: dict[str, dict[str, int | list[int]]]) -> Iterator[str]:
+    """The suites that left out other tests than `skips.toml` says. Several counts are those of different machines."""
     for run in runs:
         table = run.suite.partition("-")[0]
         wanted = expected.get(table, {})
         for reason in sorted(wanted.keys() | run.left_out.keys()):
             count, want = run.left_out.get(reason, 0), wanted.get(reason, 0)
-            if count != want:
+            if count not in (want if isinstance(want, list) else [want]):
                 line = f'`"{reason}" = {count}`' if count else "no line for it"
                 yield (
                     f'{run.suite}: {count} tests left out because "{reason}", not {want}; '

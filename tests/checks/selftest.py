@@ -256,6 +256,7 @@ class Ran(unittest.TestCase):
     def test_another_count_of_a_reason(self) -> None:
         run = record({"of": "a", "left_out": "x"}, {"of": "b", "left_out": "x"}, {"of": "c", "left_out": "new"})
         assert list(ran.unexpected([run], {"python": {"x": 2, "new": 1}})) == []
+        assert list(ran.unexpected([run], {"python": {"x": [0, 2], "new": 1}})) == []
         assert len(list(ran.unexpected([run], {"python": {"x": 3, "gone": 1}}))) == 3
 
     def test_a_suite_that_is_missing_or_did_not_end(self) -> None:

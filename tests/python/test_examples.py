@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -140,6 +142,58 @@ def test_config_file(language: str, mode: str) -> None:
         assert "config://app" in await listed(client)
 
     converse(command(language, "config_file"), mode, body)
+
+
+def test_database_tables(language: str, mode: str, tmp_path: Path) -> None:
+    """S-20: lists, pages, reads, completes and watches; a denied column is nowhere."""
+    file = tmp_path / "shop.db"
+    shutil.copy(DATA / "shop.db", file)
+    server = command(language, "database_tables", str(file))
+    changed: asyncio.Queue[str] = asyncio.Queue()
+    bo = "db:///shop/customers/2"
+
+    async def on_message(message: types.ServerNotification | Exception) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            changed.put_nowait(message.params.uri)
+
+    async def at(client: Client, uri: str) -> Any:
+        return json.loads((await read(client, uri)).text)
+
+    async def body(client: Client) -> None:
+        items = await listed(client)
+        tables = ["db:///shop/customers", "db:///shop/order_lines"]
+        assert set(items) == {"db:///", "db:///shop/schema", *tables}
+        texts = {uri: (await read(client, uri)).text for uri in items}
+        assert "hunter2" not in f"{texts}"
+        assert "password" not in f"{texts}"
+        assert await at(client, bo) == {"id": 2, "name": "Bo", "city": "Oslo"}
+        assert (await at(client, "db:///shop/order_lines/2,2"))["item"] == "抹茶"
+        page = await at(client, f"{tables[0]}?rows=2")
+        assert [row["id"] for row in page["rows"]] == [1, 2]
+        assert [row["id"] for row in (await at(client, page["next"]))["rows"]] == [3]
+        found = await at(client, "db:///shop/query/by_city?city=Oslo")
+        assert [row["name"] for row in found["rows"]] == ["Bo", "Cy"]
+        assert (await refused(client, "db:///shop/customers/9")).code == NOT_FOUND[mode]
+        assert await complete(client, "db:///{name}/{table}/{key}", "table", "o") == ["order_lines"]
+
+        async def change() -> None:
+            with sqlite3.connect(file) as connection:
+                connection.execute("UPDATE customers SET name = 'Bea' WHERE id = 2")
+            connection.close()
+
+        if mode == MODERN:
+            async with client.listen(resource_subscriptions=[bo]) as events:
+                await change()
+                heard = await anext(aiter(events))
+                assert isinstance(heard, ResourceUpdated)
+                assert heard.uri == bo
+        else:
+            await client.subscribe_resource(bo)
+            await change()
+            assert await changed.get() == bo
+        assert (await at(client, bo))["name"] == "Bea"
+
+    converse(server, mode, body, on_message)
 
 
 def test_results_cache(language: str, mode: str) -> None:

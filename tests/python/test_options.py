@@ -11,6 +11,7 @@ from vectors import ROOT
 
 DOCUMENTS = {
     "config": "config.md",
+    "db": "db.md",
     "docs": "docs.md",
     "env": "config.md",
     "files": "files.md",

@@ -24,6 +24,8 @@ from ._core import metrics as _metrics
 
 __all__ = [
     "ConfigOptions",
+    "Database",
+    "DbOptions",
     "DocsOptions",
     "EnvOptions",
     "FilesOptions",
@@ -35,8 +37,10 @@ __all__ = [
     "Results",
     "ResultsOptions",
     "Root",
+    "Variable",
     "clock",
     "config",
+    "db",
     "docs",
     "env",
     "files",
@@ -60,6 +64,41 @@ class ConfigOptions(TypedDict, total=False):
     """Which detectors of the guard look for secrets in values.
 
     Names such as `password` or `api_key` mask a value in any case. Default `all`."""
+
+
+class Variable(TypedDict):
+    """A variable of the environment, in the place of a text that is secret."""
+
+    env: str
+    """Its name."""
+
+
+class DbOptions(TypedDict, total=False):
+    """What is served of a `Database`, and how. Nothing of it is served but what this names."""
+
+    password: str | Variable | None
+    """The password for Postgres, if the URL does not have it."""
+    tables: str | Sequence[str]
+    """The tables that are served: `customers`, or `sales.customers` in a schema of Postgres. Default: none."""
+    columns_deny: str | Sequence[str]
+    """Columns that are not served: `password`, or `customers.password` in that table alone. Default: none."""
+    views: Mapping[str, str]
+    """Statements that clients may have run, by their names.
+
+    Each is a `SELECT`, with parameters such as `:city` that the client gives values to. Default: none."""
+    rows: int
+    """How many rows a page of a table has if the client does not say: from 1 to 1,000. Default 100."""
+    poll: str | int
+    """How often the database is asked for changes while a client watches: `"200ms"`, or milliseconds.
+
+    Default 200 ms, at least 10 ms."""
+
+
+class Database(DbOptions):
+    """A database for `db`."""
+
+    url: str | Variable
+    """`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the variable of the environment that has it."""
 
 
 class DocsOptions(TypedDict, total=False):
@@ -301,6 +340,25 @@ def config(
         TypeError: an option has a wrong type, or there is none of this name.
     """
     return declared("config", {"apps": _paths(apps), "allow": allow, **options})
+
+
+def db(databases: Mapping[str, Database]) -> Provider:
+    """The tables and views of databases: `db:///{name}/{table}` and `db:///{name}/{table}/{key}` (S-20).
+
+    Rows and pages are JSON; `next` in a page is the URI of the next one. Clients never send SQL, and nothing is
+    written. Subscribers of a row, a page or a view are notified when it changes: SQLite is asked for commits, Postgres
+    tells of them once it has the triggers that `mcp-resources triggers` prints.
+
+    A server has one such provider: name all databases in one call.
+
+    Args:
+        databases: the databases, by the names that they are to have in URIs.
+
+    Raises:
+        ValueError: a file is not there, or a name, a URL, a table or a statement cannot be served.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    return declared("db", {"databases": {name: dict(database) for name, database in databases.items()}})
 
 
 def docs(sites: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[DocsOptions]) -> Provider:

@@ -28,6 +28,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(Serve),
+    Triggers(Triggers),
     Ls(Ls),
     Read(Read),
     Complete(Complete),
@@ -79,6 +80,7 @@ pub(crate) struct ServerArgs {
 #[command(after_help = "Providers:
   DIR, files:DIR, files:NAME=DIR   the files of a directory [default: files:.]
   config:FILE,GLOB                 keys of a YAML, TOML, JSON or .env file
+  db:NAME=URL,TABLE                the rows of tables: sqlite:PATH, postgres:
   env:NAME,NAME                    variables of the environment
   clock:                           the time
 
@@ -94,6 +96,20 @@ pub(crate) struct Serve {
     /// Serve at http://127.0.0.1:PORT/mcp; 0: a free port
     #[arg(long, value_name = "PORT")]
     pub(crate) http: Option<u16>,
+}
+
+/// Print the SQL that has Postgres tell of changes; nothing is run
+#[derive(Args, Debug)]
+#[command(after_help = "Run what it prints once, as the owner of the tables:
+  mcp-resources triggers db:shop=postgres://HOST/shop,orders | psql shop
+
+Example: mcp-resources triggers --config resources.yaml")]
+pub(crate) struct Triggers {
+    /// The database and its tables: db:NAME=URL,TABLE
+    pub(crate) provider: Vec<String>,
+    /// The databases that a YAML or JSON file serves
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "provider")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// List resources and templates

@@ -50,6 +50,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let outcome = match cli.command {
         Command::Serve(serve) => serve::run(&serve),
+        Command::Triggers(triggers) => serve::triggers(&triggers),
         Command::Ls(ls) => connect::with(ls.server.clone(), async |client| ls::run(&ls, client).await),
         Command::Read(read) => {
             connect::with(read.server.clone(), async |client| read::run(&read, client).await)

@@ -74,6 +74,8 @@ const ENTRIES: &[Entry] = &[
     entry::<crate::clock::Clock>(),
     #[cfg(feature = "config")]
     entry::<crate::config::Config>(),
+    #[cfg(feature = "db")]
+    entry::<crate::db::Db>(),
     #[cfg(feature = "docs")]
     entry::<crate::docs::Docs>(),
     #[cfg(feature = "config")]

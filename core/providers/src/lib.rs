@@ -9,7 +9,7 @@
 //! features and what they need stand in the manifest. Two are small enough to be read as examples of
 //! [`Provider`](mcp_resources_host::provider::Provider): [`clock`], which answers from memory and tells of the time as it
 //! passes, and [`memory`], whose entries come and go. [`files`] serves directories, [`git`] repositories;
-//! [`config`] files of configuration and, with the same feature, [`env`](mod@env) the environment; [`docs`] pages of Markdown, with
+//! [`config`] files of configuration and, with the same feature, [`env`](mod@env) the environment; [`db`] databases; [`docs`] pages of Markdown, with
 //! full-text search; [`metrics`]
 //! series of numbers. A program that names its providers in a
 //! file or on a command line makes them with [`declared`]; their options as data are [`options`].
@@ -20,6 +20,8 @@ mod answers;
 pub mod clock;
 #[cfg(feature = "config")]
 pub mod config;
+#[cfg(feature = "db")]
+pub mod db;
 #[cfg(feature = "_declared")]
 pub mod declared;
 #[cfg(feature = "docs")]

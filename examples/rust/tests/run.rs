@@ -87,6 +87,15 @@ fn config_file() {
     example.end();
 }
 
+/// S-20: the provider of databases serves what is declared, and no denied column.
+#[test]
+fn database_tables() {
+    let mut example = Example::start("database_tables", &[]);
+    assert_eq!(example.json("db:///shop/customers/2"), json!({"id": 2, "name": "Bo", "city": "Oslo"}));
+    assert_eq!(example.json("db:///shop/query/by_city?city=Oslo")["rows"][1]["name"], "Cy");
+    example.end();
+}
+
 #[test]
 fn settings() {
     let mut example = Example::start("settings", &[]);

@@ -13,6 +13,8 @@ mod chaos;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod db;
+#[cfg(test)]
 mod docs;
 #[cfg(test)]
 mod files;

@@ -10,7 +10,7 @@
 mod document;
 
 use crate::Outcome;
-use crate::args::Serve;
+use crate::args::{Serve, Triggers};
 use crate::error::Failed;
 use crate::output;
 use document::{Declared, Guard};
@@ -18,6 +18,7 @@ use mcp_resources_engine::catalog::MountId;
 use mcp_resources_host::provider::Provider;
 use mcp_resources_host::server::{Builder, ResourceServer};
 use mcp_resources_host::transport::AuditFile;
+use mcp_resources_providers::db;
 use mcp_resources_providers::declared::{self, Set};
 use serde_json::{Value, json};
 use std::future::{Future, pending};
@@ -37,6 +38,20 @@ pub(crate) fn run(args: &Serve) -> Outcome {
     // A worker that reads from a disk that does not answer must not keep the program.
     runtime.shutdown_background();
     ended
+}
+
+/// Prints the triggers that the databases of words or of a file need.
+pub(crate) fn triggers(args: &Triggers) -> Outcome {
+    let document = match &args.config {
+        Some(path) => Document::of_file(path),
+        None => Document::of_words(&args.provider),
+    };
+    let document = document.map_err(Failed::usage)?;
+    let folder = args.config.as_deref().map_or(PathBuf::from("."), folder_of);
+    let databases = document.declared().filter(|(kind, _)| *kind == "db").map(|(_, options)| options.clone());
+    let sql = db::triggers(databases, &folder).map_err(|error| Failed::usage(error.to_string()))?;
+    io::stdout().lock().write_all(sql.as_bytes())?;
+    Ok(0)
 }
 
 /// Prints the tables of options, a line a kind.

@@ -1,0 +1,356 @@
+//! Databases: `db:///{name}/schema`, `db:///{name}/{table}`, `db:///{name}/{table}/{key}` and `db:///{name}/query/VIEW`, for SQLite and
+//! Postgres (S-20).
+//!
+//! ```text
+//!   Options ──▶ Source, one for each database ──▶ Target: what a URI names ──▶ contents: JSON
+//!                                                                                │ Query, bound
+//!      Watch: a thread while a URI is watched ──▶ Session, one for each thread ◀─┘
+//!                                                   └─ sqlite | postgres
+//! ```
+//!
+//! Law: clients never send SQL. What they read is declared: tables, and statements of the operator's with bound parameters. Nothing
+//! is written: see `sqlite` and `postgres`.
+
+mod catalog;
+mod contents;
+mod key;
+mod options;
+mod postgres;
+mod query;
+mod session;
+mod source;
+mod sqlite;
+mod statement;
+mod target;
+mod triggers;
+mod value;
+mod watch;
+
+pub use options::{Database, Options};
+pub use triggers::triggers;
+
+use crate::answers::{COMPLETED, completion, page};
+use crate::declared::{self, Declare};
+use crate::options::Kind;
+use crate::watching::Own;
+use contents::Reader;
+use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_host::provider::{
+    Complete, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
+};
+use query::Query;
+use session::Fault;
+use source::Source;
+use std::path::Path;
+use std::sync::Arc;
+use target::{INDEX, OF_INDEX, OF_ROW, OF_SCHEMA, OF_TABLE, OF_VIEWS, ROW, SCHEMA, TABLE, Target};
+use watch::Watch;
+
+const JSON: &str = "application/json";
+/// How many threads answer: as many connections a database has at most.
+const THREADS: usize = 4;
+/// How many requests wait for one.
+const QUEUE: usize = 256;
+
+/// Databases that are served. They are in one server at a time.
+#[derive(Debug)]
+pub struct Db {
+    sources: Vec<Arc<Source>>,
+    own: Own,
+    watch: Watch,
+}
+
+impl Db {
+    /// The databases of `options`. Each is opened here once and closed again, so that what is wrong is known at the start. A Postgres
+    /// server that cannot be reached is waited for 5 seconds; requests then say that it is down.
+    ///
+    /// # Errors
+    /// There is no database, two have the same name, a URL or a name cannot be served, a SQLite file cannot be opened, or a table or
+    /// statement that is declared cannot be served.
+    pub fn new(options: Options) -> Result<Self, OptionError> {
+        if options.databases.is_empty() {
+            return Err(OptionError::sentence(
+                "db: there is no database; name one: `databases: {NAME: {url: \"sqlite:PATH\", tables: [TABLE]}}`, or \
+                 db:NAME=URL,TABLE",
+            ));
+        }
+        let mut db = Self { sources: Vec::new(), own: Own::default(), watch: Watch::default() };
+        for (name, database) in options.databases {
+            let source = Source::new(name, database)?;
+            source.check()?;
+            db.add(source)?;
+        }
+        Ok(db)
+    }
+
+    /// The databases of both.
+    ///
+    /// # Errors
+    /// Two have the same name.
+    pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
+        self.take(other)?;
+        Ok(self)
+    }
+
+    fn add(&mut self, source: Arc<Source>) -> Result<(), OptionError> {
+        if self.sources.iter().any(|first| first.name == source.name) {
+            return Err(OptionError::sentence(format!(
+                "db: two databases have the name {:?}; give one of them another: db:NAME=URL, or `databases: {{NAME: …}}`",
+                source.name
+            )));
+        }
+        self.sources.push(source);
+        Ok(())
+    }
+}
+
+impl Declare for Db {
+    const KIND: Kind = Kind {
+        name: "db",
+        about: "The tables and views of databases that are declared, as db:///NAME/TABLE and db:///NAME/TABLE/KEY.",
+        options: options::ROWS,
+    };
+
+    fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
+        let options: Options = declared::read("db", options)?;
+        Self::new(options.at(folder))
+    }
+
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        let before = self.sources.len();
+        let mut sources = other.sources.into_iter();
+        sources.try_for_each(|source| self.add(source)).inspect_err(|_| self.sources.truncate(before))
+    }
+
+    /// `NAME=URL,TABLE,…` or `URL,TABLE,…`: the database, and the tables that are served.
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        let mut parts = rest.split(',').map(str::trim);
+        let first = parts.next().unwrap_or_default();
+        let (name, url) = match first.split_once('=') {
+            Some((name, url)) if !name.contains([':', '/']) => (name.to_owned(), url),
+            _ => (own_name(first), first),
+        };
+        if url.is_empty() || name.is_empty() {
+            return Err(OptionError::sentence(
+                "\"db:\" names no database; write db:NAME=sqlite:PATH,TABLE or db:NAME=postgres://HOST/NAME,TABLE",
+            ));
+        }
+        let tables = parts.map(OptionValue::from).collect();
+        let member = |name: &str, value: OptionValue| (name.to_owned(), value);
+        let database = OptionValue::Members(vec![
+            member("url", url.into()),
+            member("tables", OptionValue::List(tables)),
+        ]);
+        let databases = OptionValue::Members(vec![(name, database)]);
+        Ok(OptionValue::Members(vec![member("databases", databases)]))
+    }
+}
+
+/// The name of a database that is given none: that of the file, or the last part of the URL.
+fn own_name(url: &str) -> String {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let last = path.rsplit(['/', ':']).next().unwrap_or_default();
+    match url.starts_with("sqlite:") {
+        true => last.split('.').next().unwrap_or_default().to_owned(),
+        false => last.to_owned(),
+    }
+}
+
+impl Provider for Db {
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        self.own.mount("db", feed)?;
+        self.watch.begin_anew();
+        let index = Resource::new(INDEX)
+            .name("db")
+            .title("The databases that are served, with their tables and views")
+            .mime_type(JSON)
+            .priority(1.0);
+        let schema = Template::new(SCHEMA)
+            .title("The tables of a database, with their columns and keys, and its views")
+            .mime_type(JSON)
+            .completes("name")
+            .list(ListSource { pages: true });
+        let table = Template::new(TABLE)
+            .title("The rows of a table, in the order of their keys, a page at a time")
+            .description("`rows` is how many, up to 1000. `next` in a page is the URI of the next one.")
+            .mime_type(JSON)
+            .completes("name")
+            .completes("table")
+            .completes("after")
+            .completes("rows")
+            .list(ListSource { pages: true });
+        let row = Template::new(ROW)
+            .title("A row of a table")
+            .description("The key of the row, as 3, or as 2,3 where a key has two columns.")
+            .mime_type(JSON)
+            .completes("name")
+            .completes("table")
+            .completes("key");
+        let mount = Mount::new("db")
+            .resource(OF_INDEX, index)
+            .template(OF_SCHEMA, schema)
+            .template(OF_TABLE, table)
+            .template(OF_ROW, row)
+            .workers(THREADS, QUEUE);
+        Ok(target::views(&self.sources).zip(OF_VIEWS..).fold(mount, |mount, ((at, view), number)| match self
+            .sources
+            .get(at)
+        {
+            Some(source) => with_view(mount, source, view, Route(number)),
+            None => mount,
+        }))
+    }
+
+    fn read_now(&self, request: ReadRef<'_>) -> Option<Result<ReadResult<'static>, ReadError>> {
+        (request.route() == OF_INDEX).then(|| {
+            let text = contents::index(&self.sources, &|uri| request.permits(uri));
+            Ok(Contents::text(text).with_mime_type(JSON).into())
+        })
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        let answer = self.answer(&request, &reply).map(|text| {
+            let contents: ReadResult<'static> = Contents::text(text).with_mime_type(JSON).into();
+            contents
+        });
+        reply.send(answer);
+    }
+
+    fn list(&self, request: List, reply: Responder<ListPage>) {
+        let schema = |source: &Arc<Source>| (format!("{}/schema", source.uri), source.name.clone());
+        let all: Vec<(String, String)> = match request.route() {
+            OF_SCHEMA => self.sources.iter().map(schema).collect(),
+            _ => self
+                .sources
+                .iter()
+                .flat_map(|source| source.tables.iter().map(|table| (table.uri.clone(), table.name.clone())))
+                .collect(),
+        };
+        let is_schema = request.route() == OF_SCHEMA;
+        let from = request
+            .cursor()
+            .map_or(0, |cursor| all.iter().position(|(uri, _)| uri == cursor).map_or(all.len(), |at| at + 1));
+        let rest = all.iter().skip(from).filter(|(uri, _)| request.permits(uri));
+        let page = page(
+            request.limit(),
+            rest,
+            |(uri, _)| uri.clone(),
+            |(uri, name)| {
+                let listed = Resource::new(uri.as_str()).mime_type(JSON);
+                match is_schema {
+                    true => listed.name(format!("{name}/schema")).priority(0.9),
+                    false => listed.name(name.as_str()).priority(0.8),
+                }
+            },
+        );
+        reply.send(Ok(page));
+    }
+
+    fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
+        let typed = request.value();
+        let sources = || self.sources.iter().filter(|source| source.name.starts_with(typed));
+        let values: Vec<String> = match request.variable() {
+            "name" => sources()
+                .filter(|source| self.shows(source, &request))
+                .map(|source| source.name.clone())
+                .collect(),
+            "table" => {
+                let source = self.source_of(&request);
+                let tables = source.into_iter().flat_map(|source| &source.tables);
+                let fits = tables.filter(|table| request.permits(&table.uri));
+                fits.map(|table| crate::path::text(table.name.as_bytes()))
+                    .filter(|name| name.starts_with(typed))
+                    .collect()
+            }
+            "rows" => ["10", "100", "1000"]
+                .into_iter()
+                .filter(|rows| rows.starts_with(typed))
+                .map(String::from)
+                .collect(),
+            // A completion that fails has no values.
+            _ => self.complete_keys(&request).unwrap_or_else(|fault| {
+                drop(fault.answer(&|what| reply.log(what)));
+                Vec::new()
+            }),
+        };
+        reply.send(Ok(completion(values)));
+    }
+
+    fn interest(&self, change: Interest<'_>) {
+        self.watch.interest(change, self.own.feed(), &self.sources);
+    }
+}
+
+/// A statement as a template, or as a resource if it has no parameters.
+fn with_view(mount: Mount, source: &Source, view: usize, route: Route) -> Mount {
+    let Some(declared) = source.views.get(view) else { return mount };
+    let title = format!("The view {} of the database {}", declared.name, source.name);
+    if declared.statement.names.is_empty() {
+        let resource = Resource::new(declared.uri.as_str()).name(declared.name.as_str()).title(title);
+        return mount.resource(route, resource.mime_type(JSON).priority(0.8));
+    }
+    let template = Template::new(target::template(source, view)).name(declared.name.as_str()).title(title);
+    mount.template(route, template.mime_type(JSON))
+}
+
+impl Db {
+    /// The text that is read.
+    fn answer(&self, request: &Read, reply: &Responder<ReadResult<'static>>) -> Result<String, ReadError> {
+        let (number, target) = Target::resolve(&self.sources, request.route(), |name| request.param(name))?;
+        let source = self.sources.get(number).ok_or(ReadError::NotFound)?;
+        let log = |what: &str| reply.log(&format!("{}: {what}", source.name));
+        let reader = Reader {
+            permits: &|uri| request.permits(uri),
+            fits: &|size| reply.facts(size).map_err(Fault::from),
+            log: &|what| reply.log(what),
+        };
+        let read = || session::with(source, |session| contents::read(source, session, &target, &reader));
+        let read = match read() {
+            Err(Fault::Stale(_)) => read(),
+            other => other,
+        };
+        let read = read.map_err(|fault| fault.answer(&log))?;
+        self.watch.remember(number, &target, read.state);
+        Ok(read.text)
+    }
+
+    /// Whether anything of a database may be seen.
+    fn shows(&self, source: &Source, request: &Complete) -> bool {
+        let mut uris =
+            source.tables.iter().map(|table| &table.uri).chain(source.views.iter().map(|view| &view.uri));
+        request.permits(&format!("{}/schema", source.uri)) || uris.any(|uri| request.permits(uri))
+    }
+
+    /// The database that a completion is about; the only one need not be said.
+    fn source_of(&self, request: &Complete) -> Option<&Arc<Source>> {
+        match request.argument("name") {
+            Some(name) => self.sources.iter().find(|source| source.name == name),
+            None => self.sources.first().filter(|_| self.sources.len() == 1),
+        }
+    }
+
+    /// The keys that begin with what was typed.
+    fn complete_keys(&self, request: &Complete) -> Result<Vec<String>, Fault> {
+        let source = self.source_of(request).ok_or(Fault::NotFound)?;
+        let name = request.argument("table").and_then(|table| source.declared(table));
+        let name = &name.ok_or(Fault::NotFound)?.name;
+        session::with(source, |session| {
+            let catalog = session.catalog()?;
+            let table = catalog.table(name).ok_or(Fault::NotFound)?;
+            let (first, prefix) = table.read_prefix(request.value()).ok_or(Fault::NotFound)?;
+            let mut keys = Vec::new();
+            let query = Query::Keys { table, first: &first, prefix: &prefix, limit: 10 * COMPLETED };
+            session.run(&query, &mut |row| {
+                let key = table.key_text(&row.key);
+                if request.permits(&table.row_uri(&key)) {
+                    keys.push(key);
+                }
+                Ok(keys.len() < COMPLETED)
+            })?;
+            Ok(keys)
+        })
+    }
+}

@@ -1,0 +1,377 @@
+//! A Postgres database.
+//!
+//! ```text
+//!   no connection ──a question──▶ connected ──it breaks──▶ no connection: connected again, at once and then ever more slowly
+//! ```
+//!
+//! Law: nothing writes. Each query runs in a READ ONLY transaction with a time limit. Only constants of this module use the simple
+//! protocol; everything else uses the extended protocol, which accepts one statement.
+
+mod schema;
+
+use super::catalog::{Catalog, Form, Row};
+use super::options::Engine;
+use super::query::{Bound, Query};
+use super::session::{Change, Fault, LARGEST, Session, TIME, Visit};
+use super::source::{Location, Source};
+use super::triggers::CHANNEL;
+use super::value::Value;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::{sleep, timeout};
+use tokio_postgres::types::Type;
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Statement};
+
+/// The settings of a connection.
+const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout = '10s'; \
+     SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '30s'; SET datestyle = 'ISO'; \
+     SET intervalstyle = 'postgres'; SET extra_float_digits = 1; SET client_encoding = 'UTF8'";
+/// How long a schema is reused before it is read again.
+const FRESH: Duration = Duration::from_secs(30);
+/// The rows fetched at a time.
+const CHUNK: i32 = 100;
+/// The most prepared statements of a connection.
+const PREPARED: usize = 64;
+/// The interval of checks that a listening connection still works.
+const TRIED: Duration = Duration::from_secs(5);
+/// The shortest and the longest pause between attempts to connect.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+
+/// See the module.
+pub(super) struct Postgres {
+    source: Arc<Source>,
+    runtime: Option<Runtime>,
+    link: Option<Link>,
+    catalog: Option<(Instant, Arc<Catalog>)>,
+    refused: Option<Refused>,
+    /// Whether an earlier connection listened: notifications may have been lost since.
+    has_listened: bool,
+}
+
+/// A connection.
+struct Link {
+    client: Client,
+    statements: HashMap<String, Statement>,
+    notifications: Arc<Notifications>,
+    is_listening: bool,
+    tried: Instant,
+}
+
+/// Messages that the server sends on its own.
+#[derive(Default)]
+struct Notifications {
+    is_notified: AtomicBool,
+}
+
+/// The last failure to connect, and when to try again.
+struct Refused {
+    until: Instant,
+    pause: Duration,
+    what: String,
+}
+
+impl Postgres {
+    pub(super) fn new(source: Arc<Source>) -> Self {
+        Self { source, runtime: None, link: None, catalog: None, refused: None, has_listened: false }
+    }
+
+    /// Runs `work` with a connection. If an idle connection has broken, a new one is tried once, while `may_repeat` allows it.
+    fn linked<T>(
+        &mut self,
+        may_repeat: impl Fn() -> bool,
+        mut work: impl AsyncFnMut(&mut Link) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, Fault> {
+        let was_connected = self.link.is_some();
+        self.connect()?;
+        let ended = self.attempt(&mut work);
+        if was_connected && self.link.is_none() && ended.is_err() && may_repeat() {
+            self.connect()?;
+            return self.attempt(&mut work);
+        }
+        ended
+    }
+
+    fn attempt<T>(
+        &mut self,
+        work: &mut impl AsyncFnMut(&mut Link) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, Fault> {
+        let (Some(runtime), Some(link)) = (&self.runtime, &mut self.link) else {
+            return Err(Fault::Down("there is no connection".into()));
+        };
+        // The server's own limit is shorter: it ends the query and keeps the connection.
+        let ended = runtime.block_on(async { timeout(TIME + TIME, work(link)).await });
+        match ended {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => {
+                let fault = self.fault(&error);
+                if error.is_closed() || error.as_db_error().is_none() || is_ending(&error) {
+                    self.link = None;
+                }
+                if matches!(fault, Fault::Stale(_)) {
+                    self.catalog = None;
+                    self.link.iter_mut().for_each(|link| link.statements.clear());
+                }
+                Err(fault)
+            }
+            Err(_) => {
+                self.link = None;
+                Err(Fault::Time)
+            }
+        }
+    }
+
+    fn connect(&mut self) -> Result<(), Fault> {
+        if self.link.as_ref().is_some_and(|link| !link.client.is_closed()) {
+            return Ok(());
+        }
+        self.link = None;
+        if let Some(refused) = self.refused.as_ref().filter(|refused| Instant::now() < refused.until) {
+            return Err(Fault::Down(refused.what.clone()));
+        }
+        let Location::Postgres(config) = &self.source.location else {
+            return Err(Fault::Down("it is no Postgres".into()));
+        };
+        let runtime = match self.runtime.take() {
+            Some(runtime) => runtime,
+            None => {
+                let built = Builder::new_current_thread().enable_all().build();
+                built.map_err(|error| Fault::Down(format!("the system refuses what is needed: {error}")))?
+            }
+        };
+        let limit = config.get_connect_timeout().copied().unwrap_or(TIME);
+        let connected = runtime.block_on(async { timeout(limit, Link::open(config)).await });
+        self.runtime = Some(runtime);
+        let what = match connected {
+            Ok(Ok(link)) => {
+                (self.link, self.refused, self.catalog) = (Some(link), None, None);
+                return Ok(());
+            }
+            Ok(Err(error)) => said(config, &error),
+            Err(_) => "it does not answer in time".into(),
+        };
+        let pause = self.refused.as_ref().map_or(PAUSES.0, |refused| (refused.pause * 2).min(PAUSES.1));
+        let what = format!("it cannot be connected to: {what}");
+        self.refused = Some(Refused { until: Instant::now() + pause, pause, what: what.clone() });
+        Err(Fault::Down(what))
+    }
+
+    fn fault(&self, error: &tokio_postgres::Error) -> Fault {
+        let text = match &self.source.location {
+            Location::Postgres(config) => said(config, error),
+            Location::Sqlite(_) => String::new(),
+        };
+        match error.code().map(tokio_postgres::error::SqlState::code) {
+            // A value has not the form of its type.
+            Some(code) if code.starts_with("22") => Fault::parameter("", "a value of its type"),
+            Some("57014") => Fault::Time,
+            // A column, a table, a type or a function is gone, or a plan that was kept no longer fits.
+            Some("42703" | "42P01" | "42704" | "42883" | "0A000" | "26000") => Fault::Stale(text),
+            _ => Fault::Down(text),
+        }
+    }
+
+    /// Finds the parameter whose value the database refuses.
+    fn culprit(&mut self, casts: &[String], values: &[String]) -> Option<usize> {
+        let pairs = casts.iter().zip(values).enumerate();
+        for (at, (cast, value)) in pairs {
+            let bound = Bound { sql: cast.clone(), values: vec![Value::Text(value.clone())] };
+            let tried = self.linked(|| true, async |link| link.ask(&bound, &mut |_| Ok(true)).await);
+            if matches!(tried, Err(Fault::Parameter { .. })) {
+                return Some(at);
+            }
+        }
+        None
+    }
+}
+
+impl Session for Postgres {
+    fn catalog(&mut self) -> Result<Arc<Catalog>, Fault> {
+        if let (Some((read, catalog)), Some(_)) = (&self.catalog, &self.link)
+            && read.elapsed() < FRESH
+        {
+            return Ok(catalog.clone());
+        }
+        let source = self.source.clone();
+        let catalog = Arc::new(self.linked(|| true, async |link| schema::read(&source, link).await)?);
+        self.catalog = Some((Instant::now(), catalog.clone()));
+        Ok(catalog)
+    }
+
+    fn run(&mut self, query: &Query<'_>, visit: &mut Visit<'_>) -> Result<(), Fault> {
+        let bound = query.bind(Engine::Postgres);
+        let columns = query.columns();
+        let (mut size, mut stopped) = (0, None);
+        // Rows that were delivered must not come again.
+        let is_delivering = Cell::new(false);
+        let asked = self.linked(
+            || !is_delivering.get(),
+            async |link| {
+                let take = &mut |row: &tokio_postgres::Row| {
+                    is_delivering.set(true);
+                    size += row.raw_size_bytes() as u64;
+                    if size > LARGEST {
+                        stopped = Some(Fault::Size(LARGEST));
+                        return Ok(false);
+                    }
+                    let value =
+                        |at: usize| value(row, at, columns.get(at).map_or(Form::Text, |column| column.form));
+                    let values = (0..columns.len()).map(value).collect::<Result<_, _>>()?;
+                    let key = (columns.len()..row.len()).map(value).collect::<Result<_, _>>()?;
+                    match visit(Row { values, key }) {
+                        Ok(goes_on) => Ok(goes_on),
+                        Err(fault) => {
+                            stopped = Some(fault);
+                            Ok(false)
+                        }
+                    }
+                };
+                link.ask(&bound, take).await
+            },
+        );
+        if let Some(fault) = stopped {
+            return Err(fault);
+        }
+        match (asked, query) {
+            (Err(Fault::Parameter { expected, .. }), Query::View { view, values, .. }) => {
+                Err(match self.culprit(&view.casts, values) {
+                    Some(at) => Fault::parameter(at.to_string(), expected),
+                    None => Fault::Down("a statement has failed with the values of a client".into()),
+                })
+            }
+            (asked, _) => asked,
+        }
+    }
+
+    fn changed(&mut self) -> Result<Change, Fault> {
+        if let (Some(runtime), Some(link)) = (&self.runtime, &self.link) {
+            // Gives the connection's task time to read notifications that have arrived.
+            runtime.block_on(async { sleep(Duration::from_millis(1)).await });
+            if link.is_listening && !link.client.is_closed() && link.tried.elapsed() < TRIED {
+                let is_notified = link.notifications.is_notified.swap(false, Ordering::AcqRel);
+                return Ok(if is_notified { Change::Something } else { Change::Nothing });
+            }
+        }
+        let began = self.linked(
+            || true,
+            async |link| {
+                link.tried = Instant::now();
+                match std::mem::replace(&mut link.is_listening, true) {
+                    true => link.client.check_connection().await.map(|()| false),
+                    false => link.client.batch_execute(&format!("LISTEN {CHANNEL}")).await.map(|()| true),
+                }
+            },
+        )?;
+        match (began, std::mem::replace(&mut self.has_listened, true)) {
+            (true, true) => Ok(Change::Lost),
+            (true, false) => Ok(Change::Something),
+            (false, _) => self.changed(),
+        }
+    }
+}
+
+impl Link {
+    async fn open(config: &Config) -> Result<Self, tokio_postgres::Error> {
+        let (client, mut connection) = config.connect(NoTls).await?;
+        let notifications = Arc::new(Notifications::default());
+        let own = notifications.clone();
+        tokio::spawn(async move {
+            // It ends with the connection, or when the client is gone.
+            while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+                if matches!(message, AsyncMessage::Notification(_)) {
+                    own.is_notified.store(true, Ordering::Release);
+                }
+            }
+        });
+        client.batch_execute(SETTINGS).await?;
+        let statements = HashMap::new();
+        Ok(Self { client, statements, notifications, is_listening: false, tried: Instant::now() })
+    }
+
+    /// Asks one question in a transaction of its own, until `take` wants no more.
+    async fn ask(
+        &mut self,
+        bound: &Bound,
+        take: &mut dyn FnMut(&tokio_postgres::Row) -> Result<bool, tokio_postgres::Error>,
+    ) -> Result<(), tokio_postgres::Error> {
+        let statement = match self.statements.get(&bound.sql) {
+            Some(statement) => statement.clone(),
+            None => {
+                let statement = self.client.prepare(&bound.sql).await?;
+                if self.statements.len() >= PREPARED {
+                    self.statements.clear();
+                }
+                self.statements.insert(bound.sql.clone(), statement.clone());
+                statement
+            }
+        };
+        let transaction = self.client.build_transaction().read_only(true).start().await?;
+        let portal = transaction.bind_raw(&statement, bound.values.iter().map(text_of)).await?;
+        'all: loop {
+            let rows = transaction.query_portal(&portal, CHUNK).await?;
+            for row in &rows {
+                if !take(row)? {
+                    break 'all;
+                }
+            }
+            if rows.len() < usize::try_from(CHUNK).unwrap_or_default() {
+                break;
+            }
+        }
+        transaction.commit().await
+    }
+}
+
+/// A parameter: a text, which the statement casts to the right type.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Integer(whole) => Some(whole.to_string()),
+        Value::Real(number) => Some(number.to_string()),
+        Value::Single(number) => Some(number.to_string()),
+        Value::Text(text) | Value::Json(text) => Some(text.clone()),
+        // No column of Postgres has such a key: those of bytes are texts here.
+        Value::Blob(_) => None,
+    }
+}
+
+/// A value of a row.
+fn value(row: &tokio_postgres::Row, at: usize, form: Form) -> Result<Value, tokio_postgres::Error> {
+    let kind = row.columns().get(at).map_or(&Type::TEXT, tokio_postgres::Column::type_);
+    let value = match *kind {
+        Type::BOOL => row.try_get::<_, Option<bool>>(at)?.map(Value::Bool),
+        Type::INT2 => row.try_get::<_, Option<i16>>(at)?.map(|whole| Value::Integer(whole.into())),
+        Type::INT4 => row.try_get::<_, Option<i32>>(at)?.map(|whole| Value::Integer(whole.into())),
+        Type::INT8 => row.try_get::<_, Option<i64>>(at)?.map(Value::Integer),
+        Type::FLOAT4 => row.try_get::<_, Option<f32>>(at)?.map(Value::Single),
+        Type::FLOAT8 => row.try_get::<_, Option<f64>>(at)?.map(Value::Real),
+        Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(at)?.map(Value::Blob),
+        _ => row.try_get::<_, Option<String>>(at)?.map(|text| match form {
+            Form::Json => Value::Json(text),
+            Form::Plain | Form::Text => Value::Text(text),
+        }),
+    };
+    Ok(value.unwrap_or(Value::Null))
+}
+
+/// The message of an error, without the password.
+fn said(config: &Config, error: &tokio_postgres::Error) -> String {
+    let text = match error.as_db_error() {
+        Some(error) => error.message().to_owned(),
+        None => error.to_string(),
+    };
+    match config.get_password().and_then(|password| std::str::from_utf8(password).ok()) {
+        Some(password) if !password.is_empty() => text.replace(password, "…"),
+        _ => text,
+    }
+}
+
+/// Whether the server ends the connection: it shuts down, or an administrator has ended it.
+fn is_ending(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|code| code.code().starts_with("57P") || code.code().starts_with("08"))
+}

@@ -1,0 +1,227 @@
+//! Reads the catalog of a Postgres database.
+
+use super::Link;
+use crate::db::catalog::{Catalog, Column, Form, KeyColumn, Table, View, absent, quoted, twice};
+use crate::db::key::Affinity;
+use crate::db::options::MOST_ROWS;
+use crate::db::query::of_row;
+use crate::db::source::{Declared, DeclaredView, Source};
+use tokio_postgres::Error;
+use tokio_postgres::types::Type;
+
+/// The tables of which this role may read at least one column.
+const TABLES: &str = "SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, pg_table_is_visible(c.oid) \
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' \
+     AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT') ORDER BY 2, 3 LIMIT 10000";
+/// The columns of a table, each with its place in the primary key.
+const COLUMNS: &str = "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), a.attnotnull, t.typname::text, \
+     format_type(a.atttypid, -1), has_column_privilege(a.attrelid, a.attnum, 'SELECT'), \
+     (SELECT k.place::int4 FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) \
+      WHERE i.indrelid = a.attrelid AND i.indisprimary AND k.place <= i.indnkeyatts AND k.attnum = a.attnum) \
+     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid \
+     WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
+/// The name of a column, and that of its table.
+const ORIGIN: &str = "SELECT c.relname::text, a.attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+     WHERE a.attrelid = $1 AND a.attnum = $2";
+
+/// A table that could be served.
+struct TableRow {
+    oid: u32,
+    schema: String,
+    name: String,
+    kind: String,
+    is_visible: bool,
+}
+
+/// A column as Postgres describes it.
+struct ColumnRow {
+    name: String,
+    declared: String,
+    is_not_null: bool,
+    kind: String,
+    cast: String,
+    is_readable: bool,
+    /// Its place in the primary key, from 1.
+    place: Option<i32>,
+}
+
+impl TableRow {
+    /// As it is declared.
+    fn label(&self) -> String {
+        if self.is_visible { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
+    }
+
+    fn is(&self, declared: &str) -> bool {
+        let qualified = declared.split_once('.');
+        (self.is_visible && self.name == declared)
+            || qualified.is_some_and(|(schema, name)| self.schema == schema && self.name == name)
+    }
+}
+
+/// Reads the catalog. A table or statement that cannot be served is recorded as a fault.
+pub(super) async fn read(source: &Source, link: &mut Link) -> Result<Catalog, Error> {
+    let mut catalog = Catalog::default();
+    let mut all = Vec::new();
+    for row in link.client.query(TABLES, &[]).await? {
+        all.push(TableRow {
+            oid: row.try_get(0)?,
+            schema: row.try_get(1)?,
+            name: row.try_get(2)?,
+            kind: row.try_get(3)?,
+            is_visible: row.try_get(4)?,
+        });
+    }
+    catalog.all = all.iter().map(TableRow::label).collect();
+    for declared in &source.tables {
+        let table = match all.iter().find(|found| found.is(&declared.name)) {
+            Some(found) => read_table(source, declared, found, link).await?,
+            None => Err(absent(&declared.name, &catalog.all)),
+        };
+        match table {
+            Ok(table) => catalog.tables.push(table),
+            Err(reason) => catalog.faults.push(format!("the table {:?} {reason}", declared.name)),
+        }
+    }
+    for view in &source.views {
+        match read_view(source, view, link).await? {
+            Ok(found) => catalog.views.push(Some(found)),
+            Err(reason) => {
+                catalog.views.push(None);
+                catalog.faults.push(format!("the view {:?} cannot be served: {reason}", view.name));
+            }
+        }
+    }
+    Ok(catalog)
+}
+
+async fn columns(link: &Link, table: u32) -> Result<Vec<ColumnRow>, Error> {
+    let mut columns = Vec::new();
+    for row in link.client.query(COLUMNS, &[&table]).await? {
+        columns.push(ColumnRow {
+            name: row.try_get(0)?,
+            declared: row.try_get(1)?,
+            is_not_null: row.try_get(2)?,
+            kind: row.try_get(3)?,
+            cast: row.try_get(4)?,
+            is_readable: row.try_get(5)?,
+            place: row.try_get(6)?,
+        });
+    }
+    Ok(columns)
+}
+
+/// A table, or why it cannot be served.
+async fn read_table(
+    source: &Source,
+    declared: &Declared,
+    found: &TableRow,
+    link: &Link,
+) -> Result<Result<Table, String>, Error> {
+    let columns = columns(link, found.oid).await?;
+    let mut keys: Vec<&ColumnRow> = columns.iter().filter(|column| column.place.is_some()).collect();
+    keys.sort_by_key(|column| column.place);
+    if keys.is_empty() {
+        let what =
+            if matches!(found.kind.as_str(), "r" | "p") { "has no primary key" } else { "is no table" };
+        return Ok(Err(format!(
+            "{what}; add one with ALTER TABLE {} ADD PRIMARY KEY (…), or serve it with a view: `views: {{NAME: \"SELECT …\"}}`",
+            found.label()
+        )));
+    }
+    let denies = |column: &ColumnRow| {
+        source.denies(&found.name, &column.name) || source.denies(&declared.name, &column.name)
+    };
+    if let Some(column) = keys.iter().find(|column| denies(column) || !column.is_readable) {
+        return Ok(Err(format!(
+            "has the denied column {:?} in its key, which would stand in URIs; serve it with a view",
+            column.name
+        )));
+    }
+    let key = keys.iter().map(|column| KeyColumn {
+        name: column.name.clone(),
+        expression: of_row(&column.name),
+        affinity: Affinity::Text,
+        cast: Some(column.cast.clone()),
+    });
+    let shown = columns.iter().filter(|column| column.is_readable && !denies(column)).map(|column| {
+        Column::new(&column.name, &column.declared, Some(!column.is_not_null), form_of(&column.kind))
+    });
+    Ok(Ok(Table {
+        name: declared.name.clone(),
+        uri: declared.uri.clone(),
+        reference: format!("{}.{}", quoted(&found.schema), quoted(&found.name)),
+        key: key.collect(),
+        columns: shown.collect(),
+        tie: None,
+    }))
+}
+
+/// Checks a statement of the operator. Inside FROM, Postgres accepts only a SELECT without data-modifying parts.
+async fn read_view(source: &Source, view: &DeclaredView, link: &Link) -> Result<Result<View, String>, Error> {
+    let plain = view.statement.render(|index| format!("${}", index + 1));
+    let statement = match link.client.prepare(&format!("SELECT * FROM (\n{plain}\n) AS v")).await {
+        Ok(statement) => statement,
+        Err(error) => match error.as_db_error() {
+            Some(error) => return Ok(Err(format!("it must be one SELECT: {}", error.message()))),
+            None => return Err(error),
+        },
+    };
+    let mut columns = Vec::new();
+    for column in statement.columns() {
+        let origin = match (column.table_oid(), column.column_id()) {
+            (Some(table), Some(column)) => link.client.query_opt(ORIGIN, &[&table, &column]).await?,
+            _ => None,
+        };
+        let origin: Option<(String, String)> = match origin {
+            Some(row) => Some((row.try_get(0)?, row.try_get(1)?)),
+            None => None,
+        };
+        let is_denied = origin.is_some_and(|(table, name)| source.denies(&table, &name));
+        if is_denied || source.denies("", column.name()) {
+            return Ok(Err(format!("its column {:?} is denied", column.name())));
+        }
+        let kind = column.type_();
+        columns.push(Column::new(column.name(), kind.name(), None, form_of(kind.name())));
+    }
+    if let Some(name) = twice(&columns) {
+        return Ok(Err(format!(
+            "two of its columns have the name {name:?}; write AS NAME behind one of them"
+        )));
+    }
+    let types: Vec<String> = statement.params().iter().map(type_name).collect();
+    let cast = |number: usize, index: usize| {
+        let kind = types.get(index).map_or("text", String::as_str);
+        format!("CAST(${number}::text AS {kind})")
+    };
+    let names: Vec<String> = (0..columns.len()).map(|at| format!("c{at}")).collect();
+    let select: Vec<String> = columns
+        .iter()
+        .zip(&names)
+        .map(|(column, name)| match column.form {
+            Form::Plain => format!("v.{name}"),
+            Form::Text | Form::Json => format!("v.{name}::text"),
+        })
+        .collect();
+    let own = view.statement.render(|index| cast(index + 1, index));
+    let sql = format!(
+        "SELECT {} FROM (\n{own}\n) AS v({}) LIMIT {}",
+        select.join(", "),
+        names.join(", "),
+        MOST_ROWS + 1
+    );
+    let casts = (0..types.len()).map(|index| format!("SELECT {}", cast(1, index))).collect();
+    Ok(Ok(View { sql, casts, columns }))
+}
+
+fn form_of(kind: &str) -> Form {
+    match kind {
+        "bool" | "int2" | "int4" | "int8" | "float4" | "float8" | "bytea" => Form::Plain,
+        "json" | "jsonb" => Form::Json,
+        _ => Form::Text,
+    }
+}
+
+fn type_name(kind: &Type) -> String {
+    format!("{}.{}", quoted(kind.schema()), quoted(kind.name()))
+}

@@ -1,0 +1,132 @@
+//! An open database, as one thread uses it.
+//!
+//! ```text
+//!  worker ──▶ with: the thread's own sessions, by the database ──▶ Session ──▶ sqlite | postgres
+//!                     └─ gone with the thread: when it has been idle for a while, and when the provider is unmounted
+//! ```
+//!
+//! Law: a session never leaves its thread. So reads wait for no lock, a forked process uses no session of its parent, and the end of
+//! the mount's threads closes everything.
+
+use super::catalog::{Catalog, Row};
+use super::options::Engine;
+use super::postgres::Postgres;
+use super::query::Query;
+use super::source::Source;
+use super::sqlite::Sqlite;
+use mcp_resources_engine::error::ReadError;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long one query may take.
+pub(super) const TIME: Duration = Duration::from_secs(10);
+/// How large one value, and one answer, of a database may be, in bytes.
+pub(super) const LARGEST: u64 = 64 << 20;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// There is no such row.
+    NotFound,
+    /// The client's value for this variable has a wrong form.
+    Parameter { name: String, expected: &'static str },
+    /// It took too long.
+    Time,
+    /// It is larger than this many bytes.
+    Size(u64),
+    /// The database cannot be reached, or refuses. The text is for the log and has no password.
+    Down(String),
+    /// The same, because the schema has changed; it will be read again.
+    Stale(String),
+}
+
+impl Fault {
+    pub(super) fn parameter(name: impl Into<String>, expected: &'static str) -> Self {
+        Self::Parameter { name: name.into(), expected }
+    }
+
+    /// The error for the client; details go to `log`.
+    pub(super) fn answer(self, log: &dyn Fn(&str)) -> ReadError {
+        match self {
+            Self::NotFound => ReadError::NotFound,
+            Self::Parameter { name, expected } => {
+                ReadError::InvalidParameter { parameter: name, expected: expected.into() }
+            }
+            Self::Time => ReadError::Timeout { after: u64::try_from(TIME.as_millis()).unwrap_or(u64::MAX) },
+            Self::Size(limit) => ReadError::SizeExceeded { limit, size: None },
+            Self::Down(what) | Self::Stale(what) => {
+                log(&what);
+                ReadError::Failed
+            }
+        }
+    }
+}
+
+impl From<ReadError> for Fault {
+    /// The only error of `Responder::facts` is about size.
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::SizeExceeded { limit, .. } => Self::Size(limit),
+            _ => Self::NotFound,
+        }
+    }
+}
+
+/// The outcome of a check for changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Nothing,
+    /// Something: compare all watched resources.
+    Something,
+    /// Notifications may have been lost: report all watched resources.
+    Lost,
+}
+
+/// Receives a row; `false` stops the query.
+pub(super) type Visit<'v> = dyn FnMut(Row) -> Result<bool, Fault> + 'v;
+
+/// See the module.
+pub(super) trait Session: Send {
+    /// The current catalog.
+    fn catalog(&mut self) -> Result<Arc<Catalog>, Fault>;
+
+    /// Runs a query that was built from the catalog of the same request.
+    fn run(&mut self, query: &Query<'_>, visit: &mut Visit<'_>) -> Result<(), Fault>;
+
+    /// Whether something may have changed since this was called last.
+    fn changed(&mut self) -> Result<Change, Fault>;
+}
+
+/// Opens a session. Nothing is connected yet.
+pub(super) fn open(source: &Arc<Source>) -> Box<dyn Session> {
+    match source.engine() {
+        Engine::Sqlite => Box::new(Sqlite::new(source.clone())),
+        Engine::Postgres => Box::new(Postgres::new(source.clone())),
+    }
+}
+
+thread_local! {
+    /// The sessions of this thread, by the numbers of their sources.
+    static SESSIONS: RefCell<Vec<(u64, Box<dyn Session>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `ask` with the session of this thread, which is a worker of the mount.
+pub(super) fn with<T>(
+    source: &Arc<Source>,
+    ask: impl FnOnce(&mut dyn Session) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    SESSIONS.with_borrow_mut(|sessions| {
+        let at = match sessions.iter().position(|(id, _)| *id == source.id) {
+            Some(at) => at,
+            None => {
+                sessions.push((source.id, open(source)));
+                sessions.len() - 1
+            }
+        };
+        match sessions.get_mut(at) {
+            Some((_, session)) => ask(session.as_mut()),
+            None => Err(Fault::NotFound),
+        }
+    })
+}

@@ -1,0 +1,270 @@
+//! The declaration of one database. Nothing is open.
+
+use super::catalog::{Catalog, some};
+use super::options::{Database, Engine, Secret};
+use super::session::{self, Fault};
+use super::statement::Statement;
+use crate::path;
+use mcp_resources_engine::option::OptionError;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio_postgres::config::SslMode;
+
+/// How long to wait for a connection to Postgres.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// No other source of this process has the same.
+    pub(super) id: u64,
+    pub(super) name: String,
+    /// `db:///NAME`.
+    pub(super) uri: String,
+    pub(super) location: Location,
+    pub(super) tables: Vec<Declared>,
+    denied: Vec<Denied>,
+    pub(super) views: Vec<DeclaredView>,
+    pub(super) rows: usize,
+    pub(super) poll: Duration,
+    /// The faults that were logged last.
+    faults: Mutex<Vec<String>>,
+}
+
+/// Where it is.
+pub(super) enum Location {
+    Sqlite(PathBuf),
+    Postgres(Box<tokio_postgres::Config>),
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => f.debug_tuple("Sqlite").field(path).finish(),
+            Self::Postgres(_) => f.write_str("Postgres"),
+        }
+    }
+}
+
+/// A table that is to be served.
+#[derive(Debug)]
+pub(super) struct Declared {
+    pub(super) name: String,
+    pub(super) uri: String,
+}
+
+/// A statement that clients may have run.
+#[derive(Debug)]
+pub(super) struct DeclaredView {
+    pub(super) name: String,
+    pub(super) uri: String,
+    pub(super) statement: Statement,
+}
+
+/// A column that is not served: in one table, or in all.
+#[derive(Debug)]
+struct Denied {
+    table: Option<String>,
+    column: String,
+}
+
+impl Source {
+    /// Reads the declaration of a database.
+    ///
+    /// # Errors
+    /// A name or the URL cannot be served, or a statement is none: with the fix, and without the URL.
+    pub(super) fn new(name: String, database: Database) -> Result<Arc<Self>, OptionError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let wrong = |what: String| OptionError::sentence(format!("db: the database {name:?} {what}"));
+        if !is_segment(&name) {
+            return Err(OptionError::sentence(format!(
+                "db: {name:?} is no name for a database; give it one of letters, digits, `-`, `_` and `.`"
+            )));
+        }
+        let location = Location::of(&database).map_err(wrong)?;
+        let uri = under("db://", &name);
+        let mut source = Self {
+            id: NUMBER.fetch_add(1, Ordering::Relaxed),
+            location,
+            tables: Vec::new(),
+            denied: database.columns_deny.iter().map(|text| Denied::parse(text)).collect(),
+            views: Vec::new(),
+            rows: database.rows,
+            poll: database.poll,
+            faults: Mutex::default(),
+            uri,
+            name: name.clone(),
+        };
+        for table in database.tables {
+            source.declare(table).map_err(wrong)?;
+        }
+        let queries = under(&source.uri, "query");
+        for (view, sql) in database.views {
+            let statement = Statement::parse(&sql, source.engine());
+            let statement =
+                statement.map_err(|reason| wrong(format!("has the view {view:?}, which {reason}")))?;
+            if !is_segment(&view) {
+                return Err(wrong(format!(
+                    "has a view {view:?}; give it a name of letters, digits, `-`, `_` and `.`"
+                )));
+            }
+            source.views.push(DeclaredView { uri: under(&queries, &view), name: view, statement });
+        }
+        Ok(Arc::new(source))
+    }
+
+    fn declare(&mut self, table: String) -> Result<(), String> {
+        if matches!(table.as_str(), "schema" | "query") {
+            return Err(format!(
+                "has a table {table:?}, whose URI is that of something else; serve it with a view: `views: {{all: \"SELECT * FROM {table}\"}}`"
+            ));
+        }
+        if table.is_empty() || self.tables.iter().any(|declared| declared.name == table) {
+            return Err(format!("names the table {table:?} twice, or without a name; name each once"));
+        }
+        let text = path::text(table.as_bytes());
+        self.tables.push(Declared { uri: under(&self.uri, &text), name: table });
+        Ok(())
+    }
+
+    pub(super) fn engine(&self) -> Engine {
+        match self.location {
+            Location::Sqlite(_) => Engine::Sqlite,
+            Location::Postgres(_) => Engine::Postgres,
+        }
+    }
+
+    /// The declared table with this name, as it is spelled in URIs.
+    pub(super) fn declared(&self, segment: &str) -> Option<&Declared> {
+        self.tables.iter().find(|declared| path::text(declared.name.as_bytes()) == segment)
+    }
+
+    /// Whether a column of a table is not served. The case of letters does not matter, as in SQLite.
+    pub(super) fn denies(&self, table: &str, column: &str) -> bool {
+        self.denied.iter().any(|denied| {
+            denied.column.eq_ignore_ascii_case(column)
+                && denied.table.as_deref().is_none_or(|only| only.eq_ignore_ascii_case(table))
+        })
+    }
+
+    /// Opens the database once to check the declaration, and closes it again.
+    ///
+    /// # Errors
+    /// A file is absent, a table or statement cannot be served, or nothing is declared. An unreachable Postgres server is not an error
+    /// here; requests will fail until it is back.
+    pub(super) fn check(self: &Arc<Self>) -> Result<(), OptionError> {
+        let wrong =
+            |what: &str| Err(OptionError::sentence(format!("db: the database {:?}: {what}", self.name)));
+        let is_empty = self.tables.is_empty() && self.views.is_empty();
+        let catalog = match self.read_catalog() {
+            Ok(catalog) => Some(catalog),
+            Err(Fault::Down(what)) if self.engine() == Engine::Sqlite => return wrong(&what),
+            Err(_) => None,
+        };
+        if is_empty {
+            let all = match &catalog {
+                Some(catalog) if !catalog.all.is_empty() => format!("; it has {}", some(&catalog.all)),
+                _ => String::new(),
+            };
+            return wrong(&format!(
+                "nothing of it is served; name tables: `tables: [NAME]`, or db:NAME=URL,TABLE with the command{all}"
+            ));
+        }
+        match catalog.as_ref().and_then(|catalog| catalog.faults.first()) {
+            Some(fault) => wrong(fault),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads the catalog on a thread of its own: the calling thread may be inside a tokio runtime, which forbids another.
+    fn read_catalog(self: &Arc<Self>) -> Result<Arc<Catalog>, Fault> {
+        let source = self.clone();
+        let ended = || Fault::Down("it cannot be opened".into());
+        let thread = std::thread::Builder::new().name("mcp-db-check".into());
+        let checking = thread.spawn(move || session::open(&source).catalog()).map_err(|_| ended())?;
+        checking.join().map_err(|_| ended())?
+    }
+
+    /// Logs the faults of a catalog once.
+    pub(super) fn report(&self, catalog: &Catalog, log: &dyn Fn(&str)) {
+        {
+            let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+            if *faults == catalog.faults {
+                return;
+            }
+            faults.clone_from(&catalog.faults);
+        }
+        catalog.faults.iter().for_each(|fault| log(&format!("{}: {fault}", self.name)));
+    }
+}
+
+impl Location {
+    fn of(database: &Database) -> Result<Self, String> {
+        let Secret(url) = &database.url;
+        if let Some(path) = url.strip_prefix("sqlite:") {
+            let path = match path.strip_prefix("//") {
+                Some(path) if path.starts_with('/') => path,
+                Some(_) => return Err("has a URL with a host; write sqlite:/ABSOLUTE/PATH".into()),
+                None => path,
+            };
+            return match path {
+                "" => Err("has a URL without a path; write sqlite:PATH".into()),
+                path => Ok(Self::Sqlite(path.into())),
+            };
+        }
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            return Self::postgres(url, database.password.as_ref());
+        }
+        // The URL itself is not repeated: it may have a password.
+        match url.is_empty() {
+            true => {
+                Err("has no url; write url: \"sqlite:PATH\" or \"postgres://USER:PASSWORD@HOST:PORT/NAME\""
+                    .into())
+            }
+            false => {
+                Err("has a URL that is neither sqlite:PATH nor postgres://USER:PASSWORD@HOST:PORT/NAME"
+                    .into())
+            }
+        }
+    }
+
+    fn postgres(url: &str, password: Option<&Secret>) -> Result<Self, String> {
+        let mut config: tokio_postgres::Config = url.parse().map_err(|_| {
+            "has a URL that is not postgres://USER:PASSWORD@HOST:PORT/NAME; write `@`, `/`, `:` and `%` in a password as %40, \
+             %2F, %3A and %25, and sslmode as disable or prefer"
+        })?;
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err("asks for TLS with sslmode=require, which is not supported; connect through a local proxy such as \
+                        stunnel or a Unix socket, with sslmode=disable"
+                .into());
+        }
+        config.ssl_mode(SslMode::Disable).connect_timeout(CONNECT).application_name("mcp-resources");
+        if let Some(Secret(password)) = password {
+            config.password(password);
+        }
+        Ok(Self::Postgres(Box::new(config)))
+    }
+}
+
+impl Denied {
+    fn parse(text: &str) -> Self {
+        match text.rsplit_once('.') {
+            Some((table, column)) => Self { table: Some(table.into()), column: column.into() },
+            None => Self { table: None, column: text.into() },
+        }
+    }
+}
+
+/// Whether a name stands in a URI as it is.
+fn is_segment(name: &str) -> bool {
+    !name.is_empty() && path::text(name.as_bytes()) == name && !name.contains(['{', '}'])
+}
+
+fn under(uri: &str, segment: &str) -> String {
+    let mut uri = format!("{uri}/");
+    path::append(&mut uri, segment);
+    uri
+}

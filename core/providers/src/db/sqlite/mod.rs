@@ -1,0 +1,284 @@
+//! A SQLite database.
+//!
+//! Law: nothing writes. The file is opened with `mode=ro`, `query_only` is set, and an authorizer sees each statement as it is
+//! compiled: see `authorizer`. Before each query the file is identified again, so a file that has replaced it is opened.
+
+mod authorizer;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use super::catalog::{Catalog, Form, Row};
+use super::options::Engine;
+use super::query::Query;
+use super::session::{Change, Fault, LARGEST, Session, TIME, Visit};
+use super::source::{Location, Source};
+use super::value::Value;
+use authorizer::{Allowed, Scope};
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long to wait for a lock of another process.
+const BUSY: Duration = Duration::from_secs(2);
+/// The number of virtual machine instructions between two checks of the time.
+const STEPS: i32 = 1_000;
+/// The most compiled statements of a connection.
+const COMPILED: usize = 64;
+
+/// See the module.
+pub(super) struct Sqlite {
+    source: Arc<Source>,
+    open: Option<Open>,
+    /// The file and its data version at the last check for changes.
+    seen: Option<(File, i64)>,
+}
+
+/// Which file it is: device and number.
+type File = (u64, u64);
+
+struct Open {
+    connection: Connection,
+    file: File,
+    allowed: Arc<Allowed>,
+    deadline: Arc<Deadline>,
+    /// With the version of the schema that it was made of.
+    catalog: Option<(i64, Arc<Catalog>)>,
+}
+
+/// When the current query must end, in milliseconds since the session was opened.
+struct Deadline {
+    begun: Instant,
+    at: AtomicU64,
+}
+
+impl Deadline {
+    fn begin(&self) {
+        let at = self.begun.elapsed() + TIME;
+        self.at.store(u64::try_from(at.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.begun.elapsed().as_millis() > u128::from(self.at.load(Ordering::Relaxed))
+    }
+}
+
+impl Sqlite {
+    pub(super) fn new(source: Arc<Source>) -> Self {
+        Self { source, open: None, seen: None }
+    }
+
+    /// The database as it is now.
+    fn open(&mut self) -> Result<&mut Open, Fault> {
+        let Location::Sqlite(path) = &self.source.location else {
+            return Err(Fault::Down("it is not a file".into()));
+        };
+        let file = identify(path)?;
+        if self.open.as_ref().is_some_and(|open| open.file != file) {
+            self.open = None;
+        }
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => Open::new(path, file, &self.source)?,
+        };
+        open.deadline.begin();
+        Ok(self.open.insert(open))
+    }
+}
+
+impl Session for Sqlite {
+    fn catalog(&mut self) -> Result<Arc<Catalog>, Fault> {
+        let source = self.source.clone();
+        let open = self.open()?;
+        let version = open.number("PRAGMA schema_version")?;
+        if let Some((_, catalog)) = open.catalog.as_ref().filter(|(known, _)| *known == version) {
+            return Ok(catalog.clone());
+        }
+        let catalog = Arc::new(open.read_catalog(&source)?);
+        open.catalog = Some((version, catalog.clone()));
+        Ok(catalog)
+    }
+
+    fn run(&mut self, query: &Query<'_>, visit: &mut Visit<'_>) -> Result<(), Fault> {
+        self.open()?.run(query, visit)
+    }
+
+    fn changed(&mut self) -> Result<Change, Fault> {
+        let open = self.open()?;
+        let now = (open.file, open.number("PRAGMA data_version")?);
+        let before = self.seen.replace(now);
+        Ok(if before == Some(now) { Change::Nothing } else { Change::Something })
+    }
+}
+
+impl Open {
+    fn new(path: &Path, file: File, source: &Arc<Source>) -> Result<Self, Fault> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
+        let connection = Connection::open_with_flags(uri_of(path), flags).map_err(fault)?;
+        let allowed = Arc::new(Allowed::new(source.clone()));
+        let deadline = Arc::new(Deadline { begun: Instant::now(), at: AtomicU64::new(u64::MAX) });
+        harden(&connection, &allowed, &deadline).map_err(fault)?;
+        Ok(Self { connection, file, allowed, deadline, catalog: None })
+    }
+
+    fn number(&self, pragma: &str) -> Result<i64, Fault> {
+        self.allowed.enter(Scope::Nothing);
+        let mut statement = self.connection.prepare_cached(pragma).map_err(fault)?;
+        statement.query_row([], |row| row.get(0)).map_err(fault)
+    }
+
+    fn run(&self, query: &Query<'_>, visit: &mut Visit<'_>) -> Result<(), Fault> {
+        self.allowed.enter(match query {
+            Query::View { .. } => Scope::Statement,
+            Query::Page { table, .. } | Query::Row { table, .. } | Query::Keys { table, .. } => {
+                Scope::Table(table.name.clone())
+            }
+        });
+        let bound = query.bind(Engine::Sqlite);
+        let mut statement = self.connection.prepare_cached(&bound.sql).map_err(fault)?;
+        if !statement.readonly() {
+            return Err(Fault::Down("a statement would write".into()));
+        }
+        let parameters = statement.parameter_count();
+        for (at, value) in bound.values.iter().enumerate().take(parameters) {
+            statement.raw_bind_parameter(at + 1, value).map_err(fault)?;
+        }
+        let (columns, keys, limit) = (query.columns(), query.keys(), query.limit());
+        let mut rows = statement.raw_query();
+        for _ in 0..limit {
+            let Some(row) = rows.next().map_err(fault)? else { break };
+            let value = |at: usize| row.get_ref(at).map(Value::from).map_err(fault);
+            let values = (0..columns.len()).map(value).collect::<Result<_, _>>()?;
+            let key = (columns.len()..columns.len() + keys).map(value).collect::<Result<_, _>>()?;
+            if !visit(Row { values, key })? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Switches off everything that reading an untrusted file does not need.
+fn harden(connection: &Connection, allowed: &Arc<Allowed>, deadline: &Arc<Deadline>) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
+    for (option, is_on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        // Otherwise a quoted name that is no column would be a text.
+        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+    ] {
+        connection.set_db_config(option, is_on)?;
+    }
+    for pragma in ["query_only", "cell_size_check"] {
+        connection.pragma_update(None, pragma, true)?;
+    }
+    connection.pragma_update(None, "mmap_size", 0)?;
+    for (limit, most) in [
+        (Limit::SQLITE_LIMIT_LENGTH, i32::try_from(LARGEST).unwrap_or(i32::MAX)),
+        (Limit::SQLITE_LIMIT_ATTACHED, 0),
+        (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+        (Limit::SQLITE_LIMIT_EXPR_DEPTH, 200),
+        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1_000),
+    ] {
+        connection.set_limit(limit, most)?;
+    }
+    connection.set_prepared_statement_cache_capacity(COMPILED);
+    let deadline = deadline.clone();
+    connection.progress_handler(STEPS, Some(move || deadline.is_over()))?;
+    let allowed = allowed.clone();
+    connection.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| allowed.judge(&context)))
+}
+
+/// The file that is at `path` now.
+fn identify(path: &Path) -> Result<File, Fault> {
+    let metadata = std::fs::metadata(path).map_err(|error| {
+        Fault::Down(match error.kind() {
+            std::io::ErrorKind::NotFound => format!("the file {} does not exist", path.display()),
+            kind => format!("the file {} cannot be opened: {kind}", path.display()),
+        })
+    })?;
+    match metadata.is_file() {
+        true => Ok((metadata.dev(), metadata.ino())),
+        // A pipe would be opened for ever.
+        false => Err(Fault::Down(format!("{} is no file", path.display()))),
+    }
+}
+
+/// The URI that SQLite opens a path by, whatever characters it has.
+fn uri_of(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' => uri.push(char::from(*byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            // Writing to memory does not fail.
+            _ => drop(write!(uri, "%{byte:02X}")),
+        }
+    }
+    uri + "?mode=ro"
+}
+
+/// The message of SQLite, without the text of the statement.
+fn fault(error: rusqlite::Error) -> Fault {
+    match error {
+        rusqlite::Error::SqliteFailure(code, text) => {
+            let text = text.unwrap_or_else(|| code.to_string());
+            match code.code {
+                ErrorCode::OperationInterrupted => Fault::Time,
+                ErrorCode::TooBig => Fault::Size(LARGEST),
+                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+                    Fault::Down(format!("another process has locked it: {text}"))
+                }
+                _ => Fault::Down(text),
+            }
+        }
+        rusqlite::Error::SqlInputError { msg, .. } => Fault::Down(msg),
+        other => Fault::Down(other.to_string()),
+    }
+}
+
+impl From<ValueRef<'_>> for Value {
+    fn from(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(whole) => Self::Integer(whole),
+            ValueRef::Real(number) => Self::Real(number),
+            // Invalid UTF-8 is served as bytes.
+            ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => Self::Text(text.into()),
+                Err(_) => Self::Blob(bytes.into()),
+            },
+            ValueRef::Blob(bytes) => Self::Blob(bytes.into()),
+        }
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Bool(truth) => ValueRef::Integer(i64::from(*truth)),
+            Self::Integer(whole) => ValueRef::Integer(*whole),
+            Self::Real(number) => ValueRef::Real(*number),
+            Self::Single(number) => ValueRef::Real(f64::from(*number)),
+            Self::Text(text) | Self::Json(text) => ValueRef::Text(text.as_bytes()),
+            Self::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+/// All values come as what they are.
+const FORM: Form = Form::Plain;

@@ -1,0 +1,177 @@
+//! Reads the catalog of a SQLite file.
+
+use super::authorizer::Scope;
+use super::{FORM, Open, fault};
+use crate::db::catalog::{Catalog, Column, KeyColumn, Table, View, absent, quoted, twice};
+use crate::db::key::Affinity;
+use crate::db::query::of_row;
+use crate::db::session::Fault;
+use crate::db::source::{Declared, Source};
+
+/// The names of the rowid, each with its SQL. A column may shadow one.
+const ROWIDS: [(&str, &str); 3] = [("rowid", "r.rowid"), ("_rowid_", "r._rowid_"), ("oid", "r.oid")];
+
+/// A column as SQLite describes it.
+struct ColumnRow {
+    name: String,
+    declared: String,
+    is_not_null: bool,
+    /// Its place in the primary key, from 1.
+    key: i64,
+}
+
+impl Open {
+    pub(super) fn read_catalog(&self, source: &Source) -> Result<Catalog, Fault> {
+        let mut catalog = Catalog::default();
+        let all = self.tables()?;
+        catalog.all = all.iter().map(|(name, _)| name.clone()).collect();
+        for declared in &source.tables {
+            let table = match all.iter().find(|(name, _)| *name == declared.name) {
+                Some((name, is_without_rowid)) => self.table(source, declared, name, *is_without_rowid)?,
+                None => Err(absent(&declared.name, &catalog.all)),
+            };
+            match table {
+                Ok(table) => catalog.tables.push(table),
+                Err(reason) => catalog.faults.push(format!("the table {:?} {reason}", declared.name)),
+            }
+        }
+        for view in &source.views {
+            match self
+                .view(&view.statement.render(|index| format!("?{}", index + 1)), view.statement.names.len())
+            {
+                Ok(found) => catalog.views.push(Some(found)),
+                Err(Fault::Down(reason)) => {
+                    catalog.views.push(None);
+                    catalog.faults.push(format!("the view {:?} cannot be served: {reason}", view.name));
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// The tables that could be served, and whether each is WITHOUT ROWID.
+    fn tables(&self) -> Result<Vec<(String, bool)>, Fault> {
+        self.allowed.enter(Scope::Nothing);
+        let mut statement = self.connection.prepare("PRAGMA table_list").map_err(fault)?;
+        let mut rows = statement.query([]).map_err(fault)?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next().map_err(fault)? {
+            let read = || -> rusqlite::Result<_> {
+                Ok((
+                    row.get::<_, String>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, String>(2)?,
+                    row.get(4)?,
+                ))
+            };
+            // A name that is no text cannot be declared.
+            let Ok((schema, name, kind, is_without_rowid)) = read() else { continue };
+            if schema == "main" && kind == "table" && !name.to_ascii_lowercase().starts_with("sqlite_") {
+                all.push((name, is_without_rowid));
+            }
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    fn columns(&self, table: &str) -> Result<Vec<ColumnRow>, Fault> {
+        self.allowed.enter(Scope::Nothing);
+        let pragma = format!("PRAGMA table_xinfo({})", quoted(table));
+        let mut statement = self.connection.prepare(&pragma).map_err(fault)?;
+        let read = |row: &rusqlite::Row<'_>| {
+            let (name, declared) = (row.get(1)?, row.get(2)?);
+            Ok(ColumnRow { name, declared, is_not_null: row.get(3)?, key: row.get(5)? })
+        };
+        let rows = statement.query_map([], read).map_err(fault)?;
+        rows.collect::<Result<_, _>>().map_err(fault)
+    }
+
+    /// A table, or why it cannot be served.
+    fn table(
+        &self,
+        source: &Source,
+        declared: &Declared,
+        name: &str,
+        is_without_rowid: bool,
+    ) -> Result<Result<Table, String>, Fault> {
+        let columns = self.columns(name)?;
+        let mut keys: Vec<&ColumnRow> = columns.iter().filter(|column| column.key > 0).collect();
+        keys.sort_by_key(|column| column.key);
+        if let Some(column) = keys.iter().find(|column| source.denies(name, &column.name)) {
+            return Ok(Err(format!(
+                "has the denied column {:?} in its key, which would stand in URIs; serve it with a view",
+                column.name
+            )));
+        }
+        let rowid = ROWIDS.into_iter().find(|(alias, _)| {
+            !is_without_rowid && !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias))
+        });
+        // A column that is the rowid itself has whole numbers, and no NULL.
+        let is_rowid = |column: &ColumnRow| {
+            column.declared.eq_ignore_ascii_case("integer") && keys.len() == 1 && !is_without_rowid
+        };
+        let is_nullable = |column: &ColumnRow| !column.is_not_null && !is_without_rowid && !is_rowid(column);
+        let key_column = |name: &str, expression: String, affinity| KeyColumn {
+            name: name.into(),
+            expression,
+            affinity,
+            cast: None,
+        };
+        let key = match (keys.as_slice(), rowid) {
+            ([], Some((alias, sql))) => vec![key_column(alias, sql.into(), Affinity::Integer)],
+            ([], None) => return Ok(Err("has no key; give it a primary key".into())),
+            (keys, _) => keys
+                .iter()
+                .map(|column| {
+                    let affinity =
+                        if is_rowid(column) { Affinity::Integer } else { affinity(&column.declared) };
+                    key_column(&column.name, of_row(&column.name), affinity)
+                })
+                .collect(),
+        };
+        let shown = columns.iter().filter(|column| !source.denies(name, &column.name)).map(|column| {
+            let can_be_null = if column.key > 0 { is_nullable(column) } else { !column.is_not_null };
+            Column::new(&column.name, &column.declared, Some(can_be_null), FORM)
+        });
+        Ok(Ok(Table {
+            name: declared.name.clone(),
+            uri: declared.uri.clone(),
+            reference: quoted(name),
+            columns: shown.collect(),
+            tie: rowid.map(|(_, sql)| sql).filter(|_| keys.iter().any(|column| is_nullable(column))),
+            key,
+        }))
+    }
+
+    /// A statement of the operator's, if it only reads.
+    fn view(&self, sql: &str, parameters: usize) -> Result<View, Fault> {
+        self.allowed.enter(Scope::Statement);
+        let statement = self.connection.prepare(sql).map_err(fault)?;
+        let refused = |reason: &str| Err(Fault::Down(reason.into()));
+        if !statement.readonly() || statement.column_count() == 0 || statement.is_explain() != 0 {
+            return refused("it is no SELECT");
+        }
+        if statement.parameter_count() != parameters {
+            return refused("it has a parameter that is not written as :name");
+        }
+        let names = statement.column_names();
+        let columns: Vec<Column> = names.into_iter().map(|name| Column::new(name, "", None, FORM)).collect();
+        if let Some(name) = twice(&columns) {
+            return refused(&format!(
+                "two of its columns have the name {name:?}; write AS NAME behind one of them"
+            ));
+        }
+        Ok(View { sql: sql.into(), casts: Vec::new(), columns })
+    }
+}
+
+/// How SQLite stores values of a column of this type (its documentation, "Determination Of Column Affinity").
+fn affinity(declared: &str) -> Affinity {
+    let declared = declared.to_ascii_uppercase();
+    let has = |part: &str| declared.contains(part);
+    match !has("INT") && (has("CHAR") || has("CLOB") || has("TEXT")) {
+        true => Affinity::Text,
+        false => Affinity::Number,
+    }
+}

@@ -1,0 +1,224 @@
+//! The operator's statements: where their parameters `:name` are, and that each text is one statement.
+//!
+//! Law: quoted text, comments and what follows `::` have no parameters. Whether the statement is a SELECT is checked by the database: see
+//! `sqlite` and `postgres`.
+
+use super::options::Engine;
+
+/// A statement, cut at its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Statement {
+    /// The text before each parameter, and behind the last one.
+    texts: Vec<String>,
+    /// The parameter behind each of these texts but the last, by its index in `names`.
+    uses: Vec<usize>,
+    /// The parameters in the order of their first uses.
+    pub(super) names: Vec<String>,
+}
+
+impl Statement {
+    /// Reads the text of one statement; a `;` may end it.
+    ///
+    /// # Errors
+    /// It is empty, several, or has a quote or a comment without an end: as half a sentence.
+    pub(super) fn parse(sql: &str, engine: Engine) -> Result<Self, &'static str> {
+        let mut statement = Self { texts: Vec::new(), uses: Vec::new(), names: Vec::new() };
+        let (mut text, mut rest, mut is_empty) = (String::new(), sql, true);
+        while let Some(token) = Token::next(rest, engine)? {
+            rest = rest.get(token.text().len()..).unwrap_or_default();
+            match token {
+                Token::Parameter(name) => {
+                    let name = name.get(1..).unwrap_or_default();
+                    let known = statement.names.iter().position(|known| known == name);
+                    let index = known.unwrap_or(statement.names.len());
+                    if known.is_none() {
+                        statement.names.push(name.to_owned());
+                    }
+                    statement.texts.push(std::mem::take(&mut text));
+                    statement.uses.push(index);
+                }
+                Token::End(_) => break,
+                // A comment separates words.
+                Token::Comment(_) => text.push(' '),
+                Token::Other(other) => {
+                    is_empty &= other.trim().is_empty();
+                    text.push_str(other);
+                }
+            }
+        }
+        while let Some(token) = Token::next(rest, engine)? {
+            match token {
+                Token::Comment(_) | Token::End(_) => {}
+                Token::Other(other) if other.trim().is_empty() => {}
+                _ => return Err("has more than one statement; write one SELECT"),
+            }
+            rest = rest.get(token.text().len()..).unwrap_or_default();
+        }
+        if is_empty {
+            return Err("is empty; write a SELECT");
+        }
+        statement.texts.push(text.trim_end().to_owned());
+        Ok(statement)
+    }
+
+    /// The text with `parameter(index)` in the place of each parameter.
+    pub(super) fn render(&self, parameter: impl Fn(usize) -> String) -> String {
+        let mut sql = String::new();
+        for (at, text) in self.texts.iter().enumerate() {
+            sql.push_str(text);
+            if let Some(index) = self.uses.get(at) {
+                sql.push_str(&parameter(*index));
+            }
+        }
+        sql
+    }
+}
+
+/// A piece of a statement.
+#[derive(Clone, Copy, Debug)]
+enum Token<'s> {
+    /// With its colon.
+    Parameter(&'s str),
+    Comment(&'s str),
+    /// A `;`.
+    End(&'s str),
+    Other(&'s str),
+}
+
+impl<'s> Token<'s> {
+    fn text(&self) -> &'s str {
+        match self {
+            Self::Parameter(text) | Self::Comment(text) | Self::End(text) | Self::Other(text) => text,
+        }
+    }
+
+    /// The first piece of `sql`.
+    fn next(sql: &'s str, engine: Engine) -> Result<Option<Self>, &'static str> {
+        const OPEN: &str = "has a quote without its end";
+        let Some(first) = sql.chars().next() else { return Ok(None) };
+        let upto = |length: Option<usize>, reason| length.and_then(|length| sql.get(..length)).ok_or(reason);
+        let token = match first {
+            ';' => Self::End(upto(Some(1), OPEN)?),
+            ':' if sql.starts_with("::") => Self::Other(upto(Some(2), OPEN)?),
+            ':' => match word(sql.get(1..).unwrap_or_default()) {
+                0 => Self::Other(upto(Some(1), OPEN)?),
+                length => Self::Parameter(upto(Some(1 + length), OPEN)?),
+            },
+            '\'' | '"' => Self::Other(upto(quoted(sql, first, false), OPEN)?),
+            '`' if engine == Engine::Sqlite => Self::Other(upto(quoted(sql, '`', false), OPEN)?),
+            '[' if engine == Engine::Sqlite => Self::Other(upto(sql.find(']').map(|at| at + 1), OPEN)?),
+            '$' if engine == Engine::Postgres => Self::Other(upto(dollars(sql), OPEN)?),
+            '-' if sql.starts_with("--") => {
+                Self::Comment(upto(Some(sql.find('\n').unwrap_or(sql.len())), OPEN)?)
+            }
+            '/' if sql.starts_with("/*") => {
+                Self::Comment(upto(block(sql, engine), "has a comment without its end")?)
+            }
+            'E' | 'e' if engine == Engine::Postgres && sql[1..].starts_with('\'') => {
+                Self::Other(upto(quoted(&sql[1..], '\'', true).map(|length| 1 + length), OPEN)?)
+            }
+            _ => match word(sql) {
+                0 => Self::Other(upto(Some(first.len_utf8()), OPEN)?),
+                length => Self::Other(upto(Some(length), OPEN)?),
+            },
+        };
+        Ok(Some(token))
+    }
+}
+
+/// How long the name is that `text` begins with.
+fn word(text: &str) -> usize {
+    let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
+    match text.starts_with(is_first) {
+        true => text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len()),
+        false => 0,
+    }
+}
+
+/// How long the quoted text is that `sql` begins with. A quote that is doubled reads as two texts, one behind the other.
+fn quoted(sql: &str, quote: char, has_escapes: bool) -> Option<usize> {
+    let mut is_escaped = false;
+    sql.char_indices().skip(1).find_map(|(at, c)| {
+        if is_escaped {
+            is_escaped = false;
+            return None;
+        }
+        is_escaped = has_escapes && c == '\\';
+        (c == quote).then(|| at + c.len_utf8())
+    })
+}
+
+/// How long the text `$tag$ … $tag$` is, or a `$` that begins none.
+fn dollars(sql: &str) -> Option<usize> {
+    let tag = 1 + word(&sql[1..]);
+    if !sql[tag..].starts_with('$') {
+        return Some(1);
+    }
+    let tag = &sql[..=tag];
+    sql[tag.len()..].find(tag).map(|at| at + 2 * tag.len())
+}
+
+/// How long a comment is. Those of Postgres lie in each other.
+fn block(sql: &str, engine: Engine) -> Option<usize> {
+    let (mut depth, mut at) = (0_usize, 0);
+    loop {
+        let rest = sql.get(at..)?;
+        if rest.starts_with("/*") && (depth == 0 || engine == Engine::Postgres) {
+            (depth, at) = (depth + 1, at + 2);
+        } else if rest.starts_with("*/") {
+            (depth, at) = (depth - 1, at + 2);
+            if depth == 0 {
+                return Some(at);
+            }
+        } else {
+            at += rest.chars().next()?.len_utf8();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(sql: &str, engine: Engine) -> Result<(String, String), &'static str> {
+        let statement = Statement::parse(sql, engine)?;
+        Ok((statement.render(|index| format!("${}", index + 1)), statement.names.join(" ")))
+    }
+
+    /// S-20: a parameter is found where the database would read one, and nowhere else.
+    #[test]
+    fn parameters_are_found() {
+        for (sql, text, names) in [
+            ("SELECT :a, :b, :a;", "SELECT $1, $2, $1", "a b"),
+            ("SELECT ':a' || \":b\" || 'it''s :c', :d -- :e", "SELECT ':a' || \":b\" || 'it''s :c', $1", "d"),
+            ("SELECT /* :a ' */ 1 ; -- end", "SELECT   1", ""),
+            ("SELECT x::text, :y::int", "SELECT x::text, $1::int", "y"),
+            ("SELECT 検索 FROM t WHERE a=:a_1", "SELECT 検索 FROM t WHERE a=$1", "a_1"),
+        ] {
+            for engine in [Engine::Sqlite, Engine::Postgres] {
+                assert_eq!(read(sql, engine), Ok((text.into(), names.into())), "{sql}");
+            }
+        }
+        let postgres = "SELECT E'\\' :a', $x$ :b ; $x$, $$;$$, a[1:2], /* /* :c */ */ :d";
+        let text = "SELECT E'\\' :a', $x$ :b ; $x$, $$;$$, a[1:2],   $1";
+        assert_eq!(read(postgres, Engine::Postgres), Ok((text.into(), "d".into())));
+        assert_eq!(
+            read("SELECT [a:b], `c:d`, :e", Engine::Sqlite),
+            Ok(("SELECT [a:b], `c:d`, $1".into(), "e".into()))
+        );
+    }
+
+    /// S-20: several statements, none, or one that has no end are refused.
+    #[test]
+    fn a_text_is_one_statement() {
+        for sql in
+            ["", " ; ", "-- x", "SELECT 1; SELECT 2", "SELECT 'a", "SELECT \"a", "SELECT /* a", "SELECT 1;;x"]
+        {
+            for engine in [Engine::Sqlite, Engine::Postgres] {
+                assert!(read(sql, engine).is_err(), "{sql}");
+            }
+        }
+        assert!(read("SELECT $a$ b", Engine::Postgres).is_err());
+        assert!(read("SELECT 1;;", Engine::Postgres).is_ok());
+    }
+}
