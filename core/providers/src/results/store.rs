@@ -10,7 +10,7 @@ use mcp_resources_engine::option::OptionError;
 #[derive(Debug)]
 pub(super) enum Store {
     Memory(Table),
-    Disk(Disk),
+    Disk(Box<Disk>),
 }
 
 /// What has expired, and something else.
@@ -23,7 +23,7 @@ impl Store {
     pub(super) fn new(options: &Options) -> Result<Self, OptionError> {
         let Some(file) = &options.file else { return Ok(Self::Memory(Table::new(options.limits))) };
         let disk = Disk::check(file, options.limits);
-        disk.map(Self::Disk)
+        disk.map(|disk| Self::Disk(Box::new(disk)))
             .map_err(|what| OptionError::sentence(format!("results: the file {} {what}", file.display())))
     }
 
