@@ -197,8 +197,12 @@ class Links(unittest.TestCase):
     def test_links_and_targets(self) -> None:
         makefile = Tree({"README.md": "[a](gone.md) `make fly`", "Makefile": "test: setup\n\ttrue\n"})
         assert len(list(links.check(makefile))) == 2
+        anchors = Tree(
+            {"README.md": "# A\n[a](#a) [b](#b) [c](b.md#c-d) [d](b.md#a)", "b.md": "## `C`, d\n```\n# A\n```\n"}
+        )
+        assert len(list(links.check(anchors))) == 2
         lawful = Tree(
-            {"README.md": "[a](b/c.md#d) [b](b) [w](https://x) `make test`", "b/c.md": "", "Makefile": "test:\n"}
+            {"README.md": "[a](b/c.md#d) [b](b) [w](https://x) `make test`", "b/c.md": "# D", "Makefile": "test:\n"}
         )
         assert list(links.check(lawful)) == []
 
