@@ -111,8 +111,9 @@ conformance: setup ## the official conformance suite, for every language that se
 	@tests/conformance/run-suite rust-full
 	@tests/conformance/run-suite python-full
 	@tests/conformance/run-suite node-full
+	@tests/conformance/run-suite skills
 	@tests/conformance/run-inspector rust python node
-	@tests/conformance/run-rmcp rust python node
+	@tests/conformance/run-rmcp rust python node skills
 
 check: check-rust check-python check-node ## format, lints, layering, documentation, stubs, types
 

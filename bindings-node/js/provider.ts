@@ -351,6 +351,28 @@ const DOCS_SHAPE: Shape<DocsOptions> = {
   index: either('a file or null', TEXT, NULL),
 };
 
+/** What is set for all directories of {@link skills}. */
+export interface SkillsOptions {
+  /** Globs: nothing whose path within its directory matches one of them is served, nor what is beneath it. Default: none. */
+  readonly exclude?: string | readonly string[];
+  /** Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `true`. */
+  readonly gitignore?: boolean;
+  /** Whether names that begin with a dot are served. Default `false`. */
+  readonly hidden?: boolean;
+  /** How many files `resources/list` has at most; all can be read. Default 1,000. */
+  readonly listMax?: number;
+  /** Whether clients are notified of changes. Default `true`. */
+  readonly watch?: boolean;
+}
+
+const SKILLS_SHAPE: Shape<SkillsOptions> = {
+  exclude: GLOBS,
+  gitignore: FLAG,
+  hidden: FLAG,
+  listMax: COUNT,
+  watch: FLAG,
+};
+
 /** What is set for all files of {@link config}. */
 export interface ConfigOptions {
   /** Globs over the paths of keys: only keys that match one of them exist. `server` is that key, `server/**` all in it, `*` is within a segment. */
@@ -569,6 +591,26 @@ export function git(repos: Roots, options: GitOptions = {}): Provider {
 export function metrics(options: MetricsOptions = {}): Metrics {
   checkOptions('metrics()', options, METRICS_SHAPE);
   return makeMetrics(translated(() => binding.NativeProvider.metrics(given(options) as Given)));
+}
+
+/**
+ * Folders of Agent Skills: `skill://{+path}`, with the methods of the skills extension. A directory with a `SKILL.md` is a skill:
+ * `skill://acme/billing/refunds/SKILL.md` is in the directory `acme/billing/refunds`. `skills/list` and `skills/get` give the front
+ * matter of a skill and the digest of each of its files, `resources/directory/read` the children of a directory. Clients without
+ * the extension read the files as resources. What does not follow the Agent Skills specification is logged and not served.
+ *
+ * @param paths - a directory that is a skill or holds skills, several, or directories by the prefixes that stand before the paths
+ * of their skills, such as `acme/billing`.
+ * @throws {TypeError} a directory is not there, or an option is wrong.
+ */
+export function skills(paths: Roots, options: SkillsOptions = {}): Provider {
+  const pairs = inPairs(
+    'skills()',
+    paths,
+    "a directory, an array of them, or prefixes with a directory each, such as { acme: 'skills' }",
+  );
+  checkOptions('skills()', options, SKILLS_SHAPE);
+  return declared('skills', { ...given(options), paths: pairs });
 }
 
 /** What is served, with names in pairs: what an author names is no name of an option. */

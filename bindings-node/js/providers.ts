@@ -37,5 +37,7 @@ export {
   type ResultsOptions,
   type Root,
   results,
+  type SkillsOptions,
+  skills,
   type Variable,
 } from './provider.js';

@@ -123,6 +123,9 @@ mod guides {
     #[cfg(feature = "metrics")]
     #[doc = include_str!("../../docs/metrics.md")]
     mod metrics {}
+    #[cfg(feature = "skills")]
+    #[doc = include_str!("../../docs/skills.md")]
+    mod skills {}
     #[doc = include_str!("../../docs/templates.md")]
     mod templates {}
     #[doc = include_str!("../../docs/testing.md")]

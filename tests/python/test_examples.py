@@ -4,6 +4,7 @@ One text for all languages: an example has the same name, the same URIs and the 
 """
 
 import asyncio
+import hashlib
 import json
 import os
 import re
@@ -26,6 +27,7 @@ from mcp.client.session import MessageHandlerFnT
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from pydantic import TypeAdapter
 from repositories import make_repository
 from test_guides import newer_node
 
@@ -91,6 +93,12 @@ async def read(client: Client, uri: str) -> types.TextResourceContents:
     (content,) = (await client.read_resource(uri)).contents
     assert isinstance(content, types.TextResourceContents)
     return content
+
+
+async def call(client: Client, method: str, **params: object) -> dict[str, Any]:
+    """Calls a method that the client does not know."""
+    request = types.Request[dict[str, object], str](method=method, params=params)
+    return await client.session.send_request(request, TypeAdapter(dict[str, Any]))
 
 
 async def refused(client: Client, uri: str) -> types.ErrorData:
@@ -260,6 +268,29 @@ def test_settings(language: str, mode: str, tmp_path: Path) -> None:
         assert (await read(client, port)).text == "9090"
 
     converse(server, mode, body, on_message)
+
+
+def test_skills(language: str, mode: str) -> None:
+    """S-20, S-50 to S-53: the extension's methods, and the same skills as resources."""
+    folder = DATA / "skills"
+
+    async def body(client: Client) -> None:
+        items = await listed(client)
+        assert items["skill://acme/billing/refunds/SKILL.md"].name == "refunds"
+        assert "Use when" in (items["skill://git-workflow/SKILL.md"].description or "")
+        result = await call(client, "skills/list")
+        skills = {skill["uri"]: skill for skill in result["skills"]}
+        assert list(skills) == ["skill://acme/billing/refunds/SKILL.md", "skill://git-workflow/SKILL.md"]
+        for skill in skills.values():
+            for file in skill["resources"]:
+                data = (folder / file["uri"].removeprefix("skill://")).read_bytes()
+                assert file["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+                assert (await read(client, file["uri"])).text.encode() == data
+        names = await complete(client, "skill://{+path}", "path", "acme/billing/refunds/t")
+        assert names == [f"acme/billing/refunds/templates/{name}" for name in ("default.md", "regional/ja.md")]
+        assert (await refused(client, "skill://none/SKILL.md")).code == NOT_FOUND[mode]
+
+    converse(command(language, "skills"), mode, body)
 
 
 def test_access_rules(language: str, mode: str) -> None:

@@ -18,6 +18,7 @@ DOCUMENTS = {
     "git": "git.md",
     "metrics": "metrics.md",
     "results": "results.md",
+    "skills": "skills.md",
 }
 """The kinds that have options, and where these are documented."""
 KINDS = pytest.mark.parametrize("kind", DOCUMENTS)

@@ -37,6 +37,7 @@ __all__ = [
     "Results",
     "ResultsOptions",
     "Root",
+    "SkillsOptions",
     "Variable",
     "clock",
     "config",
@@ -48,6 +49,7 @@ __all__ = [
     "memory",
     "metrics",
     "results",
+    "skills",
 ]
 
 Root: TypeAlias = str | os.PathLike[str]
@@ -311,6 +313,23 @@ class Results(ResultCache):
             flight.set_result(body)
 
 
+class SkillsOptions(TypedDict, total=False):
+    """The keyword arguments of `skills`: for all of its directories."""
+
+    exclude: str | Sequence[str]
+    """Globs: nothing whose path within its directory matches one of them is served, nor what is beneath it.
+
+    Default: none."""
+    gitignore: bool
+    """Whether what `.gitignore`, `.ignore` and `.git/info/exclude` name is not served. Default `True`."""
+    hidden: bool
+    """Whether names that begin with a dot are served. Default `False`."""
+    list_max: int
+    """How many files `resources/list` has at most; all can be read. Default 1,000."""
+    watch: bool
+    """Whether clients are notified of changes. Default `True`."""
+
+
 def clock() -> Provider:
     """The time: `clock:///now`, and `clock:///{+zone}` for a zone of this machine's database, as `clock:///Asia/Tokyo`.
 
@@ -468,6 +487,26 @@ def results(**options: Unpack[ResultsOptions]) -> Results:
     if "file" in given:
         given["file"] = _paths(given["file"])
     return Results(given)
+
+
+def skills(paths: Root | Sequence[Root] | Mapping[str, Root], **options: Unpack[SkillsOptions]) -> Provider:
+    """Folders of Agent Skills: `skill://{+path}`, with the methods of the skills extension.
+
+    A directory with a `SKILL.md` is a skill: `skill://acme/billing/refunds/SKILL.md` is in the directory
+    `acme/billing/refunds`. `skills/list` and `skills/get` give the front matter of a skill and the digest of each of
+    its files, `resources/directory/read` the children of a directory. Clients without the extension read the files as
+    resources. What does not follow the Agent Skills specification is logged and not served.
+
+    Args:
+        paths: a directory that is a skill or holds skills, a list of them, or directories by the prefixes that stand
+            before the paths of their skills, as `acme/billing`.
+        options: see `SkillsOptions`.
+
+    Raises:
+        ValueError: a directory is not there, or an option has a value that is not allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    return declared("skills", {"paths": _paths(paths), **options})
 
 
 def _paths(roots: object) -> object:

@@ -135,7 +135,7 @@ fn files_path() {
     drive("files_path");
 }
 
-/// S-07
+/// S-07, S-56
 #[test]
 fn front_matter() {
     drive("front_matter");

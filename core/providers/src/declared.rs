@@ -90,6 +90,8 @@ const ENTRIES: &[Entry] = &[
     entry::<crate::metrics::Metrics>(),
     #[cfg(feature = "results")]
     entry::<crate::results::Results>(),
+    #[cfg(feature = "skills")]
+    entry::<crate::skills::Skills>(),
 ];
 
 /// Their names.

@@ -105,7 +105,7 @@ mod tests {
         (json, format!("{body_line}:{body}"))
     }
 
-    /// S-07, SEP-2640: the values are those of the text, in its order; what follows is the body.
+    /// S-07, S-56: the values are those of the text, in its order; what follows is the body.
     #[test]
     fn values_are_verbatim() {
         for (text, json, body) in [
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(shown("\u{feff}body").1, "1:body");
     }
 
-    /// S-07, SEP-2640: a front matter that is wrong has a line, is never quoted, and costs little.
+    /// S-07, S-56: a front matter that is wrong has a line, is never quoted, and costs little.
     #[test]
     fn faults_have_lines() {
         let mut laughs = String::from("---\na0: &a0 [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n");

@@ -11,7 +11,7 @@
 //! passes, and [`memory`], whose entries come and go. [`files`] serves directories, [`git`] repositories;
 //! [`config`] files of configuration and, with the same feature, [`env`](mod@env) the environment; [`db`] databases; [`docs`] pages of Markdown, with
 //! full-text search; [`metrics`]
-//! series of numbers. A program that names its providers in a
+//! series of numbers; [`skills`] folders of Agent Skills. A program that names its providers in a
 //! file or on a command line makes them with [`declared`]; their options as data are [`options`].
 
 #[cfg(feature = "_declared")]
@@ -54,6 +54,8 @@ pub mod results;
 mod search;
 #[cfg(feature = "_paths")]
 mod selection;
+#[cfg(feature = "skills")]
+pub mod skills;
 #[cfg(feature = "_paths")]
 #[doc(hidden)]
 pub mod spell;

@@ -36,6 +36,8 @@ mod results;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
+mod skills;
+#[cfg(test)]
 mod sockets;
 #[cfg(test)]
 mod statuses;

@@ -352,6 +352,12 @@ impl Opened {
         self.facts.kind == Kind::Directory
     }
 
+    /// When its contents, or what is said of it, last changed: seconds since 1970, and nanoseconds.
+    #[cfg(feature = "skills")]
+    pub(super) fn changed(&self) -> Option<(i64, i64)> {
+        again(|| fs::fstat(&self.fd)).ok().map(|stat| changed(&stat))
+    }
+
     /// For reading from its beginning.
     pub(super) fn into_file(self) -> impl Read {
         File::from(self.fd)
@@ -387,6 +393,21 @@ impl Dir {
         let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
         Some(Facts::of(&stat))
     }
+}
+
+impl Dir {
+    /// The same as [`Dir::stat`], with when it last changed.
+    #[cfg(feature = "skills")]
+    pub(super) fn stat_with_change(&self, name: &[u8]) -> Option<(Facts, (i64, i64))> {
+        let stat = again(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
+        Some((Facts::of(&stat), changed(&stat)))
+    }
+}
+
+#[cfg(feature = "skills")]
+#[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
+fn changed(stat: &Stat) -> (i64, i64) {
+    (stat.st_ctime as i64, stat.st_ctime_nsec as i64)
 }
 
 impl AsFd for Dir {

@@ -105,6 +105,11 @@ impl Folder {
         Ok(trees.into_iter().map(|tree| Self { tree }).collect())
     }
 
+    #[cfg(feature = "skills")]
+    pub(super) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
     /// Its name, as it stands in URIs once it is percent-encoded.
     pub(crate) fn name(&self) -> &str {
         self.tree.name()

@@ -15,9 +15,12 @@
 mod beneath;
 mod complete;
 mod contents;
-#[cfg(feature = "docs")]
+#[cfg(any(feature = "docs", feature = "skills"))]
+#[cfg_attr(not(feature = "docs"), expect(dead_code, reason = "what documentation needs of a folder"))]
 pub(crate) mod folder;
 mod list;
+#[cfg(feature = "skills")]
+pub(crate) mod open_folder;
 mod options;
 mod rules;
 mod select;

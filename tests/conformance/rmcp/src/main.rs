@@ -1,9 +1,11 @@
 //! The official Rust SDK as a client of one fixture server, in both eras: `rmcp-client URL`, or `rmcp-client PROGRAM ARGUMENT…`
-//! for stdio. It lists, reads, completes, subscribes and hears an update. Exit code 0 if all is as it should be.
+//! for stdio. It lists, reads, completes, subscribes and hears an update. With `--skills` it lists, gets and reads skills instead.
+//! Exit code 0 if all is as it should be.
 
 use rmcp::model::{
-    ClientConfig, ProtocolVersion, ReadResourceRequestParams, ResourceContents,
-    ResourceUpdatedNotificationParam, ServerNotification, SubscribeRequestParams, SubscriptionFilter,
+    ClientConfig, GetSkillRequestParams, ProtocolVersion, ReadResourceDirectoryRequestParams,
+    ReadResourceRequestParams, ResourceContents, ResourceUpdatedNotificationParam, ServerNotification,
+    SkillResources, SubscribeRequestParams, SubscriptionFilter,
     UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RunningService};
@@ -25,14 +27,22 @@ const FILES: &str = "test://users/{user}/files/{file}";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let target: Vec<String> = std::env::args().skip(1).collect();
+    let mut target: Vec<String> = std::env::args().skip(1).collect();
+    let has_skills = target.first().is_some_and(|first| first == "--skills");
+    target.drain(..usize::from(has_skills));
     if target.is_empty() {
-        eprintln!("usage: rmcp-client URL | PROGRAM ARGUMENT…");
+        eprintln!("usage: rmcp-client [--skills] URL | PROGRAM ARGUMENT…");
         return ExitCode::from(2);
     }
     let mut failed = 0;
     for (era, mode, is_modern) in eras() {
-        match timeout(PATIENCE, talk(&target, mode, is_modern)).await {
+        let ended = match has_skills {
+            // The extension needs a modern server; a client of the legacy era sees resources.
+            true if !is_modern => continue,
+            true => timeout(PATIENCE, skills(&target, mode)).await,
+            false => timeout(PATIENCE, talk(&target, mode, is_modern)).await,
+        };
+        match ended {
             Ok(Ok(())) => println!("{era}: ok"),
             Ok(Err(error)) => {
                 println!("{era}: {error}");
@@ -70,6 +80,33 @@ async fn talk(target: &[String], mode: ClientLifecycleMode, is_modern: bool) -> 
     }
     let after = text(&client, WATCHED).await?;
     check(before != after, "the watched resource has not changed")?;
+    client.cancel().await?;
+    Ok(())
+}
+
+/// The skills extension, of a server of `examples/data/skills`: entries, files of the sizes that these say, directories.
+async fn skills(target: &[String], mode: ClientLifecycleMode) -> Outcome {
+    let (told, _hears) = unbounded_channel();
+    let client = connect(target, Hearing(told), mode).await?;
+    let skills = client.list_all_skills().await?;
+    let names: Vec<&str> = skills.iter().map(|skill| skill.frontmatter.name.as_str()).collect();
+    check(names == ["refunds", "git-workflow"], &format!("two skills, not {names:?}"))?;
+    for skill in &skills {
+        let got = client.get_skill(GetSkillRequestParams::new(skill.uri.clone())).await?;
+        check(got.skill == *skill, "the same entry again")?;
+        let SkillResources::Files(files) = &skill.resources else { return Err("a dynamic skill".into()) };
+        for file in files {
+            let size = text(&client, &file.uri).await?.len() as u64;
+            check(size == file.size && file.digest.len() == 71, &format!("{} bytes of {}", file.size, file.uri))?;
+        }
+    }
+    let directory = "skill://acme/billing/refunds/templates";
+    let params = ReadResourceDirectoryRequestParams::new(directory);
+    let children = client.read_resource_directory(params).await?.resources;
+    let types: Vec<_> = children.iter().map(|child| child.mime_type.as_deref().unwrap_or_default()).collect();
+    check(types == ["text/markdown", "inode/directory"], &format!("a file and a directory, not {types:?}"))?;
+    let none = client.get_skill(GetSkillRequestParams::new("skill://none/SKILL.md")).await;
+    check(none.is_err_and(|error| format!("{error:?}").contains("-32602")), "-32602 for what is no skill")?;
     client.cancel().await?;
     Ok(())
 }

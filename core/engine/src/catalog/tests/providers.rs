@@ -275,7 +275,7 @@ fn many_edits_are_one_change() {
     assert_eq!((after.len(), reports.iter().filter(|report| report.is_err()).count()), (9_900, 100));
 }
 
-/// SEP-2640: a method and an extension belong to one mount, which alone removes them.
+/// S-57: a method and an extension belong to one mount, which alone removes them.
 #[test]
 fn methods_and_extensions_belong_to_one_mount() {
     let method = |mount| Edit::AddMethod { mount, method: "notes/list".into(), handler: 4 };

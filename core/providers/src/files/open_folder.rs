@@ -1,0 +1,179 @@
+//! A [`Folder`] that is open for one request: its directories with the stamps of their files, and the files.
+//!
+//! ```text
+//!   Folder::open ──▶ OpenFolder ──level, entries──▶ Entry { name, is_dir, stamp }
+//!                       └─ read(path) ──▶ bytes, Stamp
+//! ```
+//!
+//! Law: no symbolic link is followed. A stamp is compared with what the system says of the same file later.
+
+use super::beneath::{Facts, Kind, Missing, Opened, Root};
+use super::folder::Folder;
+use super::rules::Chain;
+use super::tree::Tree;
+use crate::spell::join;
+use std::io::Read;
+use std::time::{Duration, SystemTime};
+
+const CHUNK: usize = 64 * 1024;
+/// The clocks of some file systems move every two seconds.
+const COARSE: Duration = Duration::from_secs(2);
+/// Those that count nanoseconds move with the kernel's ticks.
+const TICK: Duration = Duration::from_millis(20);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct OpenFolder<'f> {
+    tree: &'f Tree,
+    root: Root,
+}
+
+/// The rules that apply in one directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Level(Chain);
+
+/// What a file was like: two equal stamps are the same contents, if the first was settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    facts: Facts,
+    /// When its contents, or what is said of it, last changed.
+    changed: (i64, i64),
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: Vec<u8>,
+    pub(crate) is_dir: bool,
+    pub(crate) stamp: Stamp,
+}
+
+/// Why there is nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// Not there, not served, or neither a file nor a directory.
+    NotFound,
+    /// The system does not let it be read now.
+    Failed,
+    /// It has more bytes than are allowed.
+    TooLarge,
+}
+
+impl Folder {
+    /// Opens it for one request.
+    pub(crate) fn open(&self) -> Result<OpenFolder<'_>, Absent> {
+        let tree = self.tree();
+        Ok(OpenFolder { tree, root: tree.open()? })
+    }
+}
+
+impl OpenFolder<'_> {
+    /// The rules in the directory at `path`; `None` if it is not served.
+    pub(crate) fn level(&self, path: &[u8]) -> Option<Level> {
+        self.tree.chain(&self.root, path).map(Level)
+    }
+
+    /// The rules in a subdirectory of the directory that `level` is of; `None` if it is not served.
+    pub(crate) fn below(&self, level: &Level, path: &[u8]) -> Option<Level> {
+        self.tree.below(&self.root, level.0.clone(), path).map(Level)
+    }
+
+    /// The files and directories in the directory at `path` that are served, `most` at most, in no order; and whether there
+    /// are more.
+    pub(crate) fn entries(
+        &self,
+        level: &Level,
+        path: &[u8],
+        most: usize,
+    ) -> Result<(Vec<Entry>, bool), Absent> {
+        let dir = self.root.open(path)?.into_dir().ok_or(Absent::NotFound)?;
+        let mut entries = Vec::new();
+        for entry in dir.entries()? {
+            let is_dir = entry.kind == Kind::Directory;
+            if !is_dir && entry.kind != Kind::File {
+                continue;
+            }
+            if !self.tree.admits_entry(&level.0, &join(path, &entry.name), is_dir) {
+                continue;
+            }
+            let Some((facts, changed)) = dir.stat_with_change(&entry.name) else { continue };
+            if facts.kind != entry.kind {
+                continue;
+            }
+            if entries.len() >= most {
+                return Ok((entries, true));
+            }
+            entries.push(Entry { name: entry.name, is_dir, stamp: Stamp { facts, changed } });
+        }
+        Ok((entries, false))
+    }
+
+    /// What the file at `path` is like now, if it is served.
+    pub(crate) fn stamp(&self, path: &[u8]) -> Result<Stamp, Absent> {
+        self.find(path).map(|(_, stamp)| stamp)
+    }
+
+    /// All bytes of the file at `path`, if it is served. `allow` is asked about the size before they are read, and again while a
+    /// growing file is read.
+    pub(crate) fn read(&self, path: &[u8], allow: &dyn Fn(u64) -> bool) -> Result<(Vec<u8>, Stamp), Absent> {
+        let (opened, stamp) = self.find(path)?;
+        let size = stamp.size();
+        if !allow(size) {
+            return Err(Absent::TooLarge);
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
+        let mut piece = vec![0; CHUNK];
+        let mut file = opened.into_file();
+        loop {
+            match file.read(&mut piece) {
+                Ok(0) => return Ok((bytes, stamp)),
+                Ok(read) => bytes.extend_from_slice(piece.get(..read).unwrap_or_default()),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Absent::Failed),
+            }
+            if bytes.len() as u64 > size && !allow(bytes.len() as u64) {
+                return Err(Absent::TooLarge);
+            }
+        }
+    }
+
+    fn find(&self, path: &[u8]) -> Result<(Opened, Stamp), Absent> {
+        let opened = self.root.open(path)?;
+        let is_other = opened.is_dir() || opened.real != path;
+        if is_other || !self.tree.admits(&self.root, path, false) {
+            return Err(Absent::NotFound);
+        }
+        let stamp = Stamp { facts: opened.facts, changed: opened.changed().ok_or(Absent::Failed)? };
+        Ok((opened, stamp))
+    }
+}
+
+impl Stamp {
+    /// In bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.facts.size
+    }
+
+    /// When its contents last changed, as annotations have it.
+    pub(crate) fn modified(&self) -> Option<String> {
+        super::contents::modified(&self.facts)
+    }
+
+    /// Whether a change after this moment gives another stamp.
+    pub(crate) fn is_settled(&self) -> bool {
+        let (seconds, nanos) = self.changed;
+        let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else { return false };
+        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos.min(999_999_999));
+        let margin = if nanos == 0 { COARSE } else { TICK };
+        SystemTime::now().duration_since(changed).is_ok_and(|age| age > margin)
+    }
+}
+
+impl From<Missing> for Absent {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::NotFound => Self::NotFound,
+            Missing::Failed(_) => Self::Failed,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a file or a directory of a skill is read as.
+
+use super::library::{Library, Snapshot};
+use super::skill::{self, Skill, digest};
+use crate::files::open_folder::{Absent, Entry, OpenFolder};
+use crate::media::{CHILDREN, DIRECTORY, MORE, mime_type};
+use crate::spell;
+use mcp_resources_engine::connection::{Contents, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_host::provider::{Read, Responder};
+
+/// What a URI leads to.
+pub(super) struct Target<'p> {
+    pub(super) snapshot: &'p Snapshot,
+    pub(super) skill: &'p Skill,
+    /// Within the directory of the skill.
+    pub(super) path: &'p [u8],
+    /// In canonical form.
+    pub(super) uri: &'p str,
+}
+
+type Answer = Result<ReadResult<'static>, ReadError>;
+
+/// Reads a file, or lists a directory.
+pub(super) fn read(
+    target: &Target<'_>,
+    library: &Library,
+    request: &Read,
+    reply: &Responder<ReadResult<'static>>,
+) -> Answer {
+    let root = library.roots.get(target.skill.folder).ok_or(ReadError::NotFound)?;
+    let folder = root.folder.open().map_err(|_| ReadError::NotFound)?;
+    let path = target.skill.path_in_folder(target.path);
+    if let Some(level) = folder.level(&path)
+        && let Ok((entries, more)) = folder.entries(&level, &path, CHILDREN)
+    {
+        return directory(target, entries, more, request);
+    }
+    file(target, &folder, library, reply)
+}
+
+fn directory(target: &Target<'_>, mut entries: Vec<Entry>, more: bool, request: &Read) -> Answer {
+    let Target { snapshot, skill, .. } = target;
+    let permits = |uri: &str| request.permits(uri);
+    if !snapshot.shows(target.uri, &permits) {
+        return Err(ReadError::NotFound);
+    }
+    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    let children = entries.into_iter().filter_map(|entry| {
+        let own = spell::join(target.path, &entry.name);
+        let uri = skill.uri_of(&own);
+        let is_shown = if entry.is_dir { snapshot.shows(&uri, &permits) } else { permits(&uri) };
+        let mime_type = match snapshot.head(skill, &own) {
+            _ if entry.is_dir => DIRECTORY,
+            Some(_) => skill::MARKDOWN,
+            None => mime_type(&own, None),
+        };
+        is_shown.then(|| Contents::text("").with_uri(uri).with_mime_type(mime_type))
+    });
+    let mut contents: Vec<_> = children.collect();
+    if more && let Some(last) = contents.pop() {
+        contents.push(last.with_meta(MORE));
+    }
+    Ok(ReadResult { contents, cache: None })
+}
+
+fn file(
+    target: &Target<'_>,
+    folder: &OpenFolder<'_>,
+    library: &Library,
+    reply: &Responder<ReadResult<'static>>,
+) -> Answer {
+    let path = target.skill.path_in_folder(target.path);
+    let allow = |size| reply.facts(size).is_ok() && !reply.is_cancelled();
+    let (bytes, _) = folder.read(&path, &allow).map_err(|absent| match absent {
+        Absent::NotFound => ReadError::NotFound,
+        Absent::Failed => {
+            reply.log(&format!("{} could not be read", String::from_utf8_lossy(&path)));
+            ReadError::Failed
+        }
+        Absent::TooLarge => {
+            let size = folder.stamp(&path).map_or(u64::MAX, |stamp| stamp.size());
+            reply.facts(size).err().unwrap_or(ReadError::Failed)
+        }
+    })?;
+    library.remember(target.uri, digest(&bytes));
+    let is_manifest = target.snapshot.head(target.skill, target.path).is_some();
+    let mime_type = if is_manifest { skill::MARKDOWN } else { mime_type(target.path, Some(&bytes)) };
+    let contents = match String::from_utf8(bytes) {
+        Ok(text) => Contents::text(text),
+        Err(error) => Contents::blob(error.into_bytes()),
+    };
+    Ok(contents.with_mime_type(mime_type).into())
+}

@@ -1,0 +1,286 @@
+//! Agent Skills: `skill://{+path}`, for folders of skills, with the methods of the extension `io.modelcontextprotocol/skills`
+//! (SEP-2640).
+//!
+//! ```text
+//!   Options ──▶ Skills ──▶ Library: the folders ──refresh──▶ Snapshot: each Skill with its front matter and digests
+//!                 ├─ methods: skills/list, skills/get, resources/directory/read
+//!                 └─ Look: a thread compares digests while somebody watches a file or the lists
+//! ```
+//!
+//! A directory with a `SKILL.md` is a skill, wherever it is in a folder: `skill://acme/billing/refunds` is the directory
+//! `acme/billing/refunds`. Skills may be nested; the files of the inner one are files of the outer one too. Which part of a URI
+//! is the path of the skill is known from the skills that there are.
+//!
+//! Law: nothing is served that is not in a skill, and no skill that a conforming host might refuse: one that does not follow the
+//! Agent Skills specification or exceeds its limits is logged and left out.
+
+mod contents;
+mod library;
+mod methods;
+mod options;
+mod skill;
+mod watch;
+
+pub use options::Options;
+
+use crate::answers::{COMPLETED, completion, page};
+use crate::declared::{self, Declare};
+use crate::named;
+use crate::options::Kind;
+use crate::watching::{Own, Watching};
+use contents::Target;
+use library::{Library, Snapshot};
+use mcp_resources_engine::connection::{Completion, Contents, ListPage, RawResult, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_host::provider::{
+    Call, Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route,
+};
+use mcp_resources_template::uri;
+use serde_json::json;
+use skill::Skill;
+use std::path::Path;
+use std::sync::Arc;
+use watch::Look;
+
+const SCHEME: &str = "skill://";
+const INDEX: &str = "skill:///";
+const PATHS: &str = "skill://{+path}";
+const EXTENSION: &str = "io.modelcontextprotocol/skills";
+/// Directories can be read.
+const SETTINGS: &str = r#"{"directoryRead":true}"#;
+
+const OF_INDEX: Route = Route(0);
+const OF_PATHS: Route = Route(1);
+const OF_LIST: Route = Route(2);
+const OF_GET: Route = Route(3);
+const OF_DIRECTORY: Route = Route(4);
+
+/// The longest URI, in bytes: the engine's own limit has been applied before.
+const LONGEST: usize = 1 << 20;
+
+/// Folders of skills that are served. They are in one server at a time.
+#[derive(Debug)]
+pub struct Skills {
+    library: Arc<Library>,
+    list_max: usize,
+    watch: bool,
+    own: Own,
+    watching: Arc<Watching>,
+}
+
+impl Skills {
+    /// The folders of `options`. Nothing is opened before the first request.
+    ///
+    /// # Errors
+    /// There is no folder, one is not a directory, or an option cannot be used.
+    pub fn new(options: Options) -> Result<Self, OptionError> {
+        if options.paths.is_empty() {
+            let reason = "skills: there is no directory; name one: `paths: [DIR]`, or skills:DIR";
+            return Err(OptionError::sentence(reason));
+        }
+        let library = Arc::new(Library::new(&options)?);
+        let Options { list_max, watch, .. } = options;
+        Ok(Self { library, list_max, watch, own: Own::default(), watching: Arc::default() })
+    }
+}
+
+impl Declare for Skills {
+    const KIND: Kind = Kind {
+        name: "skills",
+        about: "Folders of Agent Skills, as skill://PATH, with the methods of the skills extension.",
+        options: Options::TABLE,
+    };
+
+    fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
+        let options: Options = declared::read("skills", options)?;
+        Self::new(options.at(folder))
+    }
+
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        let roots = Arc::try_unwrap(other.library).map(|library| library.roots);
+        if let (Some(own), Ok(roots)) = (Arc::get_mut(&mut self.library), roots) {
+            own.roots.extend(roots);
+        }
+        self.list_max = self.list_max.max(other.list_max);
+        self.watch |= other.watch;
+        Ok(())
+    }
+
+    /// `DIR` or `PREFIX=DIR`. A directory whose own name has a `=` is `./a=b`.
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        match rest {
+            "" => {
+                let forms = "\"skills:\" names no directory; write skills:DIR or skills:PREFIX=DIR";
+                Err(OptionError::sentence(forms))
+            }
+            _ => Ok(OptionValue::List(vec![named::word(rest)])),
+        }
+    }
+}
+
+impl Provider for Skills {
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        self.own.mount("skills", feed)?;
+        self.watching.begin_anew();
+        let index = Resource::new(INDEX)
+            .name("skills")
+            .title("The skills that are served")
+            .mime_type("application/json")
+            .priority(1.0);
+        let paths = Template::new(PATHS)
+            .title("A file of a skill, or the children of one of its directories")
+            .completes("path")
+            .list(ListSource { pages: true });
+        let mount = Mount::new("skills").resource(OF_INDEX, index).template(OF_PATHS, paths);
+        let mount = mount.method(OF_LIST, "skills/list").method(OF_GET, "skills/get");
+        Ok(mount.method(OF_DIRECTORY, "resources/directory/read").extension(EXTENSION, SETTINGS))
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        let answer = match request.route() {
+            OF_INDEX => self.index(&request, &reply),
+            _ => self.contents(&request, &reply),
+        };
+        reply.send(answer);
+    }
+
+    fn list(&self, request: List, reply: Responder<ListPage>) {
+        let Some(now) = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what)) else {
+            return reply.send(Err(ReadError::Failed));
+        };
+        let cursor = request.cursor().unwrap_or_default();
+        let items = listed(&now).into_iter().take(self.list_max);
+        let rest = items.filter(|item| *item.key > *cursor && request.permits(&item.uri));
+        reply.send(Ok(page(
+            request.limit(),
+            rest,
+            |item| item.key.clone(),
+            |item| {
+                let file = item.skill.files.get(item.at);
+                let path = file.map(|file| &*file.path).unwrap_or_default();
+                match file {
+                    Some(file) => item.skill.resource(path, &file.stamp, now.head(item.skill, path)),
+                    None => Resource::new(item.uri),
+                }
+            },
+        )));
+    }
+
+    fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
+        let typed = request.value();
+        let now = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what));
+        let plain = crate::path::decoded(typed).unwrap_or_default();
+        let begins = |path: &str| {
+            path.starts_with(typed) || crate::path::decoded(path).is_some_and(|path| path.starts_with(&plain))
+        };
+        let now = now.unwrap_or_default();
+        let items = listed(&now);
+        let uris = items.iter().filter(|item| request.permits(&item.uri)).map(|item| &*item.uri);
+        let paths = uris.filter_map(|uri| uri.strip_prefix(SCHEME)).filter(|path| begins(path));
+        reply.send(Ok(completion(paths.take(COMPLETED).map(str::to_owned))));
+    }
+
+    fn call(&self, request: Call, reply: Responder<RawResult<'static>>) {
+        let answer = match self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what)) {
+            None => Err(ReadError::Failed),
+            Some(now) => match request.route() {
+                OF_LIST => methods::list(&request, &now),
+                OF_GET => methods::get(&request, &now),
+                _ => methods::directory(&request, &now, &self.library),
+            },
+        };
+        reply.send(answer);
+    }
+
+    fn interest(&self, change: Interest<'_>) {
+        if self.watch {
+            self.watching.interest(change, self.own.feed(), "mcp-skills", || {
+                let mut look = Look::new(&self.library);
+                move |feed, watched| look.again(feed, watched)
+            });
+        }
+    }
+}
+
+impl Skills {
+    /// The skills that the client may see, for clients without the extension.
+    fn index(
+        &self,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let now = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what));
+        let now = now.ok_or(ReadError::Failed)?;
+        let visible = now.skills.values().map(|skill| (skill.uri(), skill));
+        let skills: Vec<_> = visible
+            .filter(|(uri, _)| request.permits(uri))
+            .map(|(uri, skill)| {
+                json!({ "uri": uri, "name": skill.head.name, "description": skill.head.description })
+            })
+            .collect();
+        let text = json!({ "skills": skills }).to_string();
+        reply.facts(text.len() as u64)?;
+        if let Some(mark) = now.mark(INDEX) {
+            self.library.remember(INDEX, mark);
+        }
+        Ok(Contents::text(text).with_mime_type("application/json").into())
+    }
+
+    fn contents(
+        &self,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let uri = uri::normalize(request.uri(), LONGEST).map_err(|_| ReadError::NotFound)?;
+        let known = self.library.current();
+        if let Some((skill, path)) = known.find(&uri) {
+            let root = self.library.roots.get(skill.folder).ok_or(ReadError::NotFound)?;
+            if root.folder.open().is_ok_and(|folder| known.is_current(skill, &folder)) {
+                return contents::read(
+                    &Target { snapshot: &known, skill, path: &path, uri: &uri },
+                    &self.library,
+                    request,
+                    reply,
+                );
+            }
+        }
+        let now = self.library.refresh(&|| reply.is_cancelled(), &|what| reply.log(what));
+        let now = now.ok_or(ReadError::Failed)?;
+        let (skill, path) = now.find(&uri).ok_or(ReadError::NotFound)?;
+        contents::read(
+            &Target { snapshot: &now, skill, path: &path, uri: &uri },
+            &self.library,
+            request,
+            reply,
+        )
+    }
+}
+
+/// A file that is listed.
+struct Listed<'s> {
+    /// What it is sorted by: the `SKILL.md` of all skills come first.
+    key: String,
+    uri: String,
+    skill: &'s Skill,
+    /// Its place among the files of the skill.
+    at: usize,
+}
+
+/// All files of all skills, each once.
+fn listed(snapshot: &Snapshot) -> Vec<Listed<'_>> {
+    let mut all: Vec<Listed<'_>> = Vec::new();
+    for skill in snapshot.skills.values() {
+        for (at, file) in skill.files.iter().enumerate() {
+            let uri = skill.uri_of(&file.path);
+            let is_manifest = snapshot.head(skill, &file.path).is_some();
+            let key = format!("{}{uri}", if is_manifest { '0' } else { '1' });
+            all.push(Listed { key, uri, skill, at });
+        }
+    }
+    all.sort_by(|one, other| one.key.cmp(&other.key));
+    // The files of a nested skill are files of the skill around it too.
+    all.dedup_by(|one, other| one.key == other.key);
+    all
+}

@@ -1,0 +1,129 @@
+//! Which folders of skills are served, and what of them.
+
+use crate::files::folder::FolderOptions;
+use crate::named::{self, NamedPath};
+use crate::options::{option_table, texts};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
+use std::path::{Path, PathBuf};
+
+/// The options of [`Skills`](super::Skills), for all folders that they name.
+///
+/// ```no_run
+/// use mcp_resources_providers::skills::{Options, Skills};
+/// let options = Options::new().path("skills").prefixed("acme/billing", "more").exclude(["drafts"]);
+/// let skills = Skills::new(options)?;
+/// # Ok::<(), mcp_resources_engine::option::OptionError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(super) paths: Vec<NamedPath>,
+    pub(super) folder: FolderOptions,
+    pub(super) list_max: usize,
+    pub(super) watch: bool,
+}
+
+#[expect(
+    clippy::new_without_default,
+    reason = "what has a default is read from an object alone, and this from a text too"
+)]
+impl Options {
+    /// No folder yet, and the defaults.
+    pub fn new() -> Self {
+        Self { paths: Vec::new(), folder: FolderOptions::new(), list_max: 1_000, watch: true }
+    }
+}
+
+impl Options {
+    /// Serves the skills in `dir`, or `dir` itself if it is a skill.
+    #[must_use]
+    pub fn path(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.paths.push(NamedPath::plain(dir));
+        self
+    }
+
+    /// Serves the skills in `dir` with `prefix` before their paths. If `dir` is itself a skill, the last segment of the prefix
+    /// is its name.
+    #[must_use]
+    pub fn prefixed(mut self, prefix: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
+        self.paths.push(NamedPath::new(prefix, dir));
+        self
+    }
+
+    /// Takes relative paths of folders as beginning at `folder`.
+    #[must_use]
+    pub fn at(mut self, folder: &Path) -> Self {
+        named::join(folder, &mut self.paths);
+        self
+    }
+
+    /// Serves nothing whose path within its folder matches one of `globs`, nor what is beneath it. Default: none.
+    #[must_use]
+    pub fn exclude(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.folder.exclude = globs.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Whether files that `.gitignore`, `.ignore` and `.git/info/exclude` name are not served. Default `true`.
+    #[must_use]
+    pub fn gitignore(mut self, gitignore: bool) -> Self {
+        self.folder.gitignore = gitignore;
+        self
+    }
+
+    /// Whether names that begin with a dot are served. Default `false`.
+    #[must_use]
+    pub fn hidden(mut self, hidden: bool) -> Self {
+        self.folder.hidden = hidden;
+        self
+    }
+
+    /// How many files `resources/list` has at most; all can be read. Default 1,000.
+    #[must_use]
+    pub fn list_max(mut self, files: usize) -> Self {
+        self.list_max = files;
+        self
+    }
+
+    /// Whether clients are notified of changes. Default `true`.
+    #[must_use]
+    pub fn watch(mut self, watch: bool) -> Self {
+        self.watch = watch;
+        self
+    }
+}
+
+option_table!(Options, "a directory, a list of them, or an object of options" {
+    "paths": "a directory, a list of them, or prefixes with a directory each", None,
+        "What is served: each directory that is a skill or holds skills; a prefix such as acme/billing stands before their paths." =>
+        |own, value| { own.paths = named::read(value, "directory")?; Ok(()) };
+    "exclude": "a list of globs", Some("[]"),
+        "Nothing whose path within its directory matches one of them is served, nor what is beneath it." =>
+        |own, value| { own.folder.exclude = texts(value)?; Ok(()) };
+    "gitignore": "true or false", Some("true"),
+        "Whether what .gitignore, .ignore and .git/info/exclude name is not served." =>
+        |own, value| { own.folder.gitignore = bool::from_option(value)?; Ok(()) };
+    "hidden": "true or false", Some("false"),
+        "Whether names that begin with a dot are served." =>
+        |own, value| { own.folder.hidden = bool::from_option(value)?; Ok(()) };
+    "list_max": "a whole number", Some("1000"),
+        "How many files resources/list has at most; all can be read." =>
+        |own, value| { own.list_max = usize::from_option(value)?; Ok(()) };
+    "watch": "true or false", Some("true"),
+        "Whether clients are notified of changes." =>
+        |own, value| { own.watch = bool::from_option(value)?; Ok(()) };
+});
+
+impl FromOption for Options {
+    const EXPECTED: &'static str = "a directory, a list of them, or an object of options";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        let mut options = Self::new();
+        match value {
+            OptionValue::Members(_) => set_all(&mut options, value)?,
+            OptionValue::Text(dir) => options = options.path(dir),
+            OptionValue::List(_) => options.paths = named::read(value, "directory")?,
+            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,240 @@
+//! One skill: what its `SKILL.md` says, and its files with their digests.
+//!
+//! Law: a skill that is served conforms to the Agent Skills specification. A file's digest and size come from one read of it.
+
+use crate::files::open_folder::Stamp;
+use crate::front_matter::{self, Members, Syntax, Value};
+use crate::media::mime_type;
+use crate::spell;
+use mcp_resources_engine::resource::Resource;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+
+/// The file that makes a directory a skill.
+pub(super) const MANIFEST: &[u8] = b"SKILL.md";
+/// The most files of a skill that every host accepts, and the most bytes they have together.
+pub(super) const FILES: usize = 512;
+pub(super) const BYTES: u64 = 16 << 20;
+/// The most characters of a name and of a description.
+const NAME: usize = 64;
+const DESCRIPTION: usize = 1_024;
+pub(super) const MARKDOWN: &str = "text/markdown";
+
+/// The SHA-256 digest of a file's bytes.
+pub(super) type Digest = [u8; 32];
+
+/// What the front matter of a `SKILL.md` says.
+#[derive(Debug, PartialEq)]
+pub(super) struct Head {
+    pub(super) name: String,
+    pub(super) description: String,
+    /// All of it, verbatim.
+    pub(super) members: Members,
+}
+
+/// A skill that is served.
+#[derive(Debug)]
+pub(super) struct Skill {
+    /// `skill://acme/billing/refunds`: the URI of its directory.
+    pub(super) base: String,
+    /// Which folder it is in, and the path of its directory there.
+    pub(super) folder: usize,
+    pub(super) dir: Vec<u8>,
+    pub(super) head: std::sync::Arc<Head>,
+    /// In the order of their paths.
+    pub(super) files: Vec<SkillFile>,
+}
+
+/// A file of a skill.
+#[derive(Clone, Debug)]
+pub(super) struct SkillFile {
+    /// Within the directory of the skill.
+    pub(super) path: Vec<u8>,
+    pub(super) digest: Digest,
+    pub(super) size: u64,
+    pub(super) stamp: Stamp,
+}
+
+impl Head {
+    /// Reads a `SKILL.md`.
+    ///
+    /// # Errors
+    /// Why it is not that of a skill in a directory with the name `directory`. Of its text only a valid name is quoted.
+    pub(super) fn parse(bytes: &[u8], directory: &str) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "its SKILL.md is not UTF-8".to_owned())?;
+        let block = front_matter::split(text).block.filter(|block| block.syntax == Syntax::Yaml);
+        let block = block.ok_or("its SKILL.md does not begin with YAML front matter between lines of ---")?;
+        let members = block.parse().map_err(|fault| format!("the front matter of its SKILL.md: {fault}"))?;
+        let text = |key: &str| match members.get(key) {
+            Some(Value::Text(text)) => Ok(text.clone()),
+            Some(_) => Err(format!("{key} in its SKILL.md is not a text")),
+            None => Err(format!("its SKILL.md has no {key}")),
+        };
+        let (name, description) = (text("name")?, text("description")?);
+        if !is_name(&name) {
+            return Err(format!(
+                "name in its SKILL.md is not 1 to {NAME} lowercase letters, digits and single hyphens"
+            ));
+        }
+        if name != directory {
+            return Err(format!("name in its SKILL.md is {name:?}, not the name of its directory"));
+        }
+        let length = description.chars().count();
+        if description.trim().is_empty() || length > DESCRIPTION {
+            return Err(format!(
+                "description in its SKILL.md has {length} characters, not 1 to {DESCRIPTION}"
+            ));
+        }
+        Ok(Self { name, description, members })
+    }
+}
+
+/// Whether the Agent Skills specification allows the name.
+fn is_name(name: &str) -> bool {
+    let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    let is_edged = name.starts_with('-') || name.ends_with('-') || name.contains("--");
+    !name.is_empty() && name.len() <= NAME && name.bytes().all(is_allowed) && !is_edged
+}
+
+impl Skill {
+    /// The URI of its `SKILL.md`.
+    pub(super) fn uri(&self) -> String {
+        format!("{}/SKILL.md", self.base)
+    }
+
+    /// The URI of what is at `path` within it.
+    pub(super) fn uri_of(&self, path: &[u8]) -> String {
+        if path.is_empty() { self.base.clone() } else { format!("{}/{}", self.base, spell::encode(path)) }
+    }
+
+    /// The path within its folder of what is at `path` within it.
+    pub(super) fn path_in_folder(&self, path: &[u8]) -> Vec<u8> {
+        if path.is_empty() { self.dir.clone() } else { spell::join(&self.dir, path) }
+    }
+
+    /// What lists say of a file at `path`. `head`: it is the `SKILL.md` of a skill.
+    pub(super) fn resource(&self, path: &[u8], stamp: &Stamp, head: Option<&Head>) -> Resource {
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let title = self.base.strip_prefix(super::SCHEME).unwrap_or_default();
+        let title = format!("{title}/{}", String::from_utf8_lossy(path));
+        let mut resource = Resource::new(self.uri_of(path)).title(title).size(stamp.size());
+        resource.details.annotations.last_modified = stamp.modified();
+        match head {
+            Some(head) => resource
+                .name(head.name.clone())
+                .description(head.description.clone())
+                .mime_type(MARKDOWN)
+                .priority(0.9),
+            None => resource.name(String::from_utf8_lossy(name)).mime_type(mime_type(path, None)),
+        }
+    }
+
+    /// Its entry, with the files that `permits` allows.
+    pub(super) fn entry<'s>(&'s self, permits: &'s dyn Fn(&str) -> bool) -> Entry<'s> {
+        Entry { skill: self, permits }
+    }
+}
+
+/// The JSON of a `Skill` entry.
+pub(super) struct Entry<'s> {
+    skill: &'s Skill,
+    permits: &'s dyn Fn(&str) -> bool,
+}
+
+impl Serialize for Entry<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut entry = to.serialize_map(Some(3))?;
+        entry.serialize_entry("uri", &self.skill.uri())?;
+        entry.serialize_entry("frontmatter", &self.skill.head.members)?;
+        entry.serialize_entry("resources", &Files(self))?;
+        entry.end()
+    }
+}
+
+struct Files<'e>(&'e Entry<'e>);
+
+impl Serialize for Files<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Entry { skill, permits } = self.0;
+        let files = skill.files.iter().map(|file| (skill.uri_of(&file.path), file));
+        to.collect_seq(files.filter(|(uri, _)| permits(uri)).map(|(uri, file)| FileEntry { uri, file }))
+    }
+}
+
+struct FileEntry<'s> {
+    uri: String,
+    file: &'s SkillFile,
+}
+
+impl Serialize for FileEntry<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut file = to.serialize_map(Some(3))?;
+        file.serialize_entry("uri", &self.uri)?;
+        file.serialize_entry("digest", &format!("sha256:{}", hex(&self.file.digest)))?;
+        file.serialize_entry("size", &self.file.size)?;
+        file.end()
+    }
+}
+
+/// The digest of some bytes.
+pub(super) fn digest(bytes: &[u8]) -> Digest {
+    Sha256::digest(bytes).into()
+}
+
+fn hex(digest: &Digest) -> String {
+    digest.iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-56: the front matter is that of the Agent Skills specification, or the log says why not.
+    #[test]
+    fn heads_conform() {
+        let head = |text: &str, directory: &str| Head::parse(text.as_bytes(), directory);
+        let sound = "---\nname: pdf-2\ndescription: Fills forms\nmetadata: {version: \"1.0\"}\n---\n# PDF\n";
+        let parsed = head(sound, "pdf-2").unwrap();
+        assert_eq!((&*parsed.name, &*parsed.description), ("pdf-2", "Fills forms"));
+        assert_eq!(
+            serde_json::to_string(&parsed.members).unwrap(),
+            r#"{"name":"pdf-2","description":"Fills forms","metadata":{"version":"1.0"}}"#
+        );
+        let long = format!("---\nname: a\ndescription: {}\n---\n", "x".repeat(1_025));
+        for (text, directory, message) in [
+            ("# hunter2", "a", "does not begin with YAML front matter"),
+            ("+++\nname = 'a'\n+++\n", "a", "does not begin with YAML front matter"),
+            ("---\nname: a\n", "a", "does not begin with YAML front matter"),
+            ("---\nname: [hunter2\n---\n", "a", "the front matter of its SKILL.md: "),
+            ("---\ndescription: hunter2\n---\n", "a", "has no name"),
+            ("---\nname: a\n---\n", "a", "has no description"),
+            ("---\nname: 7\ndescription: x\n---\n", "7", "name in its SKILL.md is not a text"),
+            (
+                "---\nname: b\ndescription: x\n---\n",
+                "a",
+                "name in its SKILL.md is \"b\", not the name of its directory",
+            ),
+            ("---\nname: A\ndescription: x\n---\n", "A", "lowercase"),
+            ("---\nname: -a\ndescription: x\n---\n", "-a", "lowercase"),
+            ("---\nname: a--b\ndescription: x\n---\n", "a--b", "lowercase"),
+            ("---\nname: é\ndescription: x\n---\n", "é", "lowercase"),
+            ("---\nname: a b\ndescription: x\n---\n", "a b", "lowercase"),
+            ("---\nname: a\ndescription: ' '\n---\n", "a", "not 1 to 1024"),
+            (&long, "a", "has 1025 characters"),
+        ] {
+            let said = head(text, directory).unwrap_err();
+            assert!(said.contains(message) && !said.contains("hunter2"), "{said}");
+        }
+        assert!(Head::parse(b"---\nname: \xff\n---\n", "a").unwrap_err().contains("UTF-8"));
+    }
+
+    /// S-54: `sha256:` and 64 lowercase hexadecimal digits, as `sha256sum` prints them.
+    #[test]
+    fn digests_are_hexadecimal() {
+        assert_eq!(hex(&digest(b"abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}
