@@ -106,6 +106,9 @@ mod guides {
     #[cfg(feature = "config")]
     #[doc = include_str!("../../docs/config.md")]
     mod config {}
+    #[cfg(feature = "db")]
+    #[doc = include_str!("../../docs/db.md")]
+    mod db {}
     #[cfg(feature = "docs")]
     #[doc = include_str!("../../docs/docs.md")]
     mod docs {}
@@ -123,6 +126,9 @@ mod guides {
     #[cfg(feature = "metrics")]
     #[doc = include_str!("../../docs/metrics.md")]
     mod metrics {}
+    #[cfg(feature = "results")]
+    #[doc = include_str!("../../docs/results.md")]
+    mod results {}
     #[cfg(feature = "skills")]
     #[doc = include_str!("../../docs/skills.md")]
     mod skills {}

@@ -81,7 +81,11 @@ pub(crate) struct ServerArgs {
   DIR, files:DIR, files:NAME=DIR   the files of a directory [default: files:.]
   config:FILE,GLOB                 keys of a YAML, TOML, JSON or .env file
   db:NAME=URL,TABLE                the rows of tables: sqlite:PATH, postgres:
+  docs:DIR, docs:NAME=DIR          Markdown pages, with search
   env:NAME,NAME                    variables of the environment
+  git:DIR, git:NAME=DIR            history and files of a repository
+  metrics:                         CPU, memory, disks, network
+  skills:DIR, skills:PREFIX=DIR    folders of Agent Skills
   clock:                           the time
 
 Messages go to stderr. SIGHUP reads the file of --config again.
