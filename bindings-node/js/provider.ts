@@ -317,6 +317,35 @@ const GIT_SHAPE: Shape<GitOptions> = {
   watch: FLAG,
 };
 
+/** What is set for all collections of {@link rag}. */
+export interface RagOptions {
+  /** Globs: only files of folders whose path matches one of them are taken; `*` is within a segment, `**` over segments. Default: all. */
+  readonly include?: string | readonly string[];
+  /** Globs: no file of folders whose path matches one of them is taken, nor what is beneath it. Default: none. */
+  readonly exclude?: string | readonly string[];
+  /** How many documents are listed at most; all can be read and searched. Default 1,000. */
+  readonly listMax?: number;
+  /** How often Drive is asked for changes, while it is used: `'30s'`, or milliseconds. Default 30 s. */
+  readonly poll?: number | string;
+  /** How many passages a search gives, at most 100. Default 10. */
+  readonly hits?: number;
+}
+
+const RAG_SHAPE: Shape<RagOptions> = { include: GLOBS, exclude: GLOBS, listMax: COUNT, poll: TIME, hits: COUNT };
+
+/** Documents of Google Drive, for {@link rag}. */
+export interface DriveCollection {
+  /** JSON with `client_id`, `client_secret` and `refresh_token`. */
+  readonly credentials: string;
+  /** Only the files in the folder with this id. Default: all that the credentials can see. */
+  readonly folder?: string;
+  /** The files of the shared drive with this id. Default: none in particular. */
+  readonly drive?: string;
+}
+
+/** A collection of {@link rag}: a directory, or documents of Google Drive. */
+export type Collection = Root | { readonly folder: Root } | { readonly drive: DriveCollection };
+
 /** What is set for all sites of {@link docs}. */
 export interface DocsOptions {
   /** Globs: only pages whose path within their site matches one of them are served; `*` is within a segment, `**` over segments. Default: all. */
@@ -633,6 +662,24 @@ function declared(kind: string, options: unknown): Provider {
 /** A folder in memory, empty. */
 export function memory(): Memory {
   return makeMemory(binding.NativeProvider.memory());
+}
+
+/**
+ * Documents of folders and of Google Drive, found by questions (S-03). `rag:///kb/search/QUESTION` gives passages, each with the
+ * URI of its document, `rag:///kb/doc/ID`, and with its score and position in `_meta`. The ranking is BM25: it knows words,
+ * not meanings.
+ *
+ * @param collections - by their names.
+ * @throws {TypeError} a directory or file is not there, or an option is wrong.
+ */
+export function rag(collections: Readonly<Record<string, Collection>>, options: RagOptions = {}): Provider {
+  if (!isObject(collections)) {
+    throw new TypeError(
+      `rag() takes collections by their names, such as { kb: { folder: 'notes' } }, not ${shown(collections)}`,
+    );
+  }
+  checkOptions('rag()', options, RAG_SHAPE);
+  return declared('rag', { ...given(options), collections: Object.entries(collections) });
 }
 
 /**

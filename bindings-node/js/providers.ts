@@ -10,12 +10,14 @@
  * ```
  */
 export {
+  type Collection,
   type ConfigOptions,
   clock,
   config,
   type Database,
   type DbOptions,
   type DocsOptions,
+  type DriveCollection,
   db,
   docs,
   type EnvOptions,
@@ -32,10 +34,12 @@ export {
   Provider,
   type PutOptions,
   type PutResultOptions,
+  type RagOptions,
   type ResultOptions,
   Results,
   type ResultsOptions,
   type Root,
+  rag,
   results,
   type SkillsOptions,
   skills,

@@ -129,6 +129,9 @@ mod guides {
     #[cfg(feature = "results")]
     #[doc = include_str!("../../docs/results.md")]
     mod results {}
+    #[cfg(feature = "rag")]
+    #[doc = include_str!("../../docs/rag.md")]
+    mod rag {}
     #[cfg(feature = "skills")]
     #[doc = include_str!("../../docs/skills.md")]
     mod skills {}

@@ -17,6 +17,7 @@ DOCUMENTS = {
     "files": "files.md",
     "git": "git.md",
     "metrics": "metrics.md",
+    "rag": "rag.md",
     "results": "results.md",
     "skills": "skills.md",
 }

@@ -34,6 +34,7 @@ __all__ = [
     "Metrics",
     "MetricsOptions",
     "Provider",
+    "RagOptions",
     "Results",
     "ResultsOptions",
     "Root",
@@ -48,6 +49,7 @@ __all__ = [
     "git",
     "memory",
     "metrics",
+    "rag",
     "results",
     "skills",
 ]
@@ -209,6 +211,22 @@ class MetricsOptions(TypedDict, total=False):
     A text such as `500ms` or `10s`, or milliseconds. Default one second."""
     host: bool
     """Whether the CPU, memory, disks and network of this machine are measured. Default `False`."""
+
+
+class RagOptions(TypedDict, total=False):
+    """The keyword arguments of `rag`: for all of its collections."""
+
+    include: str | Sequence[str]
+    """Globs: only files of folders whose path matches one of them are taken; `*` is within a segment, `**` over
+    segments. Default: all."""
+    exclude: str | Sequence[str]
+    """Globs: no file of folders whose path matches one of them is taken, nor what is beneath it. Default: none."""
+    list_max: int
+    """How many documents are listed at most; all can be read and searched. Default 1,000."""
+    poll: int | str
+    """How often Drive is asked for changes, while it is used: `"30s"`, or milliseconds. Default 30 s."""
+    hits: int
+    """How many passages a search gives, at most 100. Default 10."""
 
 
 class ResultsOptions(TypedDict, total=False):
@@ -468,6 +486,25 @@ def metrics(**options: Unpack[MetricsOptions]) -> Metrics:
         TypeError: an option has a wrong type, or there is none of this name.
     """
     return _metrics(options)
+
+
+def rag(collections: Mapping[str, Root | Mapping[str, object]], **options: Unpack[RagOptions]) -> Provider:
+    """Documents of folders and of Google Drive, found by questions (S-03).
+
+    `rag:///kb/search/QUESTION` gives passages, each with the URI of its document, `rag:///kb/doc/ID`, and with its
+    score and position in `_meta`. The ranking is BM25: it knows words, not meanings.
+
+    Args:
+        collections: by their names, a directory, `{"folder": DIR}`, or
+            `{"drive": {"credentials": FILE, "folder": ID}}`.
+        options: see `RagOptions`.
+
+    Raises:
+        ValueError: a directory or file is not there, or an option has a value that is not allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    pairs = [[name, _paths(origin)] for name, origin in collections.items()]
+    return declared("rag", {"collections": pairs, **options})
 
 
 def results(**options: Unpack[ResultsOptions]) -> Results:

@@ -88,6 +88,8 @@ const ENTRIES: &[Entry] = &[
     entry::<crate::memory::Memory>(),
     #[cfg(feature = "metrics")]
     entry::<crate::metrics::Metrics>(),
+    #[cfg(feature = "rag")]
+    entry::<crate::rag::Rag>(),
     #[cfg(feature = "results")]
     entry::<crate::results::Results>(),
     #[cfg(feature = "skills")]

@@ -48,6 +48,8 @@ mod named;
 pub mod options;
 #[cfg(feature = "_declared")]
 mod path;
+#[cfg(feature = "rag")]
+pub mod rag;
 #[cfg(feature = "results")]
 pub mod results;
 #[cfg(feature = "_search")]

@@ -32,6 +32,8 @@ mod metrics;
 #[cfg(test)]
 mod providers;
 #[cfg(test)]
+mod rag;
+#[cfg(test)]
 mod results;
 #[cfg(test)]
 mod schema;

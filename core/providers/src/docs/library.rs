@@ -12,7 +12,7 @@
 use super::page::{Description, Page};
 use super::site::{self, Site, Target};
 use crate::files::folder::{Changes, FileFacts, FolderWatch, Gone};
-use crate::search::{Index, Put, Words};
+use crate::search::{Index, Put, Tokens};
 use mcp_resources_host::provider::Feed;
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -172,14 +172,14 @@ pub(super) fn page_digest(bytes: &[u8], facts: &FileFacts) -> u64 {
 /// Shared by requests, the watcher and the thread.
 #[derive(Debug)]
 pub(super) struct Library {
-    state: Mutex<State>,
+    state: Mutex<LibraryState>,
     changed: Condvar,
     /// One for each group. No lock is taken while one of these is held.
     indexes: Vec<(Arc<Group>, Mutex<Option<Index>>)>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LibraryState {
     sites: Vec<Arc<Snapshot>>,
     is_running: bool,
     /// Whether what is known is as new as it can be.
@@ -216,7 +216,7 @@ impl Library {
                 indexes.push((site.group.clone(), Mutex::new(None)));
             }
         }
-        let state = State {
+        let state = LibraryState {
             sites: sites.iter().map(|_| Arc::default()).collect(),
             is_running: false,
             is_ready: false,
@@ -322,7 +322,7 @@ impl Library {
         state.faults.insert(digest(fault.as_bytes()))
     }
 
-    fn begin(self: &Arc<Self>, state: &mut State, sites: &[Arc<Site>], feed: Feed) -> bool {
+    fn begin(self: &Arc<Self>, state: &mut LibraryState, sites: &[Arc<Site>], feed: Feed) -> bool {
         (state.is_running, state.is_ready, state.is_moved) = (true, false, true);
         let (own, sites) = (self.clone(), sites.to_vec());
         let run = move || {
@@ -336,7 +336,7 @@ impl Library {
         is_begun
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LibraryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -383,7 +383,7 @@ impl Keeper<'_> {
         let watched = self.sites.iter().filter(|site| site.group.watch);
         let folders: Vec<_> = watched.map(|site| site.folder.clone()).collect();
         if !folders.is_empty() {
-            let hears = Hears { library: self.library.clone(), feed: self.feed.clone() };
+            let hears = ChangeQueue { library: self.library.clone(), feed: self.feed.clone() };
             self.watch.set(on, &folders, on.then_some(hears));
         }
     }
@@ -690,12 +690,12 @@ impl Keeper<'_> {
 
 /// Leaves what the watcher reports for the thread.
 #[derive(Clone)]
-struct Hears {
+struct ChangeQueue {
     library: Arc<Library>,
     feed: Feed,
 }
 
-impl Changes for Hears {
+impl Changes for ChangeQueue {
     fn touched(&self, folder: &str, path: &[u8]) {
         let mut state = self.library.lock();
         if state.touched.len() < TOUCHED {
@@ -752,8 +752,8 @@ fn put(entry: &Entry, page: &Page) -> Put {
         stamp: entry.stamp.clone().unwrap_or_default(),
         head: entry.head(),
         body: json!(body).to_string(),
-        title: Words::of(title.as_deref().unwrap_or_default()),
-        headings: Words::of(&headings.join("\n")),
-        text: Words::of(&texts.join("\n")),
+        title: Tokens::of(title.as_deref().unwrap_or_default()),
+        headings: Tokens::of(&headings.join("\n")),
+        text: Tokens::of(&texts.join("\n")),
     }
 }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 type Permits<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// A page in the order of lists: its priority, its site, its name.
-type Place<'p> = (u16, usize, &'p str);
+type ListPosition<'p> = (u16, usize, &'p str);
 
 /// A page of the list of all pages.
 pub(super) fn page(
@@ -61,8 +61,8 @@ pub(super) fn page(
 }
 
 /// The pages of all sites, in their order.
-fn merged(snapshots: &[Arc<Snapshot>]) -> Vec<(Place<'_>, &Entry)> {
-    let mut all: Vec<(Place<'_>, &Entry)> = Vec::new();
+fn merged(snapshots: &[Arc<Snapshot>]) -> Vec<(ListPosition<'_>, &Entry)> {
+    let mut all: Vec<(ListPosition<'_>, &Entry)> = Vec::new();
     for (at, snapshot) in snapshots.iter().enumerate().filter(|(_, snapshot)| snapshot.is_there) {
         all.extend(snapshot.by_priority().iter().map(|entry| {
             let (rank, key) = entry.rank();

@@ -18,6 +18,10 @@ mod search;
 mod site;
 
 pub use options::Options;
+#[cfg(feature = "rag")]
+pub(crate) use page::Page;
+#[cfg(feature = "rag")]
+pub(crate) use site::{is_page, key};
 
 use crate::answers::completion;
 use crate::declared::{self, Declare};
@@ -33,6 +37,7 @@ use mcp_resources_engine::option::{OptionError, OptionValue, Step};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
 use mcp_resources_template::{Chars, Policy, TemplateOptions, VariableOptions, uri};
+#[cfg(not(feature = "rag"))]
 use page::Page;
 use search::Request;
 use site::{SCHEME, Site};

@@ -5,7 +5,7 @@
 
 use super::library::Library;
 use super::site::Site;
-use crate::search::{Query, Row, Words, score, snippet};
+use crate::search::{Query, Row, Tokens, score, snippet};
 use mcp_resources_engine::error::ReadError;
 use serde::Serialize;
 use serde_json::Value;
@@ -121,8 +121,8 @@ fn hit(site: &Site, row: &Row, query: &Query, permits: &dyn Fn(&str) -> bool) ->
     let sections: Vec<(String, String, String)> = serde_json::from_str(&row.body).ok()?;
     let page = site.page_uri(&row.key);
     let title = if title.is_empty() { name(&row.key).to_owned() } else { title };
-    let in_title = query.hits(&Words::of(&title)).counts;
-    let mut in_headings = query.hits(&Words::of(&description)).counts;
+    let in_title = query.hits(&Tokens::of(&title)).counts;
+    let mut in_headings = query.hits(&Tokens::of(&description)).counts;
     let mut in_body = vec![0; in_title.len()];
     let mut length = 0;
     let mut best: Option<(f64, String, &str, &str)> = None;
@@ -131,8 +131,8 @@ fn hit(site: &Site, row: &Row, query: &Query, permits: &dyn Fn(&str) -> bool) ->
         if !slug.is_empty() && !permits(&uri) {
             continue;
         }
-        let words = Words::of(text);
-        let (own_heading, own) = (query.hits(&Words::of(heading)).counts, query.hits(&words).counts);
+        let words = Tokens::of(text);
+        let (own_heading, own) = (query.hits(&Tokens::of(heading)).counts, query.hits(&words).counts);
         let fit = score(&[], &own_heading, &own, words.len());
         if best.as_ref().is_none_or(|(other, ..)| fit > *other) {
             best = Some((fit, uri, heading, text));
@@ -153,7 +153,7 @@ fn hit(site: &Site, row: &Row, query: &Query, permits: &dyn Fn(&str) -> bool) ->
     let (_, uri, section, text) =
         best.filter(|(fit, ..)| *fit > 0.0).unwrap_or((0.0, page, "", first(&sections)));
     let text = if text.trim().is_empty() { section } else { text };
-    let snippet = snippet(text, &query.hits(&Words::of(text)));
+    let snippet = snippet(text, &query.hits(&Tokens::of(text)));
     let score = score(&in_title, &in_headings, &in_body, length);
     Some(Hit { uri, title, section: section.to_owned(), snippet, score, lang })
 }

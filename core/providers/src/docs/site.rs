@@ -117,7 +117,7 @@ impl Site {
 }
 
 /// The normalised text of a path on disk: the value of `page`.
-pub(super) fn key(path: &[u8]) -> String {
+pub(crate) fn key(path: &[u8]) -> String {
     let mut key = String::with_capacity(path.len());
     for name in spell::components(path) {
         if !key.is_empty() {
@@ -130,7 +130,7 @@ pub(super) fn key(path: &[u8]) -> String {
 }
 
 /// Whether a file of this name is a page.
-pub(super) fn is_page(path: &[u8]) -> bool {
+pub(crate) fn is_page(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     let ending =
         name.iter().rposition(|byte| *byte == b'.').and_then(|at| name.get(at + 1..)).unwrap_or_default();

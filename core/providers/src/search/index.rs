@@ -8,7 +8,7 @@
 //! Law: the file is a cache. One that is damaged, or of another version, is set aside and built again; nothing is ever lost with it.
 
 use super::query::Query;
-use super::words::Words;
+use super::words::Tokens;
 use rusqlite::{Connection, Error, OptionalExtension, params};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -48,9 +48,9 @@ pub(crate) struct Put {
     /// The text, as the caller writes and reads it.
     pub(crate) body: String,
     /// What is searched.
-    pub(crate) title: Words,
-    pub(crate) headings: Words,
-    pub(crate) text: Words,
+    pub(crate) title: Tokens,
+    pub(crate) headings: Tokens,
+    pub(crate) text: Tokens,
 }
 
 /// A text that was found.
@@ -221,6 +221,40 @@ impl Index {
     }
 }
 
+#[cfg(feature = "rag")]
+impl Index {
+    /// Visits the keys of a site's texts that a query matches, in no order, until `visit` returns `false`.
+    pub(crate) fn matches(
+        &self,
+        site: &str,
+        query: &Query,
+        mut visit: impl FnMut(&str) -> bool,
+    ) -> Result<(), Error> {
+        if query.is_empty() {
+            return Ok(());
+        }
+        let mut keys = self.db.prepare_cached(
+            "SELECT doc.key FROM words JOIN doc ON doc.id = words.rowid WHERE words MATCH ?1 AND doc.site = ?2",
+        )?;
+        let mut rows = keys.query(params![query.fts(), site])?;
+        while let Some(row) = rows.next()? {
+            if !visit(row.get_ref(0)?.as_str().unwrap_or_default()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The text with a key.
+    pub(crate) fn get(&self, site: &str, key: &str) -> Result<Option<Row>, Error> {
+        let mut query =
+            self.db.prepare_cached("SELECT key, head, body FROM doc WHERE site = ?1 AND key = ?2")?;
+        query
+            .query_row([site, key], |row| Ok(Row { key: row.get(0)?, head: row.get(1)?, body: row.get(2)? }))
+            .optional()
+    }
+}
+
 fn is_busy(error: &Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -248,7 +282,7 @@ mod tests {
     use super::*;
 
     fn put(key: &str, lang: Option<&str>, title: &str, text: &str) -> Put {
-        let words = Words::of;
+        let words = Tokens::of;
         Put {
             key: key.into(),
             lang: lang.map(Into::into),

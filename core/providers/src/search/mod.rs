@@ -1,7 +1,7 @@
 //! Full-text search for providers, in Japanese and English: an index in SQLite (FTS5) over words that are folded here.
 //!
 //! ```text
-//!   text ──Words──▶ folded tokens ──▶ Index (FTS5)          query ──Query──▶ phrases ──▶ Index ──▶ candidates, best first
+//!   text ──Tokens──▶ folded tokens ──▶ Index (FTS5)          query ──Query──▶ phrases ──▶ Index ──▶ candidates, best first
 //!                                                                              └──▶ Hits in a text ──▶ snippet, score
 //! ```
 //!
@@ -18,4 +18,4 @@ pub(crate) use index::{Index, Put, Row};
 pub(crate) use query::Query;
 pub(crate) use score::score;
 pub(crate) use snippet::snippet;
-pub(crate) use words::{Words, is_cjk};
+pub(crate) use words::{Tokens, is_cjk};

@@ -2,7 +2,7 @@
 //!
 //! Law: no character of a query is syntax but the space and `"`, which keeps words together.
 
-use super::words::{Phrase, Words};
+use super::words::{Phrase, Tokens};
 use std::ops::Range;
 
 /// The longest query in bytes.
@@ -15,6 +15,9 @@ const TOKENS: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
     phrases: Vec<Phrase>,
+    /// Whether one of the words is enough.
+    #[cfg(feature = "rag")]
+    is_any: bool,
 }
 
 /// Where the words of a query occur in one text.
@@ -42,8 +45,17 @@ impl Query {
                 }
             }
         }
+        Self::of(phrases)
+    }
+
+    fn of(phrases: Vec<Phrase>) -> Option<Self> {
         let tokens: usize = phrases.iter().map(Phrase::len).sum();
-        (phrases.len() <= PHRASES && tokens <= TOKENS).then_some(Self { phrases })
+        let query = Self {
+            phrases,
+            #[cfg(feature = "rag")]
+            is_any: false,
+        };
+        (query.phrases.len() <= PHRASES && tokens <= TOKENS).then_some(query)
     }
 
     /// Whether there is no word in it.
@@ -56,15 +68,25 @@ impl Query {
         let mut text = String::new();
         for phrase in &self.phrases {
             if !text.is_empty() {
-                text.push_str(" AND ");
+                text.push_str(self.joint());
             }
             phrase.append_to(&mut text);
         }
         text
     }
 
+    #[cfg(not(feature = "rag"))]
+    fn joint(&self) -> &'static str {
+        " AND "
+    }
+
+    #[cfg(feature = "rag")]
+    fn joint(&self) -> &'static str {
+        if self.is_any { " OR " } else { " AND " }
+    }
+
     /// Where its words occur in a text.
-    pub(crate) fn hits(&self, words: &Words) -> Hits {
+    pub(crate) fn hits(&self, words: &Tokens) -> Hits {
         let mut hits = Hits::default();
         let mut all: Vec<Range<usize>> = Vec::new();
         for phrase in &self.phrases {
@@ -80,6 +102,87 @@ impl Query {
             }
         }
         hits
+    }
+}
+
+/// Questions, of which any word may occur.
+#[cfg(feature = "rag")]
+mod question {
+    use super::{PHRASES, Phrase, QUERY, Query};
+
+    /// A script, as far as words end where it changes.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Script {
+        Hiragana,
+        Katakana,
+        Other,
+    }
+
+    impl Query {
+        /// Reads a question; `None` if it is longer than one may be. A text without spaces is cut where the script changes, and
+        /// hiragana between other scripts, which is grammar for the most part, does not count. The first words count if there are
+        /// too many.
+        pub(crate) fn question(text: &str) -> Option<Self> {
+            if text.len() > QUERY {
+                return None;
+            }
+            let mut words: Vec<(String, bool)> = Vec::new();
+            for part in text.split(char::is_whitespace) {
+                let mut before = None;
+                for char in part.chars() {
+                    let script = script(char);
+                    match words.last_mut().filter(|_| before == Some(script)) {
+                        Some((word, _)) => word.push(char),
+                        None => words.push((char.to_string(), script == Script::Hiragana)),
+                    }
+                    before = Some(script);
+                }
+            }
+            let has_others =
+                words.iter().any(|(word, is_hiragana)| !is_hiragana && Phrase::of(word).is_some());
+            let mut phrases: Vec<Phrase> = Vec::new();
+            for (word, _) in words.iter().filter(|(_, is_hiragana)| !is_hiragana || !has_others) {
+                if let Some(phrase) = Phrase::of(word).filter(|phrase| !phrases.contains(phrase)) {
+                    phrases.push(phrase);
+                }
+            }
+            phrases.truncate(PHRASES);
+            Self::of(phrases).map(|query| Self { is_any: true, ..query })
+        }
+
+        /// Each of its words, alone.
+        pub(crate) fn words(&self) -> impl Iterator<Item = Self> + '_ {
+            self.phrases.iter().map(|phrase| Self { phrases: vec![phrase.clone()], is_any: true })
+        }
+    }
+
+    fn script(char: char) -> Script {
+        match char {
+            'ぁ'..='ゟ' => Script::Hiragana,
+            'ァ'..='ヿ' | 'ｦ'..='ﾟ' => Script::Katakana,
+            _ => Script::Other,
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::Query;
+
+        /// S-03: a question finds what has some of its words.
+        #[test]
+        fn a_question_is_any_of_its_words() {
+            for (text, expected) in [
+                ("how to restart", r#""how" OR "to" OR "restart""#),
+                ("サーバーの再起動手順は？", r#""サー ーバ" OR "再起 起動 動手 手順""#),
+                ("する", r#""する""#),
+                ("AND OR", r#""and" OR "or""#),
+                ("", ""),
+            ] {
+                assert_eq!(Query::question(text).unwrap().fts(), expected, "{text}");
+            }
+            assert!(Query::question(&"x ".repeat(1_000)).is_none());
+            assert_eq!(Query::question("a b").unwrap().words().count(), 2);
+        }
     }
 }
 
@@ -118,7 +221,7 @@ mod tests {
     #[test]
     fn places_do_not_overlap() {
         let query = Query::parse("検索 索引 化").unwrap();
-        let hits = query.hits(&Words::of("検索索引の最適化"));
+        let hits = query.hits(&Tokens::of("検索索引の最適化"));
         assert_eq!(hits.counts, [1, 1, 1]);
         assert_eq!(hits.places, [0..12, 21..24]);
     }

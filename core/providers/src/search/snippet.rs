@@ -77,11 +77,11 @@ fn append(out: &mut String, piece: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::super::query::Query;
-    use super::super::words::Words;
+    use super::super::words::Tokens;
     use super::*;
 
     fn shown(text: &str, query: &str) -> String {
-        snippet(text, &Query::parse(query).unwrap().hits(&Words::of(text)))
+        snippet(text, &Query::parse(query).unwrap().hits(&Tokens::of(text)))
     }
 
     /// S-07: cut between characters, with what was found marked in the text as it is.

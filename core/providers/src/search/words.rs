@@ -19,7 +19,7 @@ const KATAKANA: usize = 3;
 
 /// The tokens of a text, in its order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct Tokens {
     /// The tokens with a space before each, and one at the end.
     folded: String,
     tokens: Vec<Token>,
@@ -49,7 +49,7 @@ enum Class {
     Separator,
 }
 
-impl Words {
+impl Tokens {
     /// Folds and cuts `text`.
     pub(crate) fn of(text: &str) -> Self {
         let mut cutter = Cutter::default();
@@ -109,7 +109,7 @@ impl Words {
     }
 }
 
-/// Words of a query that must stand one behind the other.
+/// Tokens of a query that must stand one behind the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Phrase {
     /// The tokens, with a space before each, and one at the end unless the last one is a prefix.
@@ -121,7 +121,7 @@ pub(super) struct Phrase {
 impl Phrase {
     /// The phrase that `text` is; `None` if nothing of it is searched.
     pub(super) fn of(text: &str) -> Option<Self> {
-        let mut words = Words::of(text);
+        let mut words = Tokens::of(text);
         let last = words.tokens.last().copied()?;
         let mut needle = std::mem::take(&mut words.folded);
         let mut tokens = words.tokens.len();
@@ -158,7 +158,7 @@ impl Phrase {
 /// Puts folded characters together.
 #[derive(Default)]
 struct Cutter {
-    words: Words,
+    words: Tokens,
     run: Vec<(char, usize, usize)>,
     class: Option<Class>,
 }
@@ -215,7 +215,7 @@ impl Cutter {
         self.words.folded.push(' ');
     }
 
-    fn finish(mut self) -> Words {
+    fn finish(mut self) -> Tokens {
         self.flush();
         if !self.words.folded.is_empty() {
             self.words.folded.push(' ');
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     fn folded(text: &str) -> String {
-        Words::of(text).folded().to_owned()
+        Tokens::of(text).folded().to_owned()
     }
 
     /// S-07: width, case, forms of characters and the mark at the end of a katakana word make no difference.
@@ -340,7 +340,7 @@ mod tests {
             ("再設定file", "設定file", vec!["設定file"]),
             ("検索索引", "検索索引", vec!["検索索引"]),
         ] {
-            let (words, phrase) = (Words::of(text), Phrase::of(query).unwrap());
+            let (words, phrase) = (Tokens::of(text), Phrase::of(query).unwrap());
             let found: Vec<_> = words.find(&phrase).map(|at| &text[at]).collect();
             assert_eq!(found, expected, "{query} in {text}");
         }

@@ -1,0 +1,512 @@
+//! The documents of a collection, their chunks in an index, and the thread that keeps them.
+//!
+//! ```text
+//!   a request, an interest ──▶ a thread asks each source for changes ──▶ fetch, cut, index, embed ──▶ Documents
+//!                                └─ ends when nobody has asked for a while and nobody watches
+//! ```
+//!
+//! Law: a source that does not answer leaves what is known as it is. The log says why, once until it answers again.
+
+use super::chunk;
+use super::embed::{Embedder, VECTORS};
+use super::source::{Changes, DocumentSource, Listed, SourceError};
+use crate::search::{Index, Put, Tokens};
+use mcp_resources_host::provider::Feed;
+use serde_json::json;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the thread goes on after the last request, without anybody who watches.
+const IDLE: Duration = Duration::from_secs(10);
+/// How many texts are embedded at once.
+const EMBEDDED: usize = 64;
+/// How many digests of what was last read are remembered.
+const READS: usize = 4_096;
+
+/// One collection.
+#[derive(Debug)]
+pub(super) struct Collection {
+    pub(super) name: String,
+    /// `rag:///NAME/`.
+    pub(super) uri: String,
+    pub(super) source: Box<dyn DocumentSource>,
+    /// The beginning of the URIs of what documents were made of, as `gdrive:///`.
+    pub(super) origin: Option<&'static str>,
+    pub(super) poll: Duration,
+    pub(super) list_max: usize,
+    pub(super) hits: usize,
+    pub(super) embedder: Option<Arc<dyn Embedder>>,
+}
+
+/// What is known of a document.
+#[derive(Clone, Debug)]
+pub(super) struct Document {
+    pub(super) id: String,
+    pub(super) title: Option<String>,
+    pub(super) modified: Option<String>,
+    pub(super) size: u64,
+    pub(super) mime_type: &'static str,
+    /// Of its text.
+    pub(super) digest: u64,
+    stamp: String,
+    /// How many chunks it has.
+    pub(super) chunks: usize,
+}
+
+/// All documents of a collection at one time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Documents {
+    pub(super) all: BTreeMap<String, Arc<Document>>,
+    /// The vectors of chunks, by key.
+    pub(super) vectors: BTreeMap<String, Arc<[f32]>>,
+    /// Whether the source has answered at least once, and whether it did the last time.
+    pub(super) is_known: bool,
+    pub(super) generation: u64,
+    lists: u64,
+    token: Option<String>,
+    asked: Option<Instant>,
+    fault: Option<String>,
+}
+
+/// Shared by requests and the thread.
+#[derive(Debug)]
+pub(super) struct Store {
+    state: Mutex<StoreState>,
+    changed: Condvar,
+    /// No lock is taken while this is held.
+    index: Mutex<Option<Index>>,
+}
+
+#[derive(Debug)]
+struct StoreState {
+    collections: Vec<Arc<Documents>>,
+    is_running: bool,
+    is_ready: bool,
+    used: Option<Instant>,
+    watched: HashMap<Arc<str>, Option<u64>>,
+    lists: bool,
+    has_news: bool,
+    reported: Option<u64>,
+    reads: HashMap<u64, u64>,
+}
+
+/// Of bytes.
+pub(super) fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The key of a chunk: its document's id, and its number.
+pub(super) fn chunk_key(id: &str, at: usize) -> String {
+    format!("{id}\n{at:06}")
+}
+
+/// The document of a chunk, and its number.
+pub(super) fn of_key(key: &str) -> Option<(&str, usize)> {
+    let (id, at) = key.rsplit_once('\n')?;
+    Some((id, at.parse().ok()?))
+}
+
+impl Store {
+    pub(super) fn new(collections: usize) -> Arc<Self> {
+        let state = StoreState {
+            collections: (0..collections).map(|_| Arc::default()).collect(),
+            is_running: false,
+            is_ready: false,
+            used: None,
+            watched: HashMap::new(),
+            lists: false,
+            has_news: false,
+            reported: None,
+            reads: HashMap::new(),
+        };
+        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), index: Mutex::new(None) })
+    }
+
+    /// Asks the index; `None` if there is none.
+    pub(super) fn with_index<T>(&self, ask: impl FnOnce(&mut Index) -> T) -> Option<T> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(ask)
+    }
+
+    /// What is known of each collection. Waits for the thread, which begins if there is none. `None` if the request is cancelled,
+    /// or there is no thread to be had.
+    pub(super) fn documents(
+        self: &Arc<Self>,
+        collections: &[Arc<Collection>],
+        feed: Option<Feed>,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Option<Vec<Arc<Documents>>> {
+        let mut state = self.lock();
+        state.used = Some(Instant::now());
+        let mut tries = 0;
+        loop {
+            if state.is_ready && state.is_running {
+                return Some(state.collections.clone());
+            }
+            if !state.is_running {
+                tries += 1;
+                if tries > 2 || !self.begin(&mut state, collections, feed.clone()?) {
+                    return None;
+                }
+            }
+            if is_cancelled() {
+                return None;
+            }
+            let wait = Duration::from_millis(50);
+            state = self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// A URI, or the lists for `None`, are watched from now on, or no longer.
+    pub(super) fn interest(
+        self: &Arc<Self>,
+        collections: &[Arc<Collection>],
+        uri: Option<&Arc<str>>,
+        on: bool,
+        feed: Option<Feed>,
+    ) {
+        let mut state = self.lock();
+        match uri {
+            None => state.lists = on,
+            Some(uri) if on => {
+                let before = state.reads.get(&digest(uri.as_bytes())).copied();
+                state.watched.insert(uri.clone(), before);
+            }
+            Some(uri) => drop(state.watched.remove(uri)),
+        }
+        state.has_news |= on;
+        if on
+            && !state.is_running
+            && let Some(feed) = feed
+        {
+            self.begin(&mut state, collections, feed);
+        }
+        self.changed.notify_all();
+    }
+
+    /// What was read at a canonical URI has this digest.
+    pub(super) fn saw(&self, uri: &str, seen: u64) {
+        let mut state = self.lock();
+        if state.reads.len() >= READS {
+            state.reads.clear();
+        }
+        state.reads.insert(digest(uri.as_bytes()), seen);
+    }
+
+    fn begin(self: &Arc<Self>, state: &mut StoreState, collections: &[Arc<Collection>], feed: Feed) -> bool {
+        (state.is_running, state.is_ready) = (true, false);
+        for documents in &mut state.collections {
+            Arc::make_mut(documents).asked = None;
+        }
+        let (own, collections) = (self.clone(), collections.to_vec());
+        let run = move || {
+            let keeper = Keeper { store: &own, collections: &collections, feed: &feed };
+            // After a mistake of ours the next request begins anew; the panic hook has said where.
+            let ended = catch_unwind(AssertUnwindSafe(|| keeper.run()));
+            keeper.stop(ended.is_err());
+        };
+        state.is_running = std::thread::Builder::new().name("mcp-rag".into()).spawn(run).is_ok();
+        state.is_running
+    }
+
+    fn lock(&self) -> MutexGuard<'_, StoreState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread.
+struct Keeper<'k> {
+    store: &'k Arc<Store>,
+    collections: &'k [Arc<Collection>],
+    feed: &'k Feed,
+}
+
+impl Keeper<'_> {
+    fn run(&self) {
+        {
+            let mut index = self.store.index.lock().unwrap_or_else(PoisonError::into_inner);
+            if index.is_none() {
+                match Index::memory() {
+                    Ok(new) => *index = Some(new),
+                    Err(error) => self.feed.log(&format!("there is no search index: {error}")),
+                }
+            }
+        }
+        while self.wait() {
+            for (at, collection) in self.collections.iter().enumerate() {
+                let before = self.store.lock().collections.get(at).cloned().unwrap_or_default();
+                let is_due = before.asked.is_none_or(|then| then.elapsed() >= collection.poll);
+                if is_due {
+                    let now = self.ask(collection, &before);
+                    if let Some(place) = self.store.lock().collections.get_mut(at) {
+                        *place = Arc::new(now);
+                    }
+                }
+            }
+            self.report();
+        }
+    }
+
+    /// Nothing runs any longer. With the mount, what is known ends too.
+    fn stop(&self, has_failed: bool) {
+        let is_over = !self.feed.is_alive() || has_failed;
+        let mut state = self.store.lock();
+        (state.is_running, state.is_ready) = (false, false);
+        if is_over {
+            state.collections.iter_mut().for_each(|documents| *documents = Arc::default());
+        }
+        drop(state);
+        if is_over {
+            *self.store.index.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        self.store.changed.notify_all();
+    }
+
+    /// Waits until a source is to be asked; `false` if the thread is to end.
+    fn wait(&self) -> bool {
+        let mut state = self.store.lock();
+        loop {
+            let is_used = state.used.is_some_and(|then| then.elapsed() < IDLE);
+            let is_wanted = is_used || !state.watched.is_empty() || state.lists;
+            if !is_wanted || !self.feed.is_alive() {
+                // Under the same lock: a later request starts another thread.
+                state.is_running = false;
+                return false;
+            }
+            let is_due = |(collection, documents): (&Arc<Collection>, &Arc<Documents>)| {
+                documents.asked.is_none_or(|then| then.elapsed() >= collection.poll)
+            };
+            if state.has_news || self.collections.iter().zip(&state.collections).any(is_due) {
+                return true;
+            }
+            let wait = Duration::from_millis(100);
+            state = self.store.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Asks a source for changes.
+    fn ask(&self, collection: &Collection, before: &Documents) -> Documents {
+        let mut now = Documents { asked: Some(Instant::now()), ..before.clone() };
+        let changes = match collection.source.changes_since(before.token.as_deref()) {
+            Ok(changes) => changes,
+            Err(error) => {
+                let fault =
+                    format!("the collection {:?} cannot be brought up to date: {error}", collection.name);
+                if before.fault.as_ref() != Some(&fault) {
+                    self.feed.log(&fault);
+                }
+                now.fault = Some(fault);
+                return now;
+            }
+        };
+        if now.fault.take().is_some() {
+            self.feed.log(&format!("the collection {:?} is up to date again", collection.name));
+        }
+        now.is_known = true;
+        let (changed, gone) = match changes {
+            Changes::All { documents, token } => {
+                now.token = token;
+                let gone = before.all.keys().filter(|id| !documents.iter().any(|listed| listed.id == **id));
+                let gone: Vec<String> = gone.cloned().collect();
+                (documents, gone)
+            }
+            Changes::Some { changed, gone, token } => {
+                now.token = token;
+                (changed, gone)
+            }
+        };
+        for id in gone {
+            self.remove(collection, &mut now, &id);
+        }
+        for listed in changed {
+            let old = now.all.get(&listed.id).cloned();
+            if old.as_ref().is_none_or(|old| old.stamp != listed.stamp) {
+                self.fetch(collection, &mut now, listed, old.as_deref());
+            }
+            if !self.feed.is_alive() {
+                break;
+            }
+        }
+        now
+    }
+
+    fn remove(&self, collection: &Collection, now: &mut Documents, id: &str) {
+        let Some(old) = now.all.remove(id) else { return };
+        let keys: Vec<String> = (0..old.chunks).map(|at| chunk_key(id, at)).collect();
+        keys.iter().for_each(|key| drop(now.vectors.remove(key)));
+        self.change(collection, &[], &keys);
+        now.generation += 1;
+        now.lists += 1;
+    }
+
+    /// Reads a document and puts its chunks in the place of the old ones.
+    fn fetch(&self, collection: &Collection, now: &mut Documents, listed: Listed, old: Option<&Document>) {
+        let fetched = match collection.source.fetch(&listed.id) {
+            Ok(fetched) => fetched,
+            Err(SourceError::NotFound) => return self.remove(collection, now, &listed.id),
+            Err(SourceError::Failed(reason)) => {
+                self.feed.log(&format!("{}/{} cannot be read: {reason}", collection.name, listed.id));
+                return;
+            }
+        };
+        let Listed { id, title, stamp, modified, size } = listed;
+        let own = digest(fetched.text.as_bytes());
+        let size = size.unwrap_or(fetched.text.len() as u64);
+        if let Some(old) = old.filter(|old| old.digest == own && (title.is_none() || old.title == title)) {
+            now.all.insert(id, Arc::new(Document { stamp, modified, size, ..old.clone() }));
+            return;
+        }
+        let cut = chunk::chunks(&fetched.text, fetched.mime_type == "text/markdown");
+        let title = title.or(cut.title);
+        let puts: Vec<Put> = cut
+            .chunks
+            .iter()
+            .enumerate()
+            .map(|(at, chunk)| Put {
+                key: chunk_key(&id, at),
+                lang: None,
+                stamp: String::new(),
+                head: String::new(),
+                body: json!([chunk.heading, chunk.text]).to_string(),
+                title: Tokens::of(title.as_deref().unwrap_or_default()),
+                headings: Tokens::of(&chunk.heading),
+                text: Tokens::of(&chunk.text),
+            })
+            .collect();
+        let before = old.map_or(0, |old| old.chunks);
+        let gone: Vec<String> = (puts.len()..before).map(|at| chunk_key(&id, at)).collect();
+        self.change(collection, &puts, &gone);
+        self.embed(collection, now, &id, &cut.chunks, before);
+        now.generation += 1;
+        now.lists += u64::from(old.is_none_or(|old| old.title != title));
+        let mime_type = fetched.mime_type;
+        let document = Document {
+            id: id.clone(),
+            title,
+            modified,
+            size,
+            mime_type,
+            digest: own,
+            stamp,
+            chunks: puts.len(),
+        };
+        now.all.insert(id, Arc::new(document));
+    }
+
+    fn change(&self, collection: &Collection, puts: &[Put], gone: &[String]) {
+        if let Some(Err(error)) = self.store.with_index(|index| index.change(&collection.name, puts, gone)) {
+            self.feed.log(&format!("the search index could not be written: {error}"));
+        }
+    }
+
+    /// Makes the vectors of a document's chunks, if something makes any.
+    fn embed(
+        &self,
+        collection: &Collection,
+        now: &mut Documents,
+        id: &str,
+        chunks: &[chunk::Chunk],
+        before: usize,
+    ) {
+        let Some(embedder) = &collection.embedder else { return };
+        (0..before).for_each(|at| drop(now.vectors.remove(&chunk_key(id, at))));
+        if now.vectors.len() + chunks.len() > VECTORS {
+            self.feed.log(&format!("{}/{id} has no vectors: there are {VECTORS} already", collection.name));
+            return;
+        }
+        for (batch, texts) in chunks.chunks(EMBEDDED).enumerate() {
+            let texts: Vec<&str> = texts.iter().map(|chunk| &*chunk.text).collect();
+            match embedder.embed(&texts) {
+                Ok(vectors) => {
+                    for (at, vector) in vectors.into_iter().take(texts.len()).enumerate() {
+                        now.vectors.insert(chunk_key(id, batch * EMBEDDED + at), vector.into());
+                    }
+                }
+                Err(reason) => {
+                    self.feed.log(&format!("{}/{id} has no vectors: {reason}", collection.name));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Notifies the subscribers of what has changed.
+    fn report(&self) {
+        let mut state = self.store.lock();
+        (state.is_ready, state.has_news) = (true, false);
+        let collections = state.collections.clone();
+        let mut updated = Vec::new();
+        for (uri, known) in &mut state.watched {
+            let now = self.digest(&collections, uri);
+            if *known != Some(now) {
+                *known = Some(now);
+                updated.push(uri.clone());
+            }
+        }
+        let lists = collections.iter().map(|documents| documents.lists).fold(0, u64::wrapping_add);
+        let is_listed_otherwise = state.reported.replace(lists).is_some_and(|before| before != lists);
+        drop(state);
+        self.store.changed.notify_all();
+        for uri in updated {
+            // It is in canonical form: nothing is wrong with it.
+            let _ = self.feed.updated(&uri);
+        }
+        if is_listed_otherwise {
+            self.feed.list_changed();
+        }
+    }
+
+    /// Of what a reader of a URI gets now; 0 for nothing.
+    fn digest(&self, collections: &[Arc<Documents>], uri: &str) -> u64 {
+        let mut both = self.collections.iter().zip(collections);
+        both.find_map(|(collection, documents)| collection.digest(documents, uri)).unwrap_or_default()
+    }
+}
+
+impl Collection {
+    /// The URI of a document.
+    pub(super) fn document_uri(&self, id: &str) -> String {
+        let mut uri = format!("{}doc/", self.uri);
+        crate::path::append(&mut uri, id);
+        uri
+    }
+
+    /// The URI of what a document was made of, if it has another.
+    pub(super) fn source_uri(&self, id: &str) -> Option<String> {
+        let mut uri = self.origin?.to_owned();
+        crate::path::append(&mut uri, id);
+        Some(uri)
+    }
+
+    /// Of what a canonical URI gives; `None` if it is none of this collection.
+    fn digest(&self, documents: &Documents, uri: &str) -> Option<u64> {
+        if let Some(id) = self.origin.and_then(|origin| uri.strip_prefix(origin)) {
+            return documents.all.get(&*crate::path::decoded(id)?).map(|document| document.digest);
+        }
+        let rest = match uri.strip_prefix(&*self.uri) {
+            Some(rest) => rest,
+            None => (self.uri.strip_suffix('/') == Some(uri)).then_some("")?,
+        };
+        Some(match rest.strip_prefix("doc/") {
+            Some(id) => documents.all.get(&*crate::path::decoded(id)?).map_or(0, |document| document.digest),
+            None if rest.is_empty() => documents.lists,
+            None => documents.generation,
+        })
+    }
+}
+
+impl Documents {
+    /// How often the list has changed.
+    pub(super) fn lists(&self) -> u64 {
+        self.lists
+    }
+
+    /// Whether the source did not answer the last time.
+    pub(super) fn has_failed(&self) -> bool {
+        self.fault.is_some()
+    }
+}

@@ -1,0 +1,472 @@
+//! Google Drive: a thin adapter over its REST interface (v3).
+//!
+//! ```text
+//!   refresh token ──▶ access token ──▶ files.list ─ changes.list ─ files.get ─ files.export
+//!        invalid_grant: a sentence with the fix      401: a new token, once      429, 5xx: later, as Retry-After says
+//! ```
+//!
+//! Law: the credentials are the operator's, never a client's, and stand in no message. A page token that Drive does not know any
+//! longer is answered with a whole listing.
+
+use super::source::{BYTES, Changes, DOCUMENTS, DocumentSource, Fetched, Listed, SourceError};
+use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step};
+use serde_json::Value;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+const API: &str = "https://www.googleapis.com/drive/v3";
+const TOKEN: &str = "https://oauth2.googleapis.com/token";
+/// How long one call may take, and the largest answer other than a document.
+const TIMEOUT: Duration = Duration::from_secs(30);
+const ANSWER: u64 = 16 << 20;
+/// How often a call is made again, and how long it waits at most.
+const TRIES: u32 = 5;
+const WAIT: Duration = Duration::from_secs(60);
+/// An access token is renewed so long before it ends.
+const MARGIN: Duration = Duration::from_secs(60);
+/// How many pages of a list are asked for.
+const PAGES: usize = 1_000;
+const FIELDS: &str = "id,name,mimeType,modifiedTime,size,md5Checksum,version,trashed,parents";
+const DOCUMENT: &str = "application/vnd.google-apps.document";
+const SHEET: &str = "application/vnd.google-apps.spreadsheet";
+const SLIDES: &str = "application/vnd.google-apps.presentation";
+
+/// Which documents of Google Drive are taken.
+#[derive(Clone, Debug, Default)]
+pub struct DriveOptions {
+    credentials: PathBuf,
+    folder: Option<String>,
+    drive: Option<String>,
+    base_url: Option<String>,
+}
+
+impl DriveOptions {
+    /// With the credentials in `file`: JSON with `client_id`, `client_secret` and `refresh_token`, as `gcloud auth
+    /// application-default login` writes it.
+    pub fn new(file: impl Into<PathBuf>) -> Self {
+        Self { credentials: file.into(), ..Self::default() }
+    }
+
+    /// Takes the files in the folder with this id only. Default: all that the credentials can see.
+    #[must_use]
+    pub fn folder(mut self, id: impl Into<String>) -> Self {
+        self.folder = Some(id.into());
+        self
+    }
+
+    /// Takes the files of the shared drive with this id. Default: none in particular.
+    #[must_use]
+    pub fn drive(mut self, id: impl Into<String>) -> Self {
+        self.drive = Some(id.into());
+        self
+    }
+
+    /// Asks another server, on this machine: for tests.
+    #[must_use]
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = Some(url.into());
+        self
+    }
+
+    pub(super) fn at(&mut self, folder: &Path) {
+        self.credentials = folder.join(&self.credentials);
+    }
+}
+
+impl Named for DriveOptions {
+    const EXPECTED: &'static str = "an object of options";
+    const NAMES: &'static [&'static str] = &["credentials", "folder", "drive", "base_url"];
+
+    fn set(&mut self, name: &str, value: OptionValue) -> Result<(), OptionError> {
+        let read = match name {
+            "credentials" => String::from_option(value).map(|file| self.credentials = file.into()),
+            "folder" => Option::from_option(value).map(|id| self.folder = id),
+            "drive" => Option::from_option(value).map(|id| self.drive = id),
+            "base_url" => Option::from_option(value).map(|url| self.base_url = url),
+            _ => return Err(OptionError::unknown("option", name, Self::NAMES)),
+        };
+        read.map_err(|error| error.under(Step::Name(name.to_owned().into())))
+    }
+}
+
+/// See the module.
+pub(super) struct Drive {
+    options: DriveOptions,
+    api: String,
+    token_url: String,
+    agent: ureq::Agent,
+    token: Mutex<Option<(String, Instant)>>,
+}
+
+/// An answer of Drive's.
+struct Answer {
+    status: u16,
+    retry_after: Option<Duration>,
+    body: Vec<u8>,
+}
+
+/// A file, as Drive describes it.
+struct File {
+    listed: Listed,
+    mime_type: String,
+    is_there: bool,
+}
+
+impl Drive {
+    /// # Errors
+    /// There are no credentials, or an id or the URL is none.
+    pub(super) fn new(options: DriveOptions) -> Result<Self, OptionError> {
+        let wrong = |reason: String| OptionError::sentence(format!("rag: {reason}"));
+        if options.credentials.as_os_str().is_empty() {
+            return Err(wrong(
+                "drive needs credentials: FILE, a JSON file with client_id, client_secret and refresh_token"
+                    .into(),
+            ));
+        }
+        if !options.credentials.is_file() {
+            let file = options.credentials.display();
+            return Err(wrong(format!(
+                "the credentials {file} do not exist; name the file, or sign in again"
+            )));
+        }
+        for id in options.folder.iter().chain(&options.drive) {
+            if !is_id(id) {
+                return Err(wrong(format!("{id:?} is no id of Drive's; copy it from the folder's address")));
+            }
+        }
+        let (api, token_url) = match &options.base_url {
+            None => (API.to_owned(), TOKEN.to_owned()),
+            Some(url) if is_loopback(url) => {
+                let url = url.trim_end_matches('/');
+                (format!("{url}/drive/v3"), format!("{url}/token"))
+            }
+            Some(url) => {
+                return Err(wrong(format!(
+                    "base_url is {url:?}, expected http://127.0.0.1:PORT: it is for tests"
+                )));
+            }
+        };
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(TIMEOUT))
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .https_only(options.base_url.is_none())
+            .build();
+        Ok(Self { options, api, token_url, agent: config.into(), token: Mutex::new(None) })
+    }
+
+    /// One call with an access token; made again where Drive says so.
+    fn get(&self, path: &str, query: &[(&str, &str)], most: u64) -> Result<Answer, SourceError> {
+        let begun = Instant::now();
+        let mut is_renewed = false;
+        let mut tries = 0;
+        loop {
+            let token = self.access_token()?;
+            let mut request = self.agent.get(format!("{}/{path}", self.api));
+            for (name, value) in query {
+                request = request.query(*name, *value);
+            }
+            let sent = request.header("authorization", format!("Bearer {token}")).call();
+            let answer = sent.map_err(|error| failed(&error)).and_then(|sent| read(sent, most));
+            let wait = match &answer {
+                Ok(answer) if answer.status == 401 && !is_renewed => {
+                    is_renewed = true;
+                    *self.token.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    continue;
+                }
+                Ok(answer) if !answer.is_busy() => {
+                    return Ok(Answer { body: answer.body.clone(), ..*answer });
+                }
+                Ok(answer) => answer.retry_after,
+                Err(_) => None,
+            };
+            tries += 1;
+            let wait = wait.unwrap_or_else(|| Duration::from_millis(250 << tries));
+            if tries >= TRIES || begun.elapsed() + wait > WAIT {
+                return answer.and_then(|answer| {
+                    Err(SourceError::Failed(format!("Drive answers with {}", answer.status)))
+                });
+            }
+            std::thread::sleep(wait);
+        }
+    }
+
+    /// The same, whose answer is JSON.
+    fn json(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, SourceError> {
+        let answer = self.get(path, query, ANSWER)?;
+        match answer.status {
+            200 => serde_json::from_slice(&answer.body)
+                .map_err(|_| SourceError::Failed("Drive's answer is no JSON".into())),
+            404 => Err(SourceError::NotFound),
+            status => Err(SourceError::Failed(format!("Drive answers with {status}"))),
+        }
+    }
+
+    fn access_token(&self) -> Result<String, SourceError> {
+        let mut known = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((token, until)) = &*known
+            && Instant::now() < *until
+        {
+            return Ok(token.clone());
+        }
+        let file = &self.options.credentials;
+        let broken = || {
+            SourceError::Failed(format!(
+                "{} has no client_id, client_secret and refresh_token",
+                file.display()
+            ))
+        };
+        let text = std::fs::read(file).map_err(|_| broken())?;
+        let credentials: Value = serde_json::from_slice(&text).map_err(|_| broken())?;
+        let member = |name: &str| credentials.get(name).and_then(Value::as_str).ok_or_else(broken);
+        let form = [
+            ("client_id", member("client_id")?),
+            ("client_secret", member("client_secret")?),
+            ("refresh_token", member("refresh_token")?),
+            ("grant_type", "refresh_token"),
+        ];
+        let sent = self.agent.post(&*self.token_url).send_form(form).map_err(|error| failed(&error))?;
+        let answer = read(sent, ANSWER)?;
+        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        if body.get("error").and_then(Value::as_str) == Some("invalid_grant") {
+            return Err(SourceError::Failed(format!(
+                "the refresh token is no longer valid (invalid_grant); sign in again and replace {}",
+                file.display()
+            )));
+        }
+        let token = body.get("access_token").and_then(Value::as_str).filter(|_| answer.status == 200);
+        let token =
+            token.ok_or_else(|| SourceError::Failed(format!("no access token: status {}", answer.status)))?;
+        let seconds = body.get("expires_in").and_then(Value::as_u64).unwrap_or(3_600).min(86_400);
+        let until = Instant::now() + Duration::from_secs(seconds).saturating_sub(MARGIN);
+        *known = Some((token.to_owned(), until));
+        Ok(token.to_owned())
+    }
+
+    /// What Drive is told of shared drives, whatever is asked.
+    fn scope(&self) -> Vec<(&str, &str)> {
+        let mut query = vec![("supportsAllDrives", "true"), ("includeItemsFromAllDrives", "true")];
+        if let Some(drive) = &self.options.drive {
+            query.push(("driveId", drive));
+        }
+        query
+    }
+
+    /// One whole listing; `None` if its page token was lost on the way.
+    fn listing(&self) -> Result<Option<Vec<Listed>>, SourceError> {
+        let mut filter = "trashed = false and mimeType != 'application/vnd.google-apps.folder'".to_owned();
+        if let Some(folder) = &self.options.folder {
+            filter.push_str(&format!(" and '{folder}' in parents"));
+        }
+        let fields = format!("nextPageToken,files({FIELDS})");
+        let mut documents = Vec::new();
+        let mut page: Option<String> = None;
+        for _ in 0..PAGES {
+            let mut query = self.scope();
+            query.extend([("q", &*filter), ("fields", &*fields), ("pageSize", "1000"), ("spaces", "drive")]);
+            if self.options.drive.is_some() {
+                query.push(("corpora", "drive"));
+            }
+            if let Some(page) = &page {
+                query.push(("pageToken", page));
+            }
+            let answer = self.get("files", &query, ANSWER)?;
+            if page.is_some() && answer.is_lost() {
+                return Ok(None);
+            }
+            if answer.status != 200 {
+                return Err(SourceError::Failed(format!("Drive answers with {}", answer.status)));
+            }
+            let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            let files = body.get("files").and_then(Value::as_array).into_iter().flatten();
+            let files = files.filter_map(|file| self.file(file)).filter(|file| file.is_there);
+            documents.extend(files.map(|file| file.listed));
+            page = body.get("nextPageToken").and_then(Value::as_str).map(str::to_owned);
+            if page.is_none() || documents.len() >= DOCUMENTS {
+                break;
+            }
+        }
+        documents.truncate(DOCUMENTS);
+        Ok(Some(documents))
+    }
+
+    /// A file that Drive describes, if it has a text.
+    fn file(&self, file: &Value) -> Option<File> {
+        let text = |name: &str| file.get(name).and_then(Value::as_str);
+        let id = text("id").filter(|id| is_id(id))?.to_owned();
+        let mime_type = text("mimeType").unwrap_or_default().to_owned();
+        let is_trashed = file.get("trashed").and_then(Value::as_bool).unwrap_or(false);
+        let parents = file.get("parents").and_then(Value::as_array);
+        let is_inside = self.options.folder.as_deref().is_none_or(|folder| {
+            parents.is_some_and(|parents| parents.iter().any(|parent| parent.as_str() == Some(folder)))
+        });
+        let is_there = !is_trashed && is_inside && export(&mime_type).is_some();
+        let stamp =
+            ["version", "modifiedTime", "md5Checksum"].map(|name| text(name).unwrap_or_default()).join("/");
+        let listed = Listed {
+            id,
+            title: text("name").map(|name| name.chars().take(256).collect()),
+            stamp,
+            modified: text("modifiedTime").map(str::to_owned),
+            size: text("size").and_then(|size| size.parse().ok()),
+        };
+        Some(File { listed, mime_type, is_there })
+    }
+
+    /// What has changed since a page token; `None` if Drive does not know it any longer.
+    fn changes(&self, token: &str) -> Result<Option<Changes>, SourceError> {
+        let fields = format!("nextPageToken,newStartPageToken,changes(fileId,removed,file({FIELDS}))");
+        let (mut changed, mut gone, mut page) = (Vec::new(), Vec::new(), token.to_owned());
+        for _ in 0..PAGES {
+            let own = page.clone();
+            let mut query = self.scope();
+            query.extend([("pageToken", &*own), ("fields", &*fields), ("pageSize", "1000")]);
+            let answer = self.get("changes", &query, ANSWER)?;
+            if answer.is_lost() {
+                return Ok(None);
+            }
+            if answer.status != 200 {
+                return Err(SourceError::Failed(format!("Drive answers with {}", answer.status)));
+            }
+            let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            for change in body.get("changes").and_then(Value::as_array).into_iter().flatten() {
+                let Some(id) = change.get("fileId").and_then(Value::as_str) else { continue };
+                let is_removed = change.get("removed").and_then(Value::as_bool).unwrap_or(false);
+                changed.retain(|listed: &Listed| listed.id != id);
+                gone.retain(|other| other != id);
+                match change
+                    .get("file")
+                    .and_then(|file| self.file(file))
+                    .filter(|file| !is_removed && file.is_there)
+                {
+                    Some(file) => changed.push(file.listed),
+                    None => gone.push(id.to_owned()),
+                }
+            }
+            let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+            match (text("nextPageToken"), text("newStartPageToken")) {
+                (Some(next), _) => page = next,
+                (None, token) => {
+                    return Ok(Some(Changes::Some { changed, gone, token: token.or(Some(page)) }));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl DocumentSource for Drive {
+    fn list(&self) -> Result<Vec<Listed>, SourceError> {
+        for _ in 0..2 {
+            if let Some(documents) = self.listing()? {
+                return Ok(documents);
+            }
+        }
+        Err(SourceError::Failed("Drive loses the place of the list".into()))
+    }
+
+    fn fetch(&self, id: &str) -> Result<Fetched, SourceError> {
+        if !is_id(id) {
+            return Err(SourceError::NotFound);
+        }
+        let path = format!("files/{id}");
+        let described = self.json(&path, &[("fields", FIELDS), ("supportsAllDrives", "true")])?;
+        let file = self.file(&described).filter(|file| file.is_there).ok_or(SourceError::NotFound)?;
+        let (exported, mime_type) = export(&file.mime_type).ok_or(SourceError::NotFound)?;
+        let answer = match exported {
+            Some(form) => self.get(&format!("{path}/export"), &[("mimeType", form)], BYTES)?,
+            None => self.get(&path, &[("alt", "media"), ("supportsAllDrives", "true")], BYTES)?,
+        };
+        match answer.status {
+            200 => Ok(Fetched { text: String::from_utf8_lossy(&answer.body).into_owned(), mime_type }),
+            404 => Err(SourceError::NotFound),
+            status => Err(SourceError::Failed(format!("Drive answers with {status}"))),
+        }
+    }
+
+    fn changes_since(&self, token: Option<&str>) -> Result<Changes, SourceError> {
+        if let Some(token) = token
+            && let Some(changes) = self.changes(token)?
+        {
+            return Ok(changes);
+        }
+        // Before the list: what changes meanwhile is a change.
+        let mut query = vec![("supportsAllDrives", "true")];
+        query.extend(self.options.drive.as_deref().map(|drive| ("driveId", drive)));
+        let body = self.json("changes/startPageToken", &query)?;
+        let token = body.get("startPageToken").and_then(Value::as_str).map(str::to_owned);
+        Ok(Changes::All { documents: self.list()?, token })
+    }
+}
+
+impl Answer {
+    /// Whether the same call may be answered later.
+    fn is_busy(&self) -> bool {
+        let is_limited = || {
+            let body = String::from_utf8_lossy(&self.body);
+            ["rateLimitExceeded", "userRateLimitExceeded"].iter().any(|reason| body.contains(reason))
+        };
+        self.status == 429 || self.status >= 500 || self.status == 403 && is_limited()
+    }
+
+    /// Whether a page token is not known any longer.
+    fn is_lost(&self) -> bool {
+        matches!(self.status, 400 | 404 | 410)
+    }
+}
+
+fn read(sent: ureq::http::Response<ureq::Body>, most: u64) -> Result<Answer, SourceError> {
+    let (parts, mut body) = sent.into_parts();
+    let seconds =
+        parts.headers.get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
+    let retry_after = seconds.map(Duration::from_secs);
+    // One byte more than it may have is an error.
+    let body = body.with_config().limit(most).read_to_vec().map_err(|error| failed(&error))?;
+    Ok(Answer { status: parts.status.as_u16(), retry_after, body })
+}
+
+/// In words that hold no address and no token.
+fn failed(error: &ureq::Error) -> SourceError {
+    let what = match error {
+        ureq::Error::Timeout(_) => "Drive does not answer in time",
+        ureq::Error::BodyExceedsLimit(_) => "the answer is larger than may be",
+        ureq::Error::HostNotFound | ureq::Error::ConnectionFailed | ureq::Error::Io(_) => {
+            "Drive cannot be reached"
+        }
+        _ => "the request failed",
+    };
+    SourceError::Failed(what.into())
+}
+
+/// In which form a file is exported, if it must be, and the media type of its text; `None` if it has no text.
+fn export(mime_type: &str) -> Option<(Option<&'static str>, &'static str)> {
+    match mime_type {
+        DOCUMENT => Some((Some("text/markdown"), "text/markdown")),
+        SLIDES => Some((Some("text/plain"), "text/plain")),
+        SHEET => Some((Some("text/csv"), "text/csv")),
+        "text/markdown" | "text/x-markdown" => Some((None, "text/markdown")),
+        "text/csv" => Some((None, "text/csv")),
+        other if other.starts_with("text/") => Some((None, "text/plain")),
+        _ => None,
+    }
+}
+
+/// Whether a text has the form of an id.
+fn is_id(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=128).contains(&text.len()) && text.bytes().all(is_plain)
+}
+
+fn is_loopback(url: &str) -> bool {
+    let host = url.strip_prefix("http://").and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    matches!(name, "127.0.0.1" | "[::1]")
+}
+
+impl fmt::Debug for Drive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Drive").field("folder", &self.options.folder).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,503 @@
+//! Documents through retrieval: `rag:///{collection}/doc/{+id}` and `rag:///{collection}/search/{+query}`, of folders and of Google
+//! Drive, whose files are `gdrive:///{fileId}` too (S-03).
+//!
+//! ```text
+//!   Options ──▶ Rag ──▶ Collection, one for each name: a DocumentSource ── Folder, Drive, or the program's own
+//!                └─ Store: documents in chunks, in the search index; a thread asks the sources for changes while they are used
+//! ```
+//!
+//! Law: a search finds what has the words of a question, by BM25; only with an [`Embedder`] of the program's does it know meanings.
+//! Each passage says how it was ranked. What the guard hides is neither listed, found nor counted.
+
+mod chunk;
+mod collection;
+mod drive;
+mod embed;
+mod options;
+mod retrieve;
+mod source;
+
+pub use drive::DriveOptions;
+pub use embed::Embedder;
+pub use options::Options;
+pub use source::{Changes, DocumentSource, Fetched, Listed, SourceError};
+
+use crate::answers::{COMPLETED, completion, page};
+use crate::declared::{self, Declare};
+use crate::files::folder::Folder;
+use crate::options::Kind;
+use crate::path;
+use crate::search::Query;
+use crate::watching::Own;
+use collection::{Collection, Document, Documents, Store, digest};
+use drive::Drive;
+use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
+use mcp_resources_template::{Chars, Policy, TemplateOptions, VariableOptions, uri};
+use options::Origin;
+use serde_json::{Map, Value, json};
+use source::FolderSource;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+const INDEX: &str = "rag:///";
+const DRIVE: &str = "gdrive:///";
+const COLLECTION: &str = "rag:///{collection}";
+const DOCUMENT: &str = "rag:///{collection}/doc/{+id}";
+const SEARCH: &str = "rag:///{collection}/search/{+query}";
+const FILE: &str = "gdrive:///{fileId}";
+
+const OF_INDEX: Route = Route(0);
+const OF_COLLECTION: Route = Route(1);
+const OF_DOCUMENT: Route = Route(2);
+const OF_SEARCH: Route = Route(3);
+const OF_FILE: Route = Route(4);
+/// Of the first collection; each has a number of its own.
+const OF_COLLECTIONS: u32 = 16;
+
+/// How often folders are looked at, and the most passages of a search.
+const FOLDERS: Duration = Duration::from_secs(1);
+const MOST_HITS: usize = 100;
+
+/// Collections of documents that are served. They are in one server at a time.
+#[derive(Debug)]
+pub struct Rag {
+    collections: Vec<Arc<Collection>>,
+    own: Own,
+    /// The process that the store belongs to, and the store: a forked process has no thread of its parent's.
+    store: Mutex<Option<(u32, Arc<Store>)>>,
+}
+
+impl Rag {
+    /// The collections of `options`. No source is asked here: the first request begins with it.
+    ///
+    /// # Errors
+    /// There is no collection, one has no folder or no credentials, or two have the same name.
+    pub fn new(options: Options) -> Result<Self, OptionError> {
+        if options.collections.is_empty() {
+            let reason = "rag: there is no collection; name one: `collections: {NAME: {folder: DIR}}`, or rag:NAME=DIR";
+            return Err(OptionError::sentence(reason));
+        }
+        if !(1..=MOST_HITS).contains(&options.hits) {
+            let reason =
+                format!("rag: hits is {}, expected a whole number from 1 to {MOST_HITS}", options.hits);
+            return Err(OptionError::sentence(reason));
+        }
+        let mut rag = Self { collections: Vec::new(), own: Own::default(), store: Mutex::new(None) };
+        for (name, origin) in &options.collections {
+            let (source, origin, poll): (Box<dyn DocumentSource>, _, _) = match origin {
+                Origin::Folder(dir) => {
+                    let named = [Options::named(name, dir)];
+                    let folder = Folder::all("rag", "folder", &named, &options.folder)?.into_iter().next();
+                    let folder = folder.ok_or_else(|| OptionError::sentence("rag: there is no folder"))?;
+                    (Box::new(FolderSource::new(folder)), None, FOLDERS)
+                }
+                Origin::Drive(drive) => (Box::new(Drive::new(drive.clone())?), Some(DRIVE), options.poll),
+            };
+            let collection = collection_of(name, source, &options)?;
+            rag.add(Arc::new(Collection { origin, poll, ..collection }))?;
+        }
+        Ok(rag)
+    }
+
+    /// The same with a collection whose documents come from a source of the program's. It is asked for changes once a second.
+    ///
+    /// # Errors
+    /// There is a collection of this name, or the name is none.
+    pub fn with_source(mut self, name: &str, source: impl DocumentSource) -> Result<Self, OptionError> {
+        let collection = collection_of(name, Box::new(source), &Options::new())?;
+        self.add(Arc::new(collection))?;
+        Ok(self)
+    }
+
+    /// The same with vectors: searches of all collections that are here now combine BM25 with the nearest vectors.
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
+        for collection in &mut self.collections {
+            if let Some(collection) = Arc::get_mut(collection) {
+                collection.embedder = Some(embedder.clone());
+            }
+        }
+        self
+    }
+
+    /// The collections of both, each with its own options.
+    ///
+    /// # Errors
+    /// Two collections have the same name.
+    pub fn join(mut self, other: Self) -> Result<Self, OptionError> {
+        self.take(other)?;
+        Ok(self)
+    }
+
+    fn add(&mut self, collection: Arc<Collection>) -> Result<(), OptionError> {
+        if self.collections.iter().any(|other| other.name == collection.name) {
+            let reason =
+                format!("rag: two collections have the name {:?}; give one of them another", collection.name);
+            return Err(OptionError::sentence(reason));
+        }
+        self.collections.push(collection);
+        Ok(())
+    }
+}
+
+/// A collection, if its name is one that a URI can have.
+fn collection_of(
+    name: &str,
+    source: Box<dyn DocumentSource>,
+    options: &Options,
+) -> Result<Collection, OptionError> {
+    if name.is_empty() || path::text(name.as_bytes()) != name {
+        let reason = format!("rag: {name:?} is no name; use letters, digits, `-`, `_` and `.`");
+        return Err(OptionError::sentence(reason));
+    }
+    let mut uri = String::from(INDEX);
+    path::append(&mut uri, name);
+    uri.push('/');
+    let (poll, list_max, hits) = (FOLDERS, options.list_max, options.hits);
+    Ok(Collection { name: name.to_owned(), uri, source, origin: None, poll, list_max, hits, embedder: None })
+}
+
+impl Declare for Rag {
+    const KIND: Kind = Kind {
+        name: "rag",
+        about: "Documents of folders and of Google Drive, found by questions, as rag:///NAME/search/QUESTION.",
+        options: Options::TABLE,
+    };
+
+    fn declare(options: OptionValue, folder: &Path) -> Result<Self, OptionError> {
+        let options: Options = declared::read("rag", options)?;
+        Self::new(options.at(folder))
+    }
+
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        let before = self.collections.len();
+        let added = other.collections.into_iter().try_for_each(|collection| self.add(collection));
+        added.inspect_err(|_| self.collections.truncate(before))
+    }
+
+    /// `NAME=DIR`.
+    fn word(rest: &str) -> Result<OptionValue, OptionError> {
+        match rest.split_once('=') {
+            Some((name, dir)) if !name.is_empty() && !dir.is_empty() => {
+                let pair = OptionValue::List(vec![name.into(), dir.into()]);
+                Ok(OptionValue::List(vec![pair]))
+            }
+            _ => Err(OptionError::sentence(format!("\"rag:{rest}\" names no folder; write rag:NAME=DIR"))),
+        }
+    }
+}
+
+impl Provider for Rag {
+    fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {
+        self.own.mount("rag", feed)?;
+        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let json = "application/json";
+        let index = Resource::new(INDEX)
+            .name("rag")
+            .title("The collections of documents")
+            .mime_type(json)
+            .priority(1.0);
+        let mut mount = Mount::new("rag").resource(OF_INDEX, index);
+        for (at, collection) in self.collections.iter().enumerate() {
+            let route = Route(OF_COLLECTIONS.saturating_add(u32::try_from(at).unwrap_or(u32::MAX)));
+            let contents = Resource::new(&*collection.uri)
+                .name(format!("{}/", collection.name))
+                .title(format!("The documents of {}", collection.name))
+                .mime_type("text/markdown")
+                .priority(1.0);
+            mount = mount.resource(route, contents);
+        }
+        let mut any = TemplateOptions::default();
+        let query =
+            VariableOptions { policy: Some(Policy::Any), chars: Chars::Any, ..VariableOptions::default() };
+        any.variables.insert("query".into(), query);
+        let document = Template::new(DOCUMENT).title("A document").completes("collection").completes("id");
+        let search = Template::new(SEARCH).title("The passages that answer a question").options(any);
+        let search = search.completes("collection").completes("query");
+        mount = mount
+            .template(OF_DOCUMENT, document.list(ListSource { pages: true }))
+            .template(OF_SEARCH, search)
+            .template(
+                OF_COLLECTION,
+                Template::new(COLLECTION).title("The documents of a collection").completes("collection"),
+            );
+        if self.collections.iter().any(|collection| collection.origin.is_some()) {
+            mount = mount
+                .template(OF_FILE, Template::new(FILE).title("A file of Google Drive").completes("fileId"));
+        }
+        Ok(mount)
+    }
+
+    fn read(&self, request: Read, reply: Responder<ReadResult<'static>>) {
+        let answer = self.answer(&request, &reply);
+        reply.send(answer);
+    }
+
+    fn list(&self, request: List, reply: Responder<ListPage>) {
+        let Some(known) = self.documents(&|| reply.is_cancelled()) else {
+            return reply.send(Err(ReadError::Failed));
+        };
+        let permits = |uri: &str| request.permits(uri);
+        let all = self.collections.iter().zip(&known).flat_map(|(collection, documents)| {
+            let seen = documents.all.values().filter(|one| retrieve::permits(collection, &one.id, &permits));
+            seen.take(collection.list_max).map(move |document| (collection, document))
+        });
+        let key = |(collection, document): &(&Arc<Collection>, &Arc<Document>)| {
+            format!("{}/{}", collection.name, document.id)
+        };
+        // In the order of the collections: the cursor is the last one that was given.
+        let mut rest = all.peekable();
+        if let Some(cursor) = request.cursor() {
+            let place = |(collection, document): &(&Arc<Collection>, &Arc<Document>)| {
+                self.is_behind(collection, document, cursor)
+            };
+            while rest.next_if(|item| !place(item)).is_some() {}
+        }
+        let mut page = page(request.limit(), rest, key, |(collection, document)| item(collection, document));
+        let missing = self.collections.iter().zip(&known).filter(|(_, documents)| !documents.is_known);
+        page.missing = missing.map(|(collection, _)| collection.name.clone()).collect();
+        reply.send(Ok(page));
+    }
+
+    fn complete(&self, request: Complete, reply: Responder<Completion<'static>>) {
+        let typed = request.value();
+        let values = match request.variable() {
+            "collection" => {
+                let seen = self
+                    .collections
+                    .iter()
+                    .filter(|one| request.permits(&one.uri) && one.name.starts_with(typed));
+                seen.map(|collection| collection.name.clone()).collect()
+            }
+            variable => {
+                let known = self.documents(&|| reply.is_cancelled()).unwrap_or_default();
+                self.completed(&request, variable, typed, &known)
+            }
+        };
+        reply.send(Ok(completion(values)));
+    }
+
+    fn interest(&self, change: Interest<'_>) {
+        let (uri, on) = match change {
+            Interest::Uri { uri, on, .. } => (Some(uri), on),
+            Interest::Lists { on } => (None, on),
+        };
+        self.store().interest(&self.collections, uri, on, self.own.feed());
+    }
+}
+
+impl Rag {
+    /// The store of this process.
+    fn store(&self) -> Arc<Store> {
+        let mut own = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        match &*own {
+            Some((of, store)) if *of == process => store.clone(),
+            _ => {
+                let store = Store::new(self.collections.len());
+                // Locks of it may be held by a thread of the parent's for ever.
+                std::mem::forget(own.replace((process, store.clone())));
+                store
+            }
+        }
+    }
+
+    fn documents(&self, is_cancelled: &dyn Fn() -> bool) -> Option<Vec<Arc<Documents>>> {
+        self.store().documents(&self.collections, self.own.feed(), is_cancelled)
+    }
+
+    /// Whether a document comes after the one that a cursor names.
+    fn is_behind(&self, collection: &Collection, document: &Document, cursor: &str) -> bool {
+        let Some((name, id)) = cursor.split_once('/') else { return false };
+        let place = |name: &str| self.collections.iter().position(|other| other.name == name);
+        match (place(&collection.name), place(name)) {
+            (Some(own), Some(last)) => (own, &*document.id) > (last, id),
+            _ => false,
+        }
+    }
+
+    /// Values of a document's id, or titles as questions.
+    fn completed(
+        &self,
+        request: &Complete,
+        variable: &str,
+        typed: &str,
+        known: &[Arc<Documents>],
+    ) -> Vec<String> {
+        let chosen = request.argument("collection");
+        let permits = |uri: &str| request.permits(uri);
+        let decoded = path::decoded(typed).unwrap_or_default();
+        let mut values = Vec::new();
+        for (collection, documents) in self.collections.iter().zip(known) {
+            let is_chosen = match (variable, chosen) {
+                ("fileId", _) => collection.origin.is_some(),
+                (_, Some(name)) => collection.name == name,
+                (_, None) => self.collections.len() == 1,
+            };
+            if !is_chosen {
+                continue;
+            }
+            for document in documents.all.values() {
+                let text = match variable {
+                    "id" | "fileId" => Some(&*document.id),
+                    _ => document.title.as_deref(),
+                };
+                let Some(text) = text.filter(|text| text.starts_with(&decoded)) else { continue };
+                if retrieve::permits(collection, &document.id, &permits) {
+                    let mut value = String::new();
+                    path::append(&mut value, text);
+                    values.push(value);
+                }
+                if values.len() >= COMPLETED {
+                    return values;
+                }
+            }
+        }
+        values
+    }
+
+    fn answer(
+        &self,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let permits = |uri: &str| request.permits(uri);
+        if request.route() == OF_INDEX {
+            return Ok(Contents::text(self.index(&permits)).with_mime_type("application/json").into());
+        }
+        let known = || self.documents(&|| reply.is_cancelled()).ok_or(ReadError::Failed);
+        if request.route() == OF_FILE {
+            let id = request.param("fileId").unwrap_or_default();
+            let known = known()?;
+            let mut both =
+                self.collections.iter().zip(&known).filter(|(collection, _)| collection.origin.is_some());
+            let found = both.find(|(_, documents)| documents.all.contains_key(id));
+            let (collection, documents) = found.ok_or(ReadError::NotFound)?;
+            return self.document(collection, documents, id, request, reply);
+        }
+        let numbered = request.route().0.checked_sub(OF_COLLECTIONS).map(|at| at as usize);
+        let named =
+            || self.collections.iter().position(|one| Some(&*one.name) == request.param("collection"));
+        let at = numbered.or_else(named).ok_or(ReadError::NotFound)?;
+        let collection = self.collections.get(at).ok_or(ReadError::NotFound)?;
+        let query = match request.route() {
+            OF_SEARCH => Some(question(request.param("query").unwrap_or_default())?),
+            _ => None,
+        };
+        let known = known()?;
+        let documents = known.get(at).ok_or(ReadError::Failed)?;
+        if !documents.is_known {
+            reply.log(&format!("the collection {:?} is not there yet", collection.name));
+            return Err(ReadError::Failed);
+        }
+        match (request.route(), query) {
+            (OF_DOCUMENT, _) => {
+                self.document(collection, documents, request.param("id").unwrap_or_default(), request, reply)
+            }
+            (_, Some(query)) => {
+                let text = request.param("query").unwrap_or_default();
+                let found = retrieve::search(&self.store(), collection, documents, (text, &query), &permits);
+                self.saw(request, documents.generation);
+                found.map_err(|reason| {
+                    reply.log(&reason);
+                    ReadError::Failed
+                })
+            }
+            _ => {
+                self.saw(request, documents.lists());
+                let text = contents(collection, documents, &permits);
+                Ok(Contents::text(text).with_mime_type("text/markdown").into())
+            }
+        }
+    }
+
+    /// A document that is known, as its source has it now.
+    fn document(
+        &self,
+        collection: &Collection,
+        documents: &Documents,
+        id: &str,
+        request: &Read,
+        reply: &Responder<ReadResult<'static>>,
+    ) -> Result<ReadResult<'static>, ReadError> {
+        let document = documents.all.get(id).ok_or(ReadError::NotFound)?;
+        if !retrieve::permits(collection, id, &|uri| request.permits(uri)) {
+            return Err(ReadError::NotFound);
+        }
+        reply.facts(document.size)?;
+        let fetched = collection.source.fetch(id).map_err(|error| match error {
+            SourceError::NotFound => ReadError::NotFound,
+            SourceError::Failed(reason) => {
+                reply.log(&format!("{}/{id} cannot be read: {reason}", collection.name));
+                ReadError::Failed
+            }
+        })?;
+        reply.facts(fetched.text.len() as u64)?;
+        self.saw(request, digest(fetched.text.as_bytes()));
+        let uri = collection.document_uri(id);
+        let source = collection.source_uri(id).unwrap_or_else(|| uri.clone());
+        let meta = json!({ "title": document.title, "source": source, "chunks": document.chunks });
+        Ok(Contents::text(fetched.text).with_mime_type(fetched.mime_type).with_meta(meta.to_string()).into())
+    }
+
+    /// The collections, as JSON.
+    fn index(&self, permits: &dyn Fn(&str) -> bool) -> String {
+        let seen = self.collections.iter().filter(|collection| permits(&collection.uri));
+        let all: Map<String, Value> = seen
+            .map(|collection| {
+                let ranking = if collection.embedder.is_some() { "bm25+vectors" } else { "bm25" };
+                let search = format!("{}search/{{+query}}", collection.uri);
+                (
+                    collection.name.clone(),
+                    json!({ "uri": collection.uri, "search": search, "ranking": ranking }),
+                )
+            })
+            .collect();
+        Value::Object(all).to_string()
+    }
+
+    /// The client has read this: what differs from it later is a change.
+    fn saw(&self, request: &Read, seen: u64) {
+        if let Ok(uri) = uri::normalize(request.uri(), uri::MAX_URI) {
+            self.store().saw(&uri, seen);
+        }
+    }
+}
+
+fn question(text: &str) -> Result<Query, ReadError> {
+    let query = Query::question(text).filter(|_| !text.trim().is_empty());
+    query.ok_or_else(|| ReadError::InvalidParameter {
+        parameter: "query".into(),
+        expected: "a question of at most 1,024 bytes".into(),
+    })
+}
+
+fn item(collection: &Collection, document: &Document) -> Resource {
+    let mut item = Resource::new(collection.document_uri(&document.id))
+        .name(&*document.id)
+        .title(document.title.clone().unwrap_or_else(|| document.id.clone()))
+        .mime_type(document.mime_type)
+        .size(document.size);
+    item.details.annotations.last_modified.clone_from(&document.modified);
+    item
+}
+
+/// The documents of a collection, as Markdown.
+fn contents(collection: &Collection, documents: &Documents, permits: &dyn Fn(&str) -> bool) -> String {
+    let mut text = format!("# {}\n\n", collection.name);
+    let seen = documents.all.values().filter(|document| retrieve::permits(collection, &document.id, permits));
+    for document in seen.take(collection.list_max) {
+        let title: String =
+            document.title.as_deref().unwrap_or(&document.id).replace(['[', ']', '\n', '\r'], " ");
+        text.push_str(&format!("- [{title}]({})\n", collection.document_uri(&document.id)));
+    }
+    if documents.has_failed() {
+        text.push_str("\nThe source does not answer now; this is what was known before.\n");
+    }
+    text
+}

@@ -1,0 +1,174 @@
+//! Where documents come from.
+//!
+//! Law: a source reports and never judges: what changed is found by comparing stamps, so a source that reports too much costs time,
+//! and one that has lost its place lists everything again.
+
+use crate::docs::{is_page, key};
+use crate::files::folder::{Folder, Gone, Unread};
+use std::fmt;
+
+/// The most documents of a source.
+pub(super) const DOCUMENTS: usize = 20_000;
+/// The most of a document that is read, in bytes.
+pub(super) const BYTES: u64 = 4 << 20;
+
+/// Documents that are retrieved from.
+pub trait DocumentSource: fmt::Debug + Send + Sync + 'static {
+    /// All documents that there are now.
+    ///
+    /// # Errors
+    /// [`SourceError`].
+    fn list(&self) -> Result<Vec<Listed>, SourceError>;
+
+    /// The text of one document.
+    ///
+    /// # Errors
+    /// [`SourceError`].
+    fn fetch(&self, id: &str) -> Result<Fetched, SourceError>;
+
+    /// What has changed since `token` was given; [`Changes::All`] if that cannot be said, as at the first time.
+    ///
+    /// # Errors
+    /// [`SourceError`].
+    fn changes_since(&self, token: Option<&str>) -> Result<Changes, SourceError>;
+}
+
+/// A document that a source has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// What names it within its source.
+    pub id: String,
+    /// Its title, if the source has one.
+    pub title: Option<String>,
+    /// Another stamp is another text.
+    pub stamp: String,
+    /// When it was last changed: an ISO 8601 time with its zone.
+    pub modified: Option<String>,
+    /// Its size in bytes, if that is known.
+    pub size: Option<u64>,
+}
+
+/// The text of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// The text.
+    pub text: String,
+    /// Its media type.
+    pub mime_type: &'static str,
+}
+
+/// What has changed in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// All documents; what is not among them is gone.
+    All {
+        /// The documents.
+        documents: Vec<Listed>,
+        /// What to ask with the next time.
+        token: Option<String>,
+    },
+    /// Some documents.
+    Some {
+        /// Those that are new or may have changed.
+        changed: Vec<Listed>,
+        /// The ids of those that are gone.
+        gone: Vec<String>,
+        /// What to ask with the next time.
+        token: Option<String>,
+    },
+}
+
+/// Why a source does not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceError {
+    /// There is no such document.
+    NotFound,
+    /// It does not answer now. The reason is for the log.
+    Failed(String),
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => f.write_str("there is no such document"),
+            Self::Failed(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+/// The Markdown and text files of a directory.
+#[derive(Debug)]
+pub(super) struct FolderSource {
+    folder: Folder,
+}
+
+impl FolderSource {
+    pub(super) fn new(folder: Folder) -> Self {
+        Self { folder }
+    }
+
+    /// Where a document is on disk.
+    fn locate(&self, id: &str) -> Option<Vec<u8>> {
+        let path = crate::spell::decode(id).filter(|path| is_document(path))?;
+        if self.folder.is_dir(&path) == Some(false) {
+            return Some(path);
+        }
+        let mut found = None;
+        let _ = self.folder.walk(&mut |path, _| {
+            if is_document(&path) && key(&path) == id {
+                found = Some(path);
+            }
+            found.is_none()
+        });
+        found
+    }
+}
+
+impl DocumentSource for FolderSource {
+    fn list(&self) -> Result<Vec<Listed>, SourceError> {
+        let mut documents = Vec::new();
+        let walked = self.folder.walk(&mut |path, facts| {
+            if is_document(&path) {
+                // A file that was changed just now may change again and look the same.
+                let stamp = facts.stamp().unwrap_or_else(|| format!("{:?} unsettled", facts.modified()));
+                let size = Some(facts.size);
+                documents.push(Listed {
+                    id: key(&path),
+                    title: None,
+                    stamp,
+                    modified: facts.modified(),
+                    size,
+                });
+            }
+            documents.len() < DOCUMENTS
+        });
+        match walked {
+            Ok(_) => Ok(documents),
+            Err(Gone) => {
+                Err(SourceError::Failed(format!("{} cannot be opened", self.folder.dir().display())))
+            }
+        }
+    }
+
+    fn fetch(&self, id: &str) -> Result<Fetched, SourceError> {
+        let path = self.locate(id).ok_or(SourceError::NotFound)?;
+        let read = self.folder.read(&path, BYTES, &|own| key(own) == id, &|_| Ok(()));
+        let (bytes, _) = read.map_err(|unread| match unread {
+            Unread::Failed(reason) => SourceError::Failed(reason),
+            Unread::NotFound | Unread::Refused(_) => SourceError::NotFound,
+        })?;
+        let mime_type = if is_page(&path) { "text/markdown" } else { "text/plain" };
+        Ok(Fetched { text: String::from_utf8_lossy(&bytes).into_owned(), mime_type })
+    }
+
+    fn changes_since(&self, _token: Option<&str>) -> Result<Changes, SourceError> {
+        Ok(Changes::All { documents: self.list()?, token: None })
+    }
+}
+
+fn is_document(path: &[u8]) -> bool {
+    is_page(path)
+        || path.len() > 4 && path.get(path.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case(b".txt"))
+}
