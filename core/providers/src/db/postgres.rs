@@ -4,7 +4,7 @@
 //!   no connection ──a question──▶ connected ──it breaks──▶ no connection: connected again, at once and then ever more slowly
 //! ```
 //!
-//! Law: nothing writes. Each query runs in a READ ONLY transaction with a time limit. Only constants of this module use the simple
+//! Law: nothing writes. Each query runs in a READ ONLY transaction with a time limit, which is rolled back. Only constants of this module use the simple
 //! protocol; everything else uses the extended protocol, which accepts one statement.
 
 mod schema;
@@ -322,7 +322,8 @@ impl Link {
                 break;
             }
         }
-        transaction.commit().await
+        // Older servers let some functions write all the same, such as `lo_create`: nothing of that stays.
+        transaction.rollback().await
     }
 }
 
