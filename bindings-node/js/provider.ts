@@ -450,7 +450,7 @@ const CONFIG_SHAPE: Shape<ConfigOptions> = { allow: GLOBS, reveal: GLOBS, redact
 const ENV_SHAPE: Shape<EnvOptions> = { allow: NAMES, reveal: NAMES, redact: REDACT };
 
 /** A variable of the environment, in the place of a text that is secret. */
-export interface Variable {
+export interface EnvVariable {
   /** Its name. */
   readonly env: string;
 }
@@ -458,7 +458,7 @@ export interface Variable {
 /** What is served of a {@link Database}, and how. Nothing of it is served but what this names. */
 export interface DbOptions {
   /** The password for Postgres, if the URL does not have it. */
-  readonly password?: string | Variable | null;
+  readonly password?: string | EnvVariable | null;
   /** The tables that are served: `customers`, or `sales.customers` in a schema of Postgres. Default: none. */
   readonly tables?: string | readonly string[];
   /** Columns that are not served: `password`, or `customers.password` in that table alone. Default: none. */
@@ -474,7 +474,7 @@ export interface DbOptions {
 /** A database for {@link db}. */
 export interface Database extends DbOptions {
   /** `sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the variable of the environment that has it. */
-  readonly url: string | Variable;
+  readonly url: string | EnvVariable;
 }
 
 /** The core checks it: its messages do not repeat what may be a password. */

@@ -21,6 +21,7 @@ export {
   db,
   docs,
   type EnvOptions,
+  type EnvVariable,
   env,
   type FilesOptions,
   files,
@@ -43,5 +44,4 @@ export {
   results,
   type SkillsOptions,
   skills,
-  type Variable,
 } from './provider.js';

@@ -28,6 +28,7 @@ __all__ = [
     "DbOptions",
     "DocsOptions",
     "EnvOptions",
+    "EnvVariable",
     "FilesOptions",
     "GitOptions",
     "Memory",
@@ -39,7 +40,6 @@ __all__ = [
     "ResultsOptions",
     "Root",
     "SkillsOptions",
-    "Variable",
     "clock",
     "config",
     "db",
@@ -70,7 +70,7 @@ class ConfigOptions(TypedDict, total=False):
     Names such as `password` or `api_key` mask a value in any case. Default `all`."""
 
 
-class Variable(TypedDict):
+class EnvVariable(TypedDict):
     """A variable of the environment, in the place of a text that is secret."""
 
     env: str
@@ -80,7 +80,7 @@ class Variable(TypedDict):
 class DbOptions(TypedDict, total=False):
     """What is served of a `Database`, and how. Nothing of it is served but what this names."""
 
-    password: str | Variable | None
+    password: str | EnvVariable | None
     """The password for Postgres, if the URL does not have it."""
     tables: str | Sequence[str]
     """The tables that are served: `customers`, or `sales.customers` in a schema of Postgres. Default: none."""
@@ -101,7 +101,7 @@ class DbOptions(TypedDict, total=False):
 class Database(DbOptions):
     """A database for `db`."""
 
-    url: str | Variable
+    url: str | EnvVariable
     """`sqlite:PATH` or `postgres://USER:PASSWORD@HOST:PORT/NAME`, or the variable of the environment that has it."""
 
 
