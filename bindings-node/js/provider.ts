@@ -254,6 +254,45 @@ const RESULTS_SHAPE: Shape<ResultsOptions> = {
   file: either('a string or null', TEXT, NULL),
 };
 
+/** One endpoint of an API. */
+export interface ApiEndpoint {
+  /** The URL, with `{id}` where the end of the resource's URI stands, encoded as one segment. */
+  readonly url: string;
+  /** Headers to send: values, or the variables of the environment that have them when this is called. */
+  readonly headers?: Readonly<Record<string, string | { readonly env: string }>>;
+  /** A JSON pointer to the part of the answer that is served. Default: the whole answer. */
+  readonly pick?: string;
+  /** Ids that are listed and completed. Default: none. */
+  readonly ids?: string | readonly string[];
+}
+
+/** The endpoints of one API, by name: each a URL, or more of it. */
+export interface ApiEndpoints {
+  readonly endpoints: Readonly<Record<string, string | ApiEndpoint>>;
+}
+
+/** What is set for all endpoints of {@link api}. */
+export interface ApiOptions {
+  /** Whether requests may go to addresses that are not public, such as those of this machine. Default `false`. */
+  readonly privateNetworks?: boolean;
+  /** How many redirects are followed; headers are not sent to another origin. Default none. */
+  readonly redirects?: number;
+  /** How long an answer may take: `'10s'`, or milliseconds. Default 10 s. */
+  readonly timeout?: number | string;
+  /** The largest answer: `'1 MiB'`, or a number of bytes. Default 1 MiB. */
+  readonly bytes?: number | string;
+  /** How often a resource is requested while clients watch it: `'30s'`, or milliseconds. Default 30 s. */
+  readonly poll?: number | string;
+}
+
+const API_SHAPE: Shape<ApiOptions> = {
+  privateNetworks: FLAG,
+  redirects: COUNT,
+  timeout: TIME,
+  bytes: SIZE,
+  poll: TIME,
+};
+
 /** What is set for all roots of {@link files}. */
 export interface FilesOptions {
   /** Globs: only files whose path within their root matches one of them are served; `*` is within a segment, `**` over segments. Default: all. */
@@ -494,6 +533,34 @@ export type Root = string;
 
 /** One directory or file, several, or directories or files by the names that they are to have. */
 type Roots = Root | readonly Root[] | Readonly<Record<string, Root>>;
+
+/**
+ * Declared endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}` (S-20). Requests go to public addresses alone, unless
+ * `privateNetworks` is set. Variables of the environment are read when this is called.
+ *
+ * @param apis - by name, each with its endpoints by name.
+ * @throws {TypeError} an endpoint cannot be served, a variable is not set, or an option is wrong.
+ */
+export function api(apis: Readonly<Record<string, ApiEndpoints>>, options: ApiOptions = {}): Provider {
+  if (!isObject(apis)) throw new TypeError(`api() takes APIs by name, not ${shown(apis)}`);
+  checkOptions('api()', options, API_SHAPE);
+  return declared('api', { ...given(options), apis: pairs(apis, endpointsOf) });
+}
+
+/** Names with a value each, as pairs: what an author names is no name of an option. */
+function pairs(named: unknown, value: (value: unknown) => unknown): unknown {
+  return isObject(named) ? Object.entries(named).map(([name, one]) => [name, value(one)]) : named;
+}
+
+/** The members of an object, with names that an author chose as pairs. */
+function withPairs(object: unknown, member: string, value: (value: unknown) => unknown): unknown {
+  if (!isObject(object) || object[member] === undefined) return object;
+  return { ...given(object), [member]: pairs(object[member], value) };
+}
+
+function endpointsOf(api: unknown): unknown {
+  return withPairs(api, 'endpoints', (endpoint) => withPairs(endpoint, 'headers', (header) => header));
+}
 
 /**
  * The time: `clock:///now`, and `clock:///{+zone}` for a zone of the IANA database, such as `clock:///Asia/Tokyo`. Clients

@@ -10,6 +10,10 @@
  * ```
  */
 export {
+  type ApiEndpoint,
+  type ApiEndpoints,
+  type ApiOptions,
+  api,
   type Collection,
   type ConfigOptions,
   clock,

@@ -381,6 +381,22 @@ def test_http_api(language: str, mode: str) -> None:
         converse(command(language, "http_api", base), mode, body)
 
 
+def test_api_endpoints(language: str, mode: str) -> None:
+    """S-20: the same API as declared endpoints; what the server says of a fault stays there."""
+
+    async def body(client: Client) -> None:
+        content = await read(client, "api:///directory/user/2")
+        assert (json.loads(content.text)["name"], content.mime_type) == ("花子", "application/json")
+        assert (await refused(client, "api:///directory/user/3")).code == NOT_FOUND[mode]
+        fault = await refused(client, "api:///directory/user/500")
+        assert fault.code == INTERNAL_ERROR
+        assert "secret" not in f"{fault.message}{fault.data}"
+        assert "api:///directory/user" in await listed(client)
+
+    with upstream() as base:
+        converse(command(language, "api_endpoints", base), mode, body)
+
+
 def test_documents(language: str, mode: str) -> None:
     async def body(client: Client) -> None:
         resources = await listed(client)

@@ -10,6 +10,7 @@ from mcp_resources import providers
 from vectors import ROOT
 
 DOCUMENTS = {
+    "api": "api.md",
     "config": "config.md",
     "db": "db.md",
     "docs": "docs.md",

@@ -23,6 +23,7 @@ from ._core import Memory, Metrics, Provider, ResultCache, declared, memory
 from ._core import metrics as _metrics
 
 __all__ = [
+    "ApiOptions",
     "ConfigOptions",
     "Database",
     "DbOptions",
@@ -40,6 +41,7 @@ __all__ = [
     "ResultsOptions",
     "Root",
     "SkillsOptions",
+    "api",
     "clock",
     "config",
     "db",
@@ -57,6 +59,21 @@ __all__ = [
 Root: TypeAlias = str | os.PathLike[str]
 """A directory, or a file."""
 Content: TypeAlias = str | bytes
+
+
+class ApiOptions(TypedDict, total=False):
+    """The keyword arguments of `api` that may be left out: for all of its endpoints."""
+
+    private_networks: bool
+    """Whether requests may go to addresses that are not public, such as those of this machine. Default `False`."""
+    redirects: int
+    """How many redirects are followed; headers are not sent to another origin. Default none."""
+    timeout: int | str
+    """How long an answer may take: `"10s"`, or milliseconds. Default 10 s."""
+    bytes: int | str
+    """The largest answer: `"1 MiB"`, or a number of bytes. Default 1 MiB."""
+    poll: int | str
+    """How often a resource is requested while clients watch it: `"30s"`, or milliseconds. Default 30 s."""
 
 
 class ConfigOptions(TypedDict, total=False):
@@ -346,6 +363,25 @@ class SkillsOptions(TypedDict, total=False):
     """How many files `resources/list` has at most; all can be read. Default 1,000."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
+
+
+def api(apis: Mapping[str, Mapping[str, object]], **options: Unpack[ApiOptions]) -> Provider:
+    """Declared endpoints of HTTP APIs: `api:///{name}/{endpoint}/{+id}` (S-20).
+
+    An endpoint is a URL, or a mapping with `url`, `headers` (values, or `{"env": NAME}`), `pick` (a JSON pointer) and
+    `ids` (what is listed). `{id}` in the URL stands for the end of the resource's URI, encoded as one segment. Requests
+    go to public addresses alone unless `private_networks` is set. Variables of the environment are read when this is
+    called.
+
+    Args:
+        apis: by name, each with its `endpoints` by name.
+        options: see `ApiOptions`.
+
+    Raises:
+        ValueError: an endpoint cannot be served, a variable is not set, or an option has a value that is not allowed.
+        TypeError: an option has a wrong type, or there is none of this name.
+    """
+    return declared("api", {"apis": apis, **options})
 
 
 def clock() -> Provider:

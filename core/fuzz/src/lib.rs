@@ -5,6 +5,7 @@
 //! With the feature `libfuzzer` they are programs for cargo-fuzz. An input that made a target fail becomes a file of
 //! its corpus.
 
+mod apis;
 mod bytes;
 mod clients;
 mod configs;
@@ -16,6 +17,7 @@ mod mutate;
 mod revisions;
 mod uris;
 
+pub use apis::api_url;
 pub use bytes::{lines, seal, text};
 pub use clients::client;
 pub use configs::{config, config_file};
@@ -37,7 +39,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "decode", run: decode },
     Target { name: "lines", run: lines },
     Target { name: "text", run: text },
@@ -51,4 +53,5 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "files_path", run: files_path },
     Target { name: "front_matter", run: front_matter },
     Target { name: "git_ref", run: git_ref },
+    Target { name: "api_url", run: api_url },
 ];

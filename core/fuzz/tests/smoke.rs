@@ -147,6 +147,12 @@ fn git_ref() {
     drive("git_ref");
 }
 
+/// S-20
+#[test]
+fn api_url() {
+    drive("api_url");
+}
+
 #[test]
 fn every_target_has_a_program() {
     for target in TARGETS {

@@ -70,6 +70,8 @@ struct Entry {
 
 /// The kinds that this build has, by name.
 const ENTRIES: &[Entry] = &[
+    #[cfg(feature = "api")]
+    entry::<crate::api::Api>(),
     #[cfg(feature = "clock")]
     entry::<crate::clock::Clock>(),
     #[cfg(feature = "config")]

@@ -16,6 +16,8 @@
 
 #[cfg(feature = "_declared")]
 mod answers;
+#[cfg(feature = "api")]
+pub mod api;
 #[cfg(feature = "clock")]
 pub mod clock;
 #[cfg(feature = "config")]

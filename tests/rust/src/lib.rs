@@ -7,6 +7,8 @@ pub mod uritemplate;
 pub mod vectors;
 
 #[cfg(test)]
+mod api;
+#[cfg(test)]
 mod audit;
 #[cfg(test)]
 mod chaos;

@@ -1,0 +1,131 @@
+//! Answers that are kept: for as long as a server says, and after that to be revalidated, or served while it is down.
+//!
+//! Law: at most [`ENTRIES`] and [`BYTES`]; the one that was used least recently makes room.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How many answers are kept.
+const ENTRIES: usize = 1_000;
+/// How many bytes they have together.
+const BYTES: usize = 32 << 20;
+
+/// Which resource: the number of its endpoint, and its id.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key {
+    pub(super) endpoint: usize,
+    pub(super) id: Arc<str>,
+}
+
+/// What is served of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Body {
+    Text(Arc<str>),
+    Blob(Arc<[u8]>),
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) body: Body,
+    pub(super) mime_type: String,
+    pub(super) etag: Option<String>,
+    pub(super) last_modified: Option<String>,
+    pub(super) may_be_stale: bool,
+}
+
+/// A copy with its time.
+#[derive(Clone, Debug)]
+pub(super) struct CacheEntry {
+    pub(super) copy: Arc<Answer>,
+    pub(super) fresh_until: Instant,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    kept: HashMap<Key, (CacheEntry, u64)>,
+    by_use: BTreeMap<u64, Key>,
+    bytes: usize,
+    clock: u64,
+}
+
+impl Body {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Blob(bytes) => bytes.len(),
+        }
+    }
+}
+
+impl Answer {
+    fn size(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.body.len() + self.mime_type.len() + length(&self.etag) + length(&self.last_modified)
+    }
+}
+
+impl Cache {
+    pub(super) fn get(&mut self, key: &Key) -> Option<CacheEntry> {
+        let (kept, used) = self.kept.get_mut(key)?;
+        self.clock += 1;
+        self.by_use.remove(used);
+        self.by_use.insert(self.clock, key.clone());
+        *used = self.clock;
+        Some(kept.clone())
+    }
+
+    pub(super) fn put(&mut self, key: &Key, kept: CacheEntry) {
+        self.remove(key);
+        let size = kept.copy.size() + key.id.len();
+        if size > BYTES {
+            return;
+        }
+        while self.kept.len() >= ENTRIES || self.bytes + size > BYTES {
+            let Some(oldest) = self.by_use.first_key_value().map(|(_, key)| key.clone()) else { break };
+            self.remove(&oldest);
+        }
+        self.clock += 1;
+        self.bytes += size;
+        self.by_use.insert(self.clock, key.clone());
+        self.kept.insert(key.clone(), (kept, self.clock));
+    }
+
+    pub(super) fn remove(&mut self, key: &Key) {
+        if let Some((kept, used)) = self.kept.remove(key) {
+            self.by_use.remove(&used);
+            self.bytes -= kept.copy.size() + key.id.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-20: what was used least recently makes room; the bounds hold.
+    #[test]
+    fn the_bounds_hold() {
+        let copy = |size: usize| {
+            let body = Body::Blob(vec![0; size].into());
+            let (mime_type, etag, last_modified) = Default::default();
+            let copy = Answer { body, mime_type, etag, last_modified, may_be_stale: true };
+            CacheEntry { copy: Arc::new(copy), fresh_until: Instant::now() }
+        };
+        let key = |id: usize| Key { endpoint: 0, id: id.to_string().into() };
+        let mut cache = Cache::default();
+        for id in 0..ENTRIES + 1 {
+            cache.put(&key(id), copy(1));
+            assert!(cache.get(&key(0)).is_some());
+        }
+        assert!(cache.get(&key(1)).is_none() && cache.get(&key(2)).is_some());
+        assert_eq!((cache.kept.len(), cache.by_use.len()), (ENTRIES, ENTRIES));
+        cache.put(&key(2), copy(BYTES - 100));
+        assert!(cache.bytes <= BYTES && cache.get(&key(2)).is_some());
+        cache.put(&key(3), copy(BYTES + 1));
+        assert!(cache.get(&key(3)).is_none());
+        cache.remove(&key(2));
+        assert!(cache.bytes < 1_000, "{}", cache.bytes);
+    }
+}

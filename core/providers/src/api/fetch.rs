@@ -1,0 +1,269 @@
+//! One request to an API, and what its answer means.
+//!
+//! Law: the URL comes from the operator, but for an id that is one segment of it. Headers of the operator's go to its origin alone.
+//! Nothing of a client's is sent, and no proxy of the environment is used. No message has a URL, a header or a part of an answer.
+
+use super::address::{PrivateAddress, PublicOnly};
+use super::cache::{Answer, Body};
+use super::fresh::{Freshness, retry_after};
+use super::options::{Checked, Options};
+use super::pick::Picked;
+use super::url;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use ureq::http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    LAST_MODIFIED, LOCATION,
+};
+use ureq::http::{Response, StatusCode, Uri};
+use ureq::unversioned::resolver::{DefaultResolver, Resolver};
+use ureq::unversioned::transport::{Connector, RustlsConnector, TcpConnector};
+use ureq::{Agent, Body as HttpBody};
+
+/// The longest validator that is kept, in bytes.
+const VALIDATOR: usize = 1_024;
+
+/// What a request came to.
+#[derive(Debug)]
+pub(super) enum Fetched {
+    /// An answer, for how long it is fresh, and whether it may be kept.
+    New(Answer, Freshness),
+    /// The copy is still right.
+    NotModified(Freshness),
+    /// There is no such resource.
+    Absent,
+    /// The answer is larger than allowed.
+    TooLarge,
+    /// The server is down, or wants fewer requests; for how long, if it says so. Why, for the log.
+    Down(String, Option<Duration>),
+    /// The answer is of no use. Why, for the log.
+    Failed(String),
+}
+
+/// What sends requests.
+#[derive(Debug)]
+pub(super) struct Fetcher {
+    private_networks: bool,
+    redirects: usize,
+    timeout: Duration,
+    bytes: u64,
+    /// The client of one process: a fork must not share its connections.
+    agent: Mutex<Option<(u32, Agent)>>,
+}
+
+impl Fetcher {
+    pub(super) fn new(options: &Options) -> Self {
+        Self {
+            private_networks: options.private_networks,
+            redirects: options.redirects,
+            timeout: options.timeout,
+            bytes: options.bytes,
+            agent: Mutex::default(),
+        }
+    }
+
+    /// Requests a resource. `copy` is what is known of it.
+    pub(super) fn fetch(&self, endpoint: &Checked, id: &str, copy: Option<&Answer>) -> Fetched {
+        let Ok(first) = endpoint.url.expand(id).parse::<Uri>() else {
+            return Fetched::Failed("the URL is too long".into());
+        };
+        let (agent, end) = (self.agent(), Instant::now() + self.timeout);
+        let mut uri = first.clone();
+        for _ in 0..=self.redirects {
+            let is_own = url::is_same_origin(&first, &uri);
+            let response = match self.send(&agent, &uri, endpoint, copy, is_own, end) {
+                Ok(response) => response,
+                Err(error) => return self.failed(&error),
+            };
+            if !is_redirect(response.status()) {
+                return self.answer(response, endpoint);
+            }
+            let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+            match location.and_then(|location| url::redirected(&uri, location)) {
+                Some(next) => uri = next,
+                None => return Fetched::Failed("a redirect leads to no URL that may be followed".into()),
+            }
+        }
+        let limit = self.redirects;
+        Fetched::Failed(format!("it redirects more than {limit} times; set `redirects` if that is meant"))
+    }
+
+    fn send(
+        &self,
+        agent: &Agent,
+        uri: &Uri,
+        endpoint: &Checked,
+        copy: Option<&Answer>,
+        is_own: bool,
+        end: Instant,
+    ) -> Result<Response<HttpBody>, ureq::Error> {
+        let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let mut request = agent.get(uri).header(ACCEPT_ENCODING, "identity");
+        if is_own {
+            for (name, value) in &endpoint.headers {
+                request = request.header(name, value);
+            }
+            if let Some(etag) = copy.and_then(|copy| copy.etag.as_ref()) {
+                request = request.header(IF_NONE_MATCH, etag);
+            }
+            if let Some(date) = copy.and_then(|copy| copy.last_modified.as_ref()) {
+                request = request.header(IF_MODIFIED_SINCE, date);
+            }
+        }
+        request.config().timeout_global(Some(left)).build().call()
+    }
+
+    /// What an answer means that is no redirect.
+    fn answer(&self, mut response: Response<HttpBody>, endpoint: &Checked) -> Fetched {
+        let freshness = Freshness::of(response.headers());
+        match response.status() {
+            StatusCode::NOT_MODIFIED => return Fetched::NotModified(freshness),
+            StatusCode::NOT_FOUND | StatusCode::GONE => return Fetched::Absent,
+            status if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
+                return Fetched::Down(format!("status {}", status.as_u16()), retry_after(response.headers()));
+            }
+            status if status != StatusCode::OK => {
+                return Fetched::Failed(format!("status {}", status.as_u16()));
+            }
+            _ => {}
+        }
+        if response.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+            return Fetched::Failed("the answer is compressed, which was not asked for".into());
+        }
+        let bytes = match response.body_mut().with_config().limit(self.bytes).read_to_vec() {
+            Ok(bytes) => bytes,
+            Err(error) => return self.failed(&error),
+        };
+        match contents(bytes, response.headers(), endpoint) {
+            Ok((body, mime_type)) => {
+                let copy = Answer {
+                    body,
+                    mime_type,
+                    etag: validator(response.headers(), &ETAG),
+                    last_modified: validator(response.headers(), &LAST_MODIFIED),
+                    may_be_stale: freshness.may_be_stale,
+                };
+                Fetched::New(copy, freshness)
+            }
+            Err(what) => Fetched::Failed(what.into()),
+        }
+    }
+
+    fn failed(&self, error: &ureq::Error) -> Fetched {
+        let down = |what: &str| Fetched::Down(what.into(), None);
+        match error {
+            ureq::Error::BodyExceedsLimit(_) => Fetched::TooLarge,
+            ureq::Error::Io(error) if is_private(error) => Fetched::Failed(PrivateAddress.to_string()),
+            ureq::Error::Io(error) => down(&error.kind().to_string()),
+            ureq::Error::Timeout(_) => {
+                Fetched::Down(format!("there was no answer in {} ms", self.timeout.as_millis()), None)
+            }
+            ureq::Error::HostNotFound => down("the host has no address"),
+            ureq::Error::ConnectionFailed => down("the connection failed"),
+            ureq::Error::Tls(_) | ureq::Error::Rustls(_) => down("there is no encrypted connection"),
+            _ => down("the answer is no HTTP"),
+        }
+    }
+
+    fn agent(&self) -> Agent {
+        let mut own = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        if let Some((of, agent)) = &*own
+            && *of == process
+        {
+            return agent.clone();
+        }
+        let agent = agent(self.private_networks, DefaultResolver::default());
+        // What a parent has open stays as it is: closing it here would end its encrypted connections.
+        std::mem::forget(own.replace((process, agent.clone())));
+        agent
+    }
+
+    /// With another resolver.
+    #[cfg(test)]
+    pub(super) fn resolving(self, resolver: impl Resolver) -> Self {
+        let agent = agent(self.private_networks, resolver);
+        *self.agent.lock().unwrap() = Some((std::process::id(), agent));
+        self
+    }
+}
+
+fn agent(private_networks: bool, resolver: impl Resolver) -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(None)
+        .user_agent("mcp-resources")
+        .build();
+    let sockets = TcpConnector::default();
+    if private_networks {
+        Agent::with_parts(config, sockets.chain(RustlsConnector::default()), resolver)
+    } else {
+        Agent::with_parts(config, PublicOnly.chain(sockets).chain(RustlsConnector::default()), resolver)
+    }
+}
+
+fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+fn is_private(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|error| error.is::<PrivateAddress>())
+}
+
+/// What is served of an answer, and its media type.
+fn contents(bytes: Vec<u8>, headers: &HeaderMap, endpoint: &Checked) -> Result<(Body, String), &'static str> {
+    if let Some(pointer) = &endpoint.pick {
+        let text = std::str::from_utf8(&bytes).map_err(|_| "the answer is no JSON")?;
+        return match pointer.pick(text.trim_start_matches('\u{feff}')) {
+            None => Err("the answer is no JSON"),
+            Some(Picked::Nothing) => Err("the answer has nothing where `pick` leads"),
+            Some(Picked::Text(text)) => Ok((Body::Text(text.into()), "text/plain".into())),
+            Some(Picked::Json(json)) => Ok((Body::Text(json.into()), "application/json".into())),
+        };
+    }
+    let mime_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mime_type = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let body =
+        if is_text(&mime_type) { String::from_utf8(bytes) } else { return Ok(blob(bytes, mime_type)) };
+    match body {
+        Ok(text) => Ok((Body::Text(text.into()), mime_type)),
+        Err(error) => Ok(blob(error.into_bytes(), mime_type)),
+    }
+}
+
+fn blob(bytes: Vec<u8>, mime_type: String) -> (Body, String) {
+    let mime_type = if is_media_type(&mime_type) { mime_type } else { "application/octet-stream".into() };
+    (Body::Blob(bytes.into()), mime_type)
+}
+
+fn is_text(mime_type: &str) -> bool {
+    const TEXTS: [&str; 5] = [
+        "application/json",
+        "application/xml",
+        "application/javascript",
+        "application/yaml",
+        "image/svg+xml",
+    ];
+    is_media_type(mime_type)
+        && (mime_type.starts_with("text/")
+            || mime_type.ends_with("+json")
+            || mime_type.ends_with("+xml")
+            || TEXTS.contains(&mime_type))
+}
+
+/// `type/subtype`, of characters that such names have.
+fn is_media_type(text: &str) -> bool {
+    let is_name = |name: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
+        (1..128).contains(&name.len()) && name.bytes().all(is_plain)
+    };
+    text.split_once('/').is_some_and(|(kind, name)| is_name(kind) && is_name(name))
+}
+
+fn validator(headers: &HeaderMap, name: &ureq::http::HeaderName) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    (value.len() <= VALIDATOR).then(|| value.to_owned())
+}

@@ -1,0 +1,291 @@
+//! The endpoints of one declaration: what is kept of them, and the requests that are under way.
+//!
+//! Law: there is one request for a resource at a time. Reads that wait for it hold no thread: their responders wait. The locks are
+//! leaves, but that the cache's is taken within that of the flights.
+
+use super::cache::{Body, Cache, CacheEntry, Key};
+use super::fetch::{Fetched, Fetcher};
+use super::options::{Checked, Options};
+use crate::path;
+use mcp_resources_engine::connection::{Contents, ReadResult};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_engine::option::OptionError;
+use mcp_resources_engine::resource::{CacheHint, CacheScope};
+use mcp_resources_host::provider::Responder;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// In `_meta` of contents that are older than they may be, because the server cannot be reached.
+const STALE: &str = r#"{"io.github.mcp-resources/stale":true}"#;
+/// For how long a server is not asked that gives no time itself, and the longest time that it can give.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+/// How many endpoints and resources are remembered as down.
+const DOWN: usize = 1_000;
+
+/// An endpoint with its names.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) api: String,
+    pub(super) name: String,
+    /// `api:///API/NAME`.
+    pub(super) uri: String,
+    pub(super) checked: Checked,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) endpoints: Vec<Served>,
+    pub(super) poll: Duration,
+    bytes: u64,
+    fetcher: Fetcher,
+    hasher: RandomState,
+    cache: Mutex<Cache>,
+    flights: Mutex<Flights>,
+}
+
+#[derive(Debug, Default)]
+struct Flights {
+    /// Reads that wait for a request that is under way.
+    open: HashMap<Key, Vec<Responder<ReadResult<'static>>>>,
+    /// Resources whose server is not asked before a time.
+    paused: HashMap<Key, Instant>,
+}
+
+/// What a resource is now.
+#[derive(Clone, Debug)]
+pub(super) enum Outcome {
+    Fresh(CacheEntry),
+    Stale(CacheEntry),
+    Absent,
+    TooLarge,
+    Failed,
+}
+
+/// A request that is under way. Dropped, as by a panic, it fails those who wait.
+struct Flight<'s> {
+    service: &'s Service,
+    key: &'s Key,
+}
+
+impl Service {
+    pub(super) fn new(options: &Options) -> Result<Self, OptionError> {
+        if options.endpoints.is_empty() {
+            return Err(OptionError::sentence(
+                "api: there is no endpoint; name one: `apis: {NAME: {endpoints: {NAME: {url: \"https://host/items/{id}\"}}}}`",
+            ));
+        }
+        for (name, is_nothing) in [
+            ("timeout", options.timeout.is_zero()),
+            ("bytes", options.bytes == 0),
+            ("poll", options.poll < Duration::from_millis(100)),
+        ] {
+            if is_nothing {
+                return Err(OptionError::sentence(format!("api: {name} is too small; give a larger one")));
+            }
+        }
+        let mut endpoints: Vec<Served> = Vec::new();
+        for (api, name, endpoint) in &options.endpoints {
+            for name in [api, name] {
+                if name.is_empty()
+                    || path::text(name.as_bytes()) != *name
+                    || name.contains(char::is_whitespace)
+                {
+                    return Err(OptionError::sentence(format!(
+                        "api: {name:?} is no name; give one of letters, digits, `-`, `_` and `.`"
+                    )));
+                }
+            }
+            if endpoints.iter().any(|other| other.api == *api && other.name == *name) {
+                return Err(same_name(api, name));
+            }
+            let checked = endpoint.check(&format!("{api}/{name}"))?;
+            let mut uri = String::from("api:///");
+            path::append(&mut uri, &format!("{api}/{name}"));
+            endpoints.push(Served { api: api.clone(), name: name.clone(), uri, checked });
+        }
+        Ok(Self {
+            endpoints,
+            poll: options.poll,
+            bytes: options.bytes,
+            fetcher: Fetcher::new(options),
+            hasher: RandomState::new(),
+            cache: Mutex::default(),
+            flights: Mutex::default(),
+        })
+    }
+
+    /// With another resolver of names.
+    #[cfg(test)]
+    pub(super) fn resolving(self, resolver: impl ureq::unversioned::resolver::Resolver) -> Self {
+        Self { fetcher: self.fetcher.resolving(resolver), ..self }
+    }
+
+    /// Answers a read: from a fresh copy, with what another read is about to have, or after a request.
+    pub(super) fn read(&self, endpoint: usize, id: &str, reply: Responder<ReadResult<'static>>) {
+        let key = Key { endpoint, id: id.into() };
+        let now = Instant::now();
+        {
+            let mut flights = lock(&self.flights);
+            if let Some(waiting) = flights.open.get_mut(&key) {
+                waiting.push(reply);
+                return;
+            }
+            let kept = lock(&self.cache).get(&key);
+            let is_paused = flights.is_paused(&key, now);
+            let known = match kept {
+                Some(kept) if kept.fresh_until > now => Some(Outcome::Fresh(kept)),
+                Some(kept) if is_paused && kept.copy.may_be_stale => Some(Outcome::Stale(kept)),
+                _ if is_paused => Some(Outcome::Failed),
+                _ => None,
+            };
+            if let Some(known) = known {
+                drop(flights);
+                return self.send(reply, &known);
+            }
+            flights.open.insert(key.clone(), vec![reply]);
+        }
+        let flight = Flight { service: self, key: &key };
+        let (outcome, what) = self.request(&key);
+        for (number, reply) in flight.land().into_iter().enumerate() {
+            if let Some(what) = what.as_ref().filter(|_| number == 0) {
+                reply.log(what);
+            }
+            self.send(reply, &outcome);
+        }
+    }
+
+    /// Requests a resource now, whether or not its copy is fresh; what to log, if something is wrong.
+    pub(super) fn request(&self, key: &Key) -> (Outcome, Option<String>) {
+        let Some(served) = self.endpoints.get(key.endpoint) else { return (Outcome::Absent, None) };
+        let kept = lock(&self.cache).get(key);
+        let fetched = self.fetcher.fetch(&served.checked, &key.id, kept.as_ref().map(|kept| &*kept.copy));
+        let now = Instant::now();
+        let said = |what: String| Some(format!("{}/{}: {what}", served.api, served.name));
+        let mut paused = None;
+        let result = match fetched {
+            Fetched::New(copy, freshness) => {
+                let kept = CacheEntry { copy: Arc::new(copy), fresh_until: now + freshness.lifetime };
+                let mut cache = lock(&self.cache);
+                if freshness.is_kept {
+                    cache.put(key, kept.clone())
+                } else {
+                    cache.remove(key)
+                }
+                (Outcome::Fresh(kept), None)
+            }
+            Fetched::NotModified(freshness) => match kept {
+                Some(kept) => {
+                    let kept = CacheEntry { fresh_until: now + freshness.lifetime, ..kept };
+                    lock(&self.cache).put(key, kept.clone());
+                    (Outcome::Fresh(kept), None)
+                }
+                None => (Outcome::Failed, said("status 304 without a request for it".into())),
+            },
+            Fetched::Absent => {
+                lock(&self.cache).remove(key);
+                (Outcome::Absent, None)
+            }
+            Fetched::TooLarge => (Outcome::TooLarge, None),
+            Fetched::Down(what, wait) => {
+                paused = Some(now + wait.unwrap_or(PAUSE.0).min(PAUSE.1));
+                match kept.filter(|kept| kept.copy.may_be_stale) {
+                    Some(kept) => (Outcome::Stale(kept), said(what)),
+                    None => (Outcome::Failed, said(what)),
+                }
+            }
+            Fetched::Failed(what) => (Outcome::Failed, said(what)),
+        };
+        lock(&self.flights).pause(key, paused, now);
+        result
+    }
+
+    /// The resource that a URI names.
+    pub(super) fn key_of(&self, uri: &str) -> Option<Key> {
+        let (endpoint, rest) = self
+            .endpoints
+            .iter()
+            .enumerate()
+            .find_map(|(number, served)| Some((number, uri.strip_prefix(&*served.uri)?)))
+            .filter(|(_, rest)| rest.is_empty() || rest.starts_with('/'))?;
+        let takes_id = self.endpoints.get(endpoint)?.checked.url.takes_id();
+        let id = path::decoded(rest.strip_prefix('/').unwrap_or_default())?;
+        (takes_id != id.is_empty() && id.len() <= super::ID).then(|| Key { endpoint, id: id.into() })
+    }
+
+    /// What tells whether a resource has changed; `None` if that is not known.
+    pub(super) fn digest(&self, outcome: &Outcome) -> Option<u64> {
+        match outcome {
+            Outcome::Fresh(kept) => Some(self.hasher.hash_one((&kept.copy.body, &kept.copy.mime_type))),
+            Outcome::Absent => Some(0),
+            Outcome::Stale(_) | Outcome::TooLarge | Outcome::Failed => None,
+        }
+    }
+
+    fn send(&self, reply: Responder<ReadResult<'static>>, outcome: &Outcome) {
+        let answer = match outcome {
+            Outcome::Fresh(kept) => reply.facts(kept.copy.body.len() as u64).map(|()| result(kept, false)),
+            Outcome::Stale(kept) => reply.facts(kept.copy.body.len() as u64).map(|()| result(kept, true)),
+            Outcome::Absent => Err(ReadError::NotFound),
+            Outcome::TooLarge => Err(ReadError::SizeExceeded { limit: self.bytes, size: None }),
+            Outcome::Failed => Err(ReadError::Failed),
+        };
+        reply.send(answer);
+    }
+}
+
+impl Flights {
+    fn is_paused(&self, key: &Key, now: Instant) -> bool {
+        self.paused.get(key).is_some_and(|until| *until > now)
+    }
+
+    fn pause(&mut self, key: &Key, until: Option<Instant>, now: Instant) {
+        match until {
+            Some(until) => {
+                if self.paused.len() >= DOWN {
+                    self.paused.retain(|_, until| *until > now);
+                }
+                if self.paused.len() < DOWN {
+                    self.paused.insert(key.clone(), until);
+                }
+            }
+            None => drop(self.paused.remove(key)),
+        }
+    }
+}
+
+impl Flight<'_> {
+    /// Those who wait for it.
+    fn land(&self) -> Vec<Responder<ReadResult<'static>>> {
+        lock(&self.service.flights).open.remove(self.key).unwrap_or_default()
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        drop(self.land());
+    }
+}
+
+fn result(kept: &CacheEntry, is_stale: bool) -> ReadResult<'static> {
+    let contents = match &kept.copy.body {
+        Body::Text(text) => Contents::shared_text(text.clone()),
+        Body::Blob(bytes) => Contents::shared_blob(bytes.clone()),
+    };
+    let contents = contents.with_mime_type(kept.copy.mime_type.clone());
+    let contents = if is_stale { contents.with_meta(STALE) } else { contents };
+    let left = kept.fresh_until.saturating_duration_since(Instant::now());
+    let ttl_ms = if is_stale { 0 } else { u64::try_from(left.as_millis()).unwrap_or(u64::MAX) };
+    ReadResult { contents: vec![contents], cache: Some(CacheHint { ttl_ms, scope: CacheScope::Private }) }
+}
+
+/// Two endpoints have one name.
+pub(super) fn same_name(api: &str, name: &str) -> OptionError {
+    OptionError::sentence(format!("api: two endpoints have the name {api}/{name}; give one of them another"))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

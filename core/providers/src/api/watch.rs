@@ -1,0 +1,66 @@
+//! Resources that somebody watches are requested again and again; subscribers are notified if what is served has changed.
+//!
+//! Law: a request that fails changes nothing, and is made less and less often.
+
+use super::service::Service;
+use crate::watching::Watched;
+use mcp_resources_host::provider::Feed;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How much less often a server is asked that is down.
+const SLOWEST: u32 = 16;
+/// The longest wait until new watchers are looked for.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// One watched resource.
+#[derive(Debug)]
+struct Poll {
+    digest: Option<u64>,
+    due: Instant,
+    failures: u32,
+}
+
+/// What a thread calls again and again.
+pub(super) fn looks(services: Vec<Arc<Service>>) -> impl FnMut(&Feed, &Watched) -> Duration + Send + 'static {
+    let mut states: BTreeMap<Arc<str>, Poll> = BTreeMap::new();
+    move |feed, watched| {
+        states.retain(|uri, _| watched.uris.contains(uri));
+        for uri in &watched.uris {
+            if !feed.is_alive() {
+                break;
+            }
+            let now = Instant::now();
+            let state = states.entry(uri.clone()).or_insert(Poll { digest: None, due: now, failures: 0 });
+            if state.due <= now {
+                look(&services, uri, state, feed);
+            }
+        }
+        let next = states.values().map(|state| state.due).min();
+        next.map_or(LOOK, |due| due.saturating_duration_since(Instant::now()))
+            .clamp(Duration::from_millis(10), LOOK)
+    }
+}
+
+fn look(services: &[Arc<Service>], uri: &Arc<str>, state: &mut Poll, feed: &Feed) {
+    let found = services.iter().find_map(|service| Some((service, service.key_of(uri)?)));
+    let Some((service, key)) = found else {
+        // The index, and what does not exist, never changes.
+        state.due = Instant::now() + Duration::from_secs(3_600);
+        return;
+    };
+    let (outcome, what) = service.request(&key);
+    let digest = service.digest(&outcome);
+    state.failures = if digest.is_some() { 0 } else { state.failures.saturating_add(1) };
+    if let Some(what) = what.filter(|_| state.failures == 1) {
+        feed.log(&what);
+    }
+    let slower = 2_u32.saturating_pow(state.failures).min(SLOWEST);
+    state.due = Instant::now() + service.poll.saturating_mul(slower);
+    let Some(digest) = digest else { return };
+    if state.digest.replace(digest).is_some_and(|before| before != digest) {
+        // It is in canonical form: nothing is wrong with it.
+        let _ = feed.updated(uri);
+    }
+}
