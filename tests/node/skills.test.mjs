@@ -42,8 +42,11 @@ for (const [era, mode] of [
     mkdirSync(join(path, 'git-workflow', 'empty'));
     const client = await connected(t, path, mode);
     const host = new SkillsClient(client);
-    if (era === 'legacy' && !host.supported) return;
-    assert.ok(host.supported);
+    const { resources } = await client.listResources();
+    assert.ok(resources.some(({ uri, name }) => uri === `${REFUNDS}/SKILL.md` && name === 'refunds'));
+    // The extension is one of 2026-07-28; before, the skills are resources.
+    assert.equal(host.supported, era === 'modern');
+    if (era === 'legacy') return;
     assert.ok(host.directoryRead);
     const { skills } = await host.list();
     assert.deepEqual(

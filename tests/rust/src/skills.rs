@@ -208,13 +208,12 @@ async fn results_have_what_the_protocol_requires() {
     assert!(capabilities["resources"].is_object());
     let list = client.request("skills/list", json!({})).await.unwrap();
     let got = get(&mut client, "skill://pdf/SKILL.md").await.unwrap();
-    for result in [&list, &got] {
+    let children = directory(&mut client, "skill://pdf").await.unwrap();
+    for result in [&list, &got, &children] {
         assert_eq!(result["resultType"], "complete");
         assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(0), &json!("private")));
     }
     assert!(got.get("nextCursor").is_none() && list.get("nextCursor").is_none());
-    let children = directory(&mut client, "skill://pdf").await.unwrap();
-    assert_eq!(children["resultType"], "complete");
 }
 
 /// S-51: only the URI of a `SKILL.md` of a skill is one, and all else is the same error.

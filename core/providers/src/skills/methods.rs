@@ -76,7 +76,8 @@ pub(super) fn directory(call: &Call, snapshot: &Snapshot, library: &Library) -> 
     let rest = children.into_iter().filter(|child| cursor.as_ref().is_none_or(|cursor| child.uri > *cursor));
     let (children, next) = page(call, rest.map(|child| (child.uri.clone(), to_json(&item(&child)))));
     let next = next.map(|next| format!(",\"nextCursor\":{}", json!(next))).unwrap_or_default();
-    result(format!("{{\"resources\":[{children}]{next}}}"))
+    // The text of the extension asks for no caching hint here; the official TypeScript client does.
+    result(format!("{{\"resources\":[{children}]{next},{FRESH}}}"))
 }
 
 /// What is directly in a directory of a skill. `None`: it is no directory.
