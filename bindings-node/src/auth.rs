@@ -3,11 +3,11 @@
 use crate::error::unusable;
 use crate::server::number;
 use mcp_resources_engine::http::{Denied, Verified};
-use mcp_resources_host::transport::http::{JwtVerifier, StaticTokens, Verifier, Verifying};
+use mcp_resources_host::transport::http as core;
+use mcp_resources_host::transport::http::{JwtVerifier, StaticTokens, Verifier};
 use napi::bindgen_prelude::*;
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -67,7 +67,7 @@ pub struct TokenVerifier(Arc<dyn Verifier>);
 
 /// One token that is being verified.
 #[napi]
-pub struct TokenCheck(RefCell<Option<Verifying<'static>>>);
+pub struct TokenCheck(core::TokenCheck);
 
 #[napi]
 impl TokenVerifier {
@@ -100,8 +100,7 @@ impl TokenVerifier {
     /// Begins to verify a token.
     #[napi(catch_unwind)]
     pub fn check(&self, token: String) -> TokenCheck {
-        let verifier = self.0.clone();
-        TokenCheck(RefCell::new(Some(Box::pin(async move { verifier.verify(&token).await }))))
+        TokenCheck(core::TokenCheck::new(self.0.clone(), token))
     }
 }
 
@@ -116,19 +115,14 @@ impl TokenCheck {
     /// Looks whether it is verified. `waker` is called when this is to be asked again.
     #[napi(catch_unwind)]
     pub fn poll(&self, waker: Function<'_, (), ()>) -> Result<TokenResult> {
-        let mut checking = self.0.borrow_mut();
-        let found = match checking.as_mut() {
-            None => Poll::Ready(Err(Denied::Unavailable)),
-            // Most tokens are verified at once: no function is made then that other threads could call.
-            Some(future) => match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Pending => future.as_mut().poll(&mut Context::from_waker(&calling(&waker)?)),
-                ready => ready,
-            },
-        };
+        // Most tokens are verified at once: no function is made then that other threads could call.
+        let mut found = self.0.poll(&mut Context::from_waker(Waker::noop()));
+        if found.is_pending() {
+            found = self.0.poll(&mut Context::from_waker(&calling(&waker)?));
+        }
         let Poll::Ready(found) = found else {
             return Ok(TokenResult { pending: true, verified: None, unavailable: false });
         };
-        *checking = None;
         let unavailable = found.as_ref().is_err_and(|why| *why == Denied::Unavailable);
         Ok(TokenResult { pending: false, verified: found.ok().map(VerifiedFields::from), unavailable })
     }

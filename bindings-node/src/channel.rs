@@ -45,59 +45,53 @@ impl Channel {
     /// A descriptor to read from, which the caller closes.
     #[napi(catch_unwind)]
     pub fn open_input(&self) -> Result<i32> {
-        let stdio = self.link.stdio.borrow();
-        let stdio = stdio.as_ref().ok_or_else(|| Error::from_reason("no standard input"))?;
-        Ok(stdio.input_fd().try_clone_to_owned().map_err(system)?.into_raw_fd())
+        let input = self.link.pump.with_stdio(|stdio| stdio.input_fd().try_clone_to_owned());
+        let input = input.ok_or_else(|| Error::from_reason("no standard input"))?;
+        Ok(input.map_err(system)?.into_raw_fd())
     }
 
     /// A descriptor to write to, which the caller closes.
     #[napi(catch_unwind)]
     pub fn open_output(&self) -> Result<i32> {
-        let stdio = self.link.stdio.borrow();
-        let stdio = stdio.as_ref().ok_or_else(|| Error::from_reason("no standard output"))?;
-        Ok(stdio.output_fd().try_clone_to_owned().map_err(system)?.into_raw_fd())
+        let output = self.link.pump.with_stdio(|stdio| stdio.output_fd().try_clone_to_owned());
+        let output = output.ok_or_else(|| Error::from_reason("no standard output"))?;
+        Ok(output.map_err(system)?.into_raw_fd())
     }
 
     /// Takes input that lies elsewhere.
     #[napi(catch_unwind)]
     pub fn feed(&self, chunk: &[u8]) -> Result<()> {
-        self.link.push(chunk)
+        self.link.pump.feed(&*self.link, chunk)
     }
 
     /// The end of input.
     #[napi(catch_unwind)]
     pub fn end(&self) -> Result<()> {
-        self.link.end()
+        self.link.pump.end(&*self.link)
     }
 
     /// No further input is wanted.
     #[napi(catch_unwind)]
     pub fn stop(&self) -> Result<()> {
-        self.link.stop()
+        self.link.pump.stop(&*self.link)
     }
 
     /// What was taken has been written.
     #[napi(catch_unwind)]
     pub fn drained(&self) -> Result<()> {
-        self.link.is_blocked.set(false);
-        self.link.settle()?;
-        self.link.resume()
+        self.link.pump.writable(&*self.link)
     }
 
     /// It is time.
     #[napi(catch_unwind)]
     pub fn timer(&self) -> Result<()> {
-        self.link.alarm.set(u64::MAX);
-        self.link.shared.host.tick()?;
-        let outcome = self.link.pipe.tick();
-        self.link.work(self.link.outcome(outcome)?)
+        self.link.pump.timer(&*self.link)
     }
 
     /// Cancels what is in flight.
     #[napi(catch_unwind)]
     pub fn cancel_all(&self) -> Result<()> {
-        let events = self.link.pipe.cancel_all();
-        self.link.work(events)
+        self.link.pump.cancel_all(&*self.link)
     }
 
     /// Ends the connection.
@@ -109,39 +103,27 @@ impl Channel {
     /// Takes what waits to be written: where the loop writes it, a part; in the same process all, and what follows.
     #[napi(catch_unwind)]
     pub fn take(&self) -> Result<Buffer> {
-        if self.link.stdio.borrow().is_some() {
-            let mut bytes = Vec::new();
-            self.link.pipe.flush(|some| {
-                let count = some.len().min(TAKEN - bytes.len());
-                bytes.extend_from_slice(some.get(..count).unwrap_or_default());
-                Ok(count)
-            });
-            return Ok(bytes.into());
-        }
-        let mut bytes = self.link.pipe.take();
-        while self.link.has_lines_left() {
-            self.link.resume()?;
-            bytes.append(&mut self.link.pipe.take());
-        }
-        Ok(bytes.into())
+        let pump = &self.link.pump;
+        let is_stdio = pump.with_stdio(|_| ()).is_some();
+        if is_stdio { Ok(pump.take_part(TAKEN).into()) } else { pump.take(&*self.link).map(Into::into) }
     }
 
     /// Appends notifications that wait, as far as there is room for so many bytes.
     #[napi(catch_unwind)]
     pub fn deliver(&self, room: u32) {
-        self.link.pipe.deliver_up_to(room as usize);
+        self.link.pump.pipe().deliver_up_to(room as usize);
     }
 
     /// How many requests wait for a handler.
     #[napi(catch_unwind, getter)]
     pub fn in_flight(&self) -> f64 {
-        number(self.link.pipe.in_flight() as u64)
+        number(self.link.pump.pipe().in_flight() as u64)
     }
 
     /// How many bytes wait to be written.
     #[napi(catch_unwind, getter)]
     pub fn unwritten(&self) -> f64 {
-        number(self.link.pipe.pending() as u64)
+        number(self.link.pump.pipe().pending() as u64)
     }
 }
 

@@ -9,12 +9,13 @@ use crate::options::{Given, read};
 use crate::peer::{Client, Drive};
 use crate::rules;
 use crate::server::{Server, number};
-use crate::web::{ResponseHead, Turned, Way, Web};
+use crate::web::{ResponseHead, Turned, Web};
 use crate::woken::Woken;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::{Denied, Head, Verified};
 use mcp_resources_host::transport::Clock;
 use mcp_resources_host::transport::http::{Inbox, Item, session_ids};
+use mcp_resources_host::transport::pump::HttpSide;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::cell::RefCell;
@@ -67,9 +68,7 @@ impl Endpoint {
         let host = server.host.clone();
         let made = core::Endpoint::new(host.engine()?, read(fields)?, session_ids());
         let made = made.map_err(|error| rules::refused(&host.env, &error))?;
-        let web = Web::new(host, driver, drive, None);
-        web.settle(Way::Endpoint(made));
-        Ok(Self(web))
+        Web::new(host, driver, drive, None, |_| Ok(HttpSide::Loop(made))).map(Self)
     }
 
     /// What its handlers answer with.
@@ -94,7 +93,7 @@ impl Endpoint {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
         let client = client.and_then(|address| address.parse().ok());
         let head = Head { verb: &verb, target: &target, headers: &headers, client, mount: &mount };
-        let (endpoint, clock) = (self.0.endpoint()?, self.0.shared.host.clock.clone());
+        let (endpoint, clock) = (self.0.side.endpoint(), self.0.shared.host.clock.clone());
         Ok(match endpoint.admit(&head, clock.now()) {
             Ok(admitted) => Either::A(Admitted(RefCell::new(Some((admitted, clock))))),
             Err(response) => {
@@ -110,7 +109,7 @@ impl Endpoint {
     #[napi(catch_unwind, ts_return_type = "[Exchange, Turned]")]
     pub fn open(&self, request: &Identified, body: &[u8]) -> Result<(Exchange, Turned)> {
         let mut out = Vec::new();
-        let opened = self.0.endpoint()?.open(&request.0, body, self.0.now(), &mut out);
+        let opened = self.0.side.endpoint().open(&request.0, body, self.0.now(), &mut out);
         let core::Opened { turn, exchange } = opened;
         let client = self.0.client(turn.connection, exchange);
         let turned = self.0.turn(turn, out, &client)?;
@@ -120,10 +119,10 @@ impl Endpoint {
     /// It is time.
     #[napi(catch_unwind)]
     pub fn timer(&self) -> Result<()> {
-        self.0.rung();
-        self.0.shared.host.tick()?;
-        let turns = self.0.endpoint()?.tick(self.0.now());
-        self.0.turns(turns)?;
+        self.0.timer.rang();
+        let (endpoint, now) = (self.0.side.endpoint(), self.0.now());
+        self.0.shared.host.delivering(|| endpoint.engine().tick(now))?;
+        self.0.turns(endpoint.tick(now))?;
         self.0.work()
     }
 
@@ -142,7 +141,7 @@ impl Endpoint {
     /// Ends every session: what is in flight is cancelled.
     #[napi(catch_unwind)]
     pub fn close(&self) -> Result<()> {
-        let turns = self.0.endpoint()?.close(self.0.now());
+        let turns = self.0.side.endpoint().close(self.0.now());
         self.0.turns(turns)
     }
 

@@ -9,6 +9,7 @@ use crate::server::{Host, number};
 use mcp_resources_engine::connection::{AskError, AskId, RequestToken};
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_host::transport::http::{Bell, Inbox, Verdict};
+use mcp_resources_host::transport::pump::PendingCalls;
 use mcp_resources_host::transport::{Peer, Request, Work};
 use napi::Env;
 use napi::bindgen_prelude::*;
@@ -108,7 +109,7 @@ pub(crate) struct Shared {
     /// Tokens that are being verified.
     verdicts: RefCell<HashMap<u64, Verdict>>,
     /// The numbers of questions that wait for an answer.
-    asks: RefCell<HashMap<(ConnectionId, AskId), u64>>,
+    asks: PendingCalls<AskId, u64>,
     asked: Cell<u64>,
 }
 
@@ -123,7 +124,7 @@ impl Shared {
             following: RefCell::default(),
             inbox: Inbox::new(bell),
             verdicts: RefCell::default(),
-            asks: RefCell::default(),
+            asks: PendingCalls::default(),
             asked: Cell::default(),
         }
     }
@@ -156,10 +157,8 @@ impl Shared {
 
     /// Asks the client of `peer`. The number of the question.
     pub(crate) fn ask(&self, peer: &Peer, method: &str, params: &str) -> std::result::Result<f64, AskError> {
-        let ask = peer.ask(method, params)?;
         let asked = self.next();
-        self.asks.borrow_mut().insert((peer.connection(), ask), asked);
-        Ok(number(asked))
+        self.asks.ask(peer, method, params, asked).map(|()| number(asked))
     }
 
     /// Has the driver verify a token.
@@ -186,8 +185,7 @@ impl Shared {
         ask: AskId,
         answer: Option<std::result::Result<String, String>>,
     ) -> Result<()> {
-        let asked = self.asks.borrow_mut().remove(&(connection, ask));
-        let Some(asked) = asked else { return Ok(()) };
+        let Some(asked) = self.asks.take(connection, ask) else { return Ok(()) };
         match answer {
             Some(Err(error)) => self.drive(Need::Refused, number(asked), Some(error)),
             Some(Ok(result)) => self.drive(Need::Replied, number(asked), Some(result)),

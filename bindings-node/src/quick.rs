@@ -49,12 +49,9 @@ impl Channel {
         Ok(QuickInput {
             received: function(env, link, "received", move |link, given| {
                 let count: u32 = given.get(0)?;
-                link.push(buffer.get(..count as usize).unwrap_or_default())
+                link.pump.feed(&**link, buffer.get(..count as usize).unwrap_or_default())
             })?,
-            flush: function(env, link, "flush", |link, _| {
-                link.flush_is_due.set(false);
-                link.settle()
-            })?,
+            flush: function(env, link, "flush", |link, _| link.pump.flush(&**link))?,
         })
     }
 }

@@ -9,10 +9,11 @@ use crate::options::{Given, read};
 use crate::peer::Drive;
 use crate::rules::{self, TlsFields};
 use crate::server::Server;
-use crate::web::{Way, Web};
+use crate::web::Web;
 use mcp_resources_host::provider::Providers;
 use mcp_resources_host::transport::http as core;
 use mcp_resources_host::transport::http::{HttpOptions, Running, Tls, Verifier, Verifying};
+use mcp_resources_host::transport::pump::HttpSide;
 use napi::Env;
 use napi::bindgen_prelude::*;
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
@@ -65,19 +66,17 @@ impl HttpServer {
         let ring = move || {
             let _ = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
-        let web = Web::new(host, driver, drive, Some(Arc::new(ring)));
-        let mut given = HttpOptions::new(rules);
-        let verifier = Arc::<OnceLock<_>>::default();
-        if given.rules.auth.is_some() {
-            given.verifier =
-                Some(Arc::new(Chosen { own: verifier.clone(), driver: web.shared.inbox.reach() }));
-        }
+        let (mut given, verifier) = (HttpOptions::new(rules), Arc::<OnceLock<_>>::default());
         given.tls = tls;
-        let mounts = web.shared.host.registry.mounts().clone();
-        let functions = Providers::before(mounts, web.shared.inbox.reach());
-        let made = core::HttpServer::new(&engine, clock, given, functions);
-        let made = made.map_err(|error| rules::refused(&web.shared.env, &error))?;
-        web.settle(Way::Native(made));
+        let web = Web::new(host, driver, drive, Some(Arc::new(ring)), |shared| {
+            if given.rules.auth.is_some() {
+                let chosen = Chosen { own: verifier.clone(), driver: shared.inbox.reach() };
+                given.verifier = Some(Arc::new(chosen));
+            }
+            let functions = Providers::before(shared.host.registry.mounts().clone(), shared.inbox.reach());
+            let made = core::HttpServer::new(&engine, clock, given, functions);
+            made.map(HttpSide::Native).map_err(|error| rules::refused(&shared.env, &error))
+        })?;
         Ok(Self { web, running: RefCell::default(), verifier })
     }
 
@@ -99,7 +98,7 @@ impl HttpServer {
         let listened = || -> io::Result<Option<Running>> {
             let reach = self.web.shared.inbox.reach();
             let listener = TcpListener::bind((&*host, port))?;
-            self.web.native().map(|server| server.run(listener, 1, move || reach.ended())).transpose()
+            self.web.side.native().map(|server| server.run(listener, 1, move || reach.ended())).transpose()
         };
         let running = listened().map_err(|error| system(env, &error))?;
         let bound = running.as_ref().map_or(port, |running| running.address().port());

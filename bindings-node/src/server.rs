@@ -172,7 +172,7 @@ impl Server {
     #[napi(catch_unwind)]
     pub fn shutdown(&self) -> Result<()> {
         self.host.delivering(|| {
-            self.host.links().iter().for_each(|link| link.pipe.shutdown());
+            self.host.links().iter().for_each(|link| link.pump.pipe().shutdown());
             self.host.webs().iter().try_for_each(|web| web.shutdown())
         })?
     }
@@ -324,7 +324,7 @@ impl Host {
     }
 
     pub(crate) fn join(&self, link: &Rc<Link>) {
-        self.links.borrow_mut().insert(link.pipe.id(), Rc::downgrade(link));
+        self.links.borrow_mut().insert(link.pump.pipe().id(), Rc::downgrade(link));
     }
 
     pub(crate) fn leave(&self, id: ConnectionId) -> Result<()> {
@@ -333,14 +333,8 @@ impl Host {
     }
 
     /// When time must pass for the engine.
-    pub(crate) fn deadline(&self) -> Option<Millis> {
+    fn deadline(&self) -> Option<Millis> {
         self.registry.made().and_then(|engine| engine.deadline())
-    }
-
-    /// Lets time pass for the engine.
-    pub(crate) fn tick(&self) -> Result<()> {
-        let engine = self.engine()?;
-        self.delivering(|| engine.tick(self.clock.now()))
     }
 
     /// Makes a change, and delivers to the clients that it has woken before it returns.
@@ -372,7 +366,7 @@ impl Host {
         }
         self.webs().iter().try_for_each(|web| web.rest())?;
         if self.deadline().is_some() {
-            self.links().iter().try_for_each(|link| link.rearm())?;
+            self.links().iter().try_for_each(|link| link.pump.rearm(&**link))?;
         }
         Ok(())
     }

@@ -10,12 +10,13 @@ use mcp_resources_engine::connection::RequestToken;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_engine::now::{Millis, Now};
-use mcp_resources_host::transport::http::{Bell, HttpServer};
+use mcp_resources_engine::now::Now;
+use mcp_resources_host::transport::http::Bell;
+use mcp_resources_host::transport::pump::{HttpSide, Timer};
 use mcp_resources_host::transport::{Host as Behind, Peer, Request};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,22 +30,14 @@ pub(crate) struct Web {
     pub(crate) shared: Shared,
     /// What other threads answer through.
     elsewhere: Arc<dyn Behind>,
-    way: OnceCell<Way>,
+    pub(crate) side: HttpSide,
     /// The requests that handlers work on, by their numbers.
     waiting: RefCell<HashMap<u64, Waiting>>,
     numbers: RefCell<HashMap<Asked, u64>>,
     /// Those of them that nobody waits for any longer, oldest first. Some may have been answered since.
     late: RefCell<VecDeque<u64>>,
     last: Cell<u64>,
-    alarm: Cell<Millis>,
-}
-
-/// Who reads and writes.
-pub(crate) enum Way {
-    /// A server in JavaScript.
-    Endpoint(Arc<core::Endpoint>),
-    /// Threads of the core's own.
-    Native(Arc<HttpServer>),
+    pub(crate) timer: Timer,
 }
 
 struct Waiting {
@@ -77,40 +70,27 @@ pub struct Turned {
 }
 
 impl Web {
-    pub(crate) fn new(host: Rc<Host>, driver: u32, drive: Drive, bell: Option<Bell>) -> Rc<Self> {
+    /// `make` gives the side that reads and writes, from what a native server leaves things in.
+    pub(crate) fn new(
+        host: Rc<Host>,
+        driver: u32,
+        drive: Drive,
+        bell: Option<Bell>,
+        make: impl FnOnce(&Shared) -> Result<HttpSide>,
+    ) -> Result<Rc<Self>> {
         let shared = Shared::new(host.clone(), driver, drive, bell);
-        let elsewhere = Elsewhere::behind(host.registry.mounts(), &host.woken, &shared.inbox, None);
-        Rc::new(Self {
+        let web = Rc::new(Self {
+            side: make(&shared)?,
+            elsewhere: Elsewhere::behind(host.registry.mounts(), &host.woken, &shared.inbox, None),
             shared,
-            elsewhere,
-            way: OnceCell::new(),
             waiting: RefCell::default(),
             numbers: RefCell::default(),
             late: RefCell::default(),
             last: Cell::default(),
-            alarm: Cell::new(Millis::MAX),
-        })
-    }
-
-    /// Settles who reads and writes, once.
-    pub(crate) fn settle(self: &Rc<Self>, way: Way) {
-        let _ = self.way.set(way);
-        self.shared.host.serve(self);
-    }
-
-    pub(crate) fn native(&self) -> Option<&Arc<HttpServer>> {
-        match self.way.get() {
-            Some(Way::Native(server)) => Some(server),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn endpoint(&self) -> Result<&Arc<core::Endpoint>> {
-        match self.way.get() {
-            Some(Way::Endpoint(endpoint)) => Ok(endpoint),
-            Some(Way::Native(server)) => Ok(server.endpoint()),
-            None => Err(Error::from_reason("the endpoint is not open")),
-        }
+            timer: Timer::default(),
+        });
+        host.serve(&web);
+        Ok(web)
     }
 
     pub(crate) fn now(&self) -> Now {
@@ -119,7 +99,7 @@ impl Web {
 
     /// Ends its listens and streams of notifications.
     pub(crate) fn shutdown(&self) -> Result<()> {
-        self.endpoint()?.shutdown();
+        self.side.endpoint().shutdown();
         self.rest()
     }
 
@@ -181,25 +161,14 @@ impl Web {
         })
     }
 
-    /// The loop's timer has rung.
-    pub(crate) fn rung(&self) {
-        self.alarm.set(Millis::MAX);
-    }
-
     /// Has the loop look at what was left, and arms its timer for the earliest deadline of the sessions and the hub, unless
     /// it rings before that anyway.
     pub(crate) fn rest(&self) -> Result<()> {
-        let Some(Way::Endpoint(endpoint)) = self.way.get() else { return Ok(()) };
-        if self.shared.inbox.is_due() {
+        if self.side.is_on_loop() && self.shared.inbox.is_due() {
             self.shared.drive(Need::Work, 0.0, None)?;
         }
-        let deadlines = [endpoint.deadline(), self.shared.host.deadline()];
-        let Some(deadline) = deadlines.into_iter().flatten().min() else { return Ok(()) };
-        if deadline >= self.alarm.get() {
-            return Ok(());
-        }
-        self.alarm.set(deadline);
-        self.shared.drive(Need::Alarm, number(deadline.saturating_sub(self.now().tick)), None)
+        let delay = self.timer.arm(&self.side.deadlines(), self.now());
+        delay.map_or(Ok(()), |delay| self.shared.drive(Need::Alarm, number(delay), None))
     }
 }
 

@@ -1,68 +1,78 @@
-//! How what the engine wakes reaches the event loop: from any thread, and without JavaScript.
-//!
-//! A waker sets a flag here and calls a function that may be called from any thread; that function makes the loop look at the
-//! flags, and does not keep the process alive. Inside [`Host::delivering`](crate::server::Host::delivering) nothing is rung: what was woken
-//! is delivered when the change is made, before the call returns.
+//! How what the engine wakes reaches the event loop: through a function that libuv calls, which does not keep the process
+//! alive. Inside [`Host::delivering`](crate::server::Host::delivering) nothing is rung: what was woken is delivered when the
+//! change is made, before the call returns.
 //!
 //! Law: a waker waits for nothing and never enters JavaScript.
 
 use mcp_resources_engine::hub::ConnectionId;
-use napi::Status;
+use mcp_resources_host::transport::pump::{self, LoopWaker, WORK, collect};
 use napi::bindgen_prelude::{Function, Result};
-use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
-use std::thread::ThreadId;
-
-/// What may be called on any thread, without keeping the process alive.
-type Ring = ThreadsafeFunction<(), (), (), Status, false, true>;
+use std::thread::LocalKey;
 
 /// What a server's wakers have left for the loop.
 pub(crate) struct Woken {
-    thread: ThreadId,
-    /// Whether a change is being made on the thread of the loop. Written there alone.
-    is_change: AtomicBool,
-    /// The loop was rung and has not looked since.
-    is_rung: AtomicBool,
+    waker: Arc<LoopWaker<Owner>>,
     /// The pipes that have something to deliver, in order. A connection is here once.
     pipes: Mutex<Vec<ConnectionId>>,
     /// How many requests other threads have, that are to be written here.
     pending: AtomicUsize,
-    ring: Ring,
+}
+
+/// Nothing: the server has its waker, and delivers by itself.
+pub(crate) struct Owner(Infallible);
+
+thread_local! {
+    static WOKEN: pump::Woken<Owner> = const { RefCell::new(None) };
 }
 
 /// Wakes the pipe with this number; without one, has the loop look at the time and at what else was left.
-struct Says {
+struct Wakes {
     woken: Arc<Woken>,
     pipe: Option<ConnectionId>,
+}
+
+impl pump::Owner for Owner {
+    fn woken() -> &'static LocalKey<pump::Woken<Self>> {
+        &WOKEN
+    }
+
+    fn is_bound(&self) -> bool {
+        match self.0 {}
+    }
 }
 
 impl Woken {
     /// For the loop of this thread, which calls `look`.
     pub(crate) fn new(look: &Function<'_, (), ()>) -> Result<Arc<Self>> {
         let ring = look.build_threadsafe_function().weak::<true>().build()?;
-        let (is_change, is_rung, pipes, pending) = Default::default();
-        Ok(Arc::new(Self { thread: std::thread::current().id(), is_change, is_rung, pipes, pending, ring }))
+        // It fails only once the runtime is ending, when there is nothing left to deliver.
+        let waker = LoopWaker::new(move || drop(ring.call((), ThreadsafeFunctionCallMode::NonBlocking)));
+        Ok(Arc::new(Self { waker, pipes: Mutex::default(), pending: AtomicUsize::new(0) }))
     }
 
     pub(crate) fn waker(self: &Arc<Self>, pipe: Option<ConnectionId>) -> Waker {
-        Waker::from(Arc::new(Says { woken: self.clone(), pipe }))
+        Waker::from(Arc::new(Wakes { woken: self.clone(), pipe }))
     }
 
     /// Makes a change on the thread of the loop, which looks when this has returned.
     pub(crate) fn during<R>(&self, change: impl FnOnce() -> R) -> R {
-        let around = Around(&self.is_change, self.is_change.load(Ordering::Relaxed));
-        self.is_change.store(true, Ordering::Relaxed);
-        let result = change();
-        drop(around);
+        let (result, woken) = collect(change);
+        // Another server on this thread has its own loop to ring for.
+        let others = woken.iter().filter(|waker| !Arc::ptr_eq(waker, &self.waker));
+        others.for_each(|waker| waker.ring());
         result
     }
 
-    /// Takes the pipes that have something to deliver; `None` if nothing was said.
+    /// Takes the pipes that have something to deliver; `None` if the loop was not woken.
     pub(crate) fn take(&self) -> Option<Vec<ConnectionId>> {
-        let is_rung = self.is_rung.load(Ordering::Relaxed) && self.is_rung.swap(false, Ordering::SeqCst);
-        is_rung.then(|| std::mem::take(&mut *self.pipes()))
+        let is_woken = self.waker.is_woken() && self.waker.take() != 0;
+        is_woken.then(|| std::mem::take(&mut *self.pipes()))
     }
 
     /// Makes the loop deliver to a pipe; without one, look at the time and at the other flags.
@@ -90,7 +100,7 @@ impl Woken {
 
     /// Whether this is the thread of the loop.
     pub(crate) fn is_loop(&self) -> bool {
-        std::thread::current().id() == self.thread
+        self.waker.is_on_loop()
     }
 
     /// Whether other threads have requests.
@@ -100,12 +110,7 @@ impl Woken {
 
     /// Makes the loop look, unless it will do so anyway.
     pub(crate) fn say(&self) {
-        let was_rung = self.is_rung.swap(true, Ordering::SeqCst);
-        let is_seen = self.is_change.load(Ordering::Relaxed) && self.is_loop();
-        if !was_rung && !is_seen {
-            // It fails only once the runtime is ending, when there is nothing left to deliver.
-            let _ = self.ring.call((), ThreadsafeFunctionCallMode::NonBlocking);
-        }
+        self.waker.wake(WORK);
     }
 
     fn pipes(&self) -> MutexGuard<'_, Vec<ConnectionId>> {
@@ -113,16 +118,7 @@ impl Woken {
     }
 }
 
-/// Restores what was so around a change, also if it panics.
-struct Around<'w>(&'w AtomicBool, bool);
-
-impl Drop for Around<'_> {
-    fn drop(&mut self) {
-        self.0.store(self.1, Ordering::Relaxed);
-    }
-}
-
-impl Wake for Says {
+impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

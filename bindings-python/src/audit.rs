@@ -5,14 +5,13 @@
 
 use crate::server::Host;
 use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_host::transport::pump::RecordThread;
 use mcp_resources_host::transport::{AuditFile, RecordBell};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::Waker;
 
 /// What an author gave for the log.
 pub(crate) enum Audit {
@@ -23,10 +22,8 @@ pub(crate) enum Audit {
 
 /// The function's side of the log: starts its thread when the server begins to serve, in each process anew.
 pub(crate) struct Recorder {
-    start: Py<PyAny>,
-    bell: Arc<RecordBell>,
-    /// The process whose thread runs; 0 is none.
-    process: AtomicU32,
+    pub(crate) start: Py<PyAny>,
+    pub(crate) thread: RecordThread,
 }
 
 /// What was recorded, for the thread that takes it.
@@ -53,56 +50,10 @@ impl Audit {
 }
 
 impl Recorder {
-    pub(crate) fn new(start: Py<PyAny>) -> Self {
-        Self { start, bell: Arc::default(), process: AtomicU32::new(0) }
-    }
-
-    pub(crate) fn start_function(&self) -> &Py<PyAny> {
-        &self.start
-    }
-
-    /// What wakes the thread.
-    pub(crate) fn waker(&self) -> Waker {
-        self.bell.clone().into()
-    }
-
     /// The server begins to serve: there must be a thread in this process.
     pub(crate) fn begin(&self, py: Python<'_>, host: &Arc<Host>) -> PyResult<()> {
-        let process = std::process::id();
-        if self.process.swap(process, Ordering::AcqRel) == process {
-            return Ok(());
-        }
-        let records = Records { host: Arc::downgrade(host), bell: self.bell.clone() };
-        let started = self.start.call1(py, (records,));
-        if started.is_err() {
-            self.process.store(0, Ordering::Release);
-        }
-        started.map(drop)
-    }
-
-    fn is_running(&self) -> bool {
-        self.process.load(Ordering::Acquire) == std::process::id()
-    }
-
-    /// Waits until the function has taken all that is recorded now; a second at most. Without the interpreter.
-    pub(crate) fn flush(&self) {
-        if self.is_running() {
-            self.bell.flush();
-        }
-    }
-
-    /// Ends the thread, after all that is recorded now; waits for it, a second at most. Without the interpreter.
-    pub(crate) fn end(&self) {
-        self.flush();
-        self.close();
-        if self.is_running() {
-            self.bell.wait_for_end();
-        }
-    }
-
-    /// Ends the thread when it is idle.
-    pub(crate) fn close(&self) {
-        self.bell.close();
+        let records = |bell| Records { host: Arc::downgrade(host), bell };
+        self.thread.begin(|bell| self.start.call1(py, (records(bell),)).map(drop))
     }
 }
 

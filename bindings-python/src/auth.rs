@@ -2,10 +2,11 @@
 
 use crate::http::Calls;
 use mcp_resources_engine::http::{Denied, Verified};
-use mcp_resources_host::transport::http::{JwtVerifier, StaticTokens, Verifier, Verifying};
+use mcp_resources_host::transport::http as core;
+use mcp_resources_host::transport::http::{JwtVerifier, StaticTokens, Verifier};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// A verified token: subject, scopes, expiry in milliseconds since 1970, and claims as JSON text.
@@ -18,7 +19,7 @@ pub struct TokenVerifier(Arc<dyn Verifier>);
 
 /// One token that is being verified.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct TokenCheck(Mutex<Option<Verifying<'static>>>);
+pub struct TokenCheck(core::TokenCheck);
 
 #[pymethods]
 impl TokenVerifier {
@@ -56,8 +57,7 @@ impl TokenVerifier {
 
     /// Begins to verify a token.
     fn check(&self, token: String) -> TokenCheck {
-        let verifier = self.0.clone();
-        TokenCheck(Mutex::new(Some(Box::pin(async move { verifier.verify(&token).await }))))
+        TokenCheck(core::TokenCheck::new(self.0.clone(), token))
     }
 }
 
@@ -72,18 +72,11 @@ impl TokenCheck {
     /// Whether that is the end. `waker` is called when this is to be asked again, on any thread. At the end: the token, if it
     /// is good; else whether that could not be found out.
     fn poll(&self, waker: Py<PyAny>) -> (bool, Option<VerifiedParts>, bool) {
-        let mut checking = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(future) = checking.as_mut() else { return (true, None, true) };
         let waker = Waker::from(Arc::new(Calls(waker)));
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+        match self.0.poll(&mut Context::from_waker(&waker)) {
             Poll::Pending => (false, None, false),
-            Poll::Ready(found) => {
-                *checking = None;
-                match found {
-                    Ok(verified) => (true, Some(verified.into()), false),
-                    Err(why) => (true, None, why == Denied::Unavailable),
-                }
-            }
+            Poll::Ready(Ok(verified)) => (true, Some(verified.into()), false),
+            Poll::Ready(Err(why)) => (true, None, why == Denied::Unavailable),
         }
     }
 }

@@ -1,16 +1,17 @@
 //! From an event of the core to the author's function: on the loop, as a task, or on a worker thread.
 
-use crate::bell::delivering;
 use crate::context::{self, Context};
-use crate::convert::Given;
+use crate::convert::{Gather, Given};
 use crate::error;
 use crate::function::{Arguments, BindError, Function, Mode, Supply};
 use crate::peer::{self, Client};
-use crate::pending::{Pending, Slot};
+use crate::pending::Pending;
 use crate::queue::Job;
 use crate::request::value;
+use crate::waker::delivering;
 use mcp_resources_engine::connection::{Answer, Event, Events, RequestToken};
-use mcp_resources_engine::error::{Purpose, ReadError};
+use mcp_resources_engine::error::ReadError;
+use mcp_resources_host::transport::pump::PendingReply;
 use mcp_resources_host::transport::{Request, Work};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::intern;
@@ -23,12 +24,10 @@ use std::time::{Duration, Instant};
 const HELD: Duration = Duration::from_millis(100);
 
 /// One call to make.
-struct Call<'a> {
+struct Call<'a, 'm> {
     client: &'a Client,
-    token: RequestToken,
-    purpose: Purpose,
+    request: &'a Request<'m>,
     function: &'a Py<Function>,
-    what: &'a str,
 }
 
 /// Handles events, and those that come of them.
@@ -66,7 +65,7 @@ fn one(py: Python<'_>, client: &Client, work: &Work<'_>) -> PyResult<Events<'sta
         Work::Ask(request) => ask(py, client, request),
         Work::Cancel(token) => cancel(py, client, *token),
         Work::Replied(ask, answer) => {
-            let waiting = client.runtime().asked(client.peer().connection(), *ask);
+            let waiting = client.runtime().asks.take(client.peer().connection(), *ask);
             waiting.map_or(Ok(()), |future| context::replied(py, &future, answer.as_ref()))?;
             Ok(Events::new())
         }
@@ -81,76 +80,58 @@ fn ask(py: Python<'_>, client: &Client, request: &Request<'_>) -> PyResult<Event
         // What was to be called has been removed in the meantime.
         return Ok(client.peer().respond(request.token, Answer::Failed(ReadError::NotFound)).events);
     };
-    let (token, purpose, what) = (request.token, request.asked.purpose(), request.what());
-    Call { client, token, purpose, function, what }.run(py, request)
+    Call { client, request, function }.run(py)
 }
 
 /// Cancels a task. A function on a worker thread sees it in its context; one that has not started never does.
 fn cancel(py: Python<'_>, client: &Client, token: RequestToken) -> PyResult<Events<'static>> {
-    if let Some(task) = client.runtime().take_task(client.peer().connection(), token) {
+    if let Some(task) = client.runtime().tasks.take(client.peer().connection(), token) {
         task.call_method0(py, intern!(py, "cancel"))?;
     }
     Ok(Events::new())
 }
 
-impl Call<'_> {
-    fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<Events<'static>> {
+impl Call<'_, '_> {
+    fn run(&self, py: Python<'_>) -> PyResult<Events<'static>> {
         let function = self.function.get();
         let in_pool = function.mode == Mode::Pool && self.client.runtime().threads;
-        let slot = if in_pool || function.takes_context || function.gathers {
+        let reply = if in_pool || function.takes_context || function.gathers {
             match self.detach() {
-                Some(slot) => Some(slot),
+                Some(reply) => Some(reply),
                 None => return Ok(Events::new()),
             }
         } else {
             None
         };
-        let context = slot.as_ref().filter(|_| function.takes_context);
-        let context =
-            context.map(|slot| Bound::new(py, Context::new(request, self.client.clone(), slot.clone())));
+        let context = reply.as_ref().filter(|_| function.takes_context);
+        let context = context
+            .map(|reply| Bound::new(py, Context::new(self.request, self.client.clone(), reply.clone())));
         let context = context.transpose()?;
-        let gather = slot.as_ref().filter(|_| function.gathers).and_then(|slot| slot.gather());
-        let gather = gather.map(|gather| Bound::new(py, gather)).transpose()?;
-        let values = |name: &str| value(py, request, name);
+        let gather = reply.as_ref().filter(|_| function.gathers).and_then(|reply| reply.gather());
+        let gather =
+            gather.map(|(gather, cancelled)| Bound::new(py, Gather::new(gather, cancelled))).transpose()?;
+        let values = |name: &str| value(py, self.request, name);
         let supply = Supply { value: &values, context: context.as_ref(), gather: gather.as_ref() };
         match function.bind(py, &supply) {
-            Ok(arguments) if in_pool => self.queue(py, arguments, slot),
-            Ok(arguments) if function.mode == Mode::Async => self.start(py, arguments, slot),
+            Ok(arguments) if in_pool => self.queue(py, arguments, reply),
+            Ok(arguments) if function.mode == Mode::Async => self.start(py, arguments, reply),
             Ok(arguments) => {
                 let result = self.in_context(py, &arguments);
-                self.answer(py, result, slot)
+                self.answer(py, result, reply)
             }
-            Err(BindError::Raised(error)) => self.answer(py, Err(error), slot),
-            Err(BindError::Refused(error)) => match slot {
-                Some(slot) => self
-                    .pending(py, slot)
-                    .give(py, Given::Answer(Answer::Failed(error)), false)
-                    .map(|()| Events::new()),
-                None => Ok(self.client.peer().respond(self.token, Answer::Failed(error)).events),
-            },
+            Err(BindError::Raised(error)) => self.answer(py, Err(error), reply),
+            Err(BindError::Refused(error)) => self.give(py, Given::Answer(Answer::Failed(error)), reply),
         }
     }
 
-    /// Takes the reply out of the connection; `None` if nobody waits for it any longer.
-    fn detach(&self) -> Option<Arc<Slot>> {
-        match self.client.peer().detach(self.token) {
-            Some(reply) => Some(Slot::new(reply)),
-            None => {
-                self.client.peer().abandon(self.token);
-                None
-            }
-        }
+    /// Takes the reply out of the connection; `None` if no client waits for it any longer.
+    fn detach(&self) -> Option<Arc<PendingReply>> {
+        PendingReply::detach(self.client.peer(), self.request.token)
     }
 
-    fn pending(&self, py: Python<'_>, slot: Arc<Slot>) -> Pending {
-        Pending {
-            client: self.client.clone(),
-            token: self.token,
-            purpose: self.purpose,
-            function: self.function.clone_ref(py),
-            what: self.what.to_owned(),
-            slot,
-        }
+    fn pending(&self, py: Python<'_>, reply: Arc<PendingReply>) -> Pending {
+        let (function, what) = (self.function.clone_ref(py), self.request.what().to_owned());
+        Pending { client: self.client.clone(), purpose: self.request.asked.purpose(), function, what, reply }
     }
 
     /// Gives the call to a worker thread.
@@ -158,14 +139,13 @@ impl Call<'_> {
         &self,
         py: Python<'_>,
         arguments: Arguments<'_>,
-        slot: Option<Arc<Slot>>,
+        reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
-        let Some(slot) = slot else { return Ok(Events::new()) };
+        let Some(reply) = reply else { return Ok(Events::new()) };
         let (run, args) = self.in_copy(py, &arguments)?;
-        let pending = Py::new(py, self.pending(py, slot))?;
+        let pending = Py::new(py, self.pending(py, reply))?;
         let kwargs = arguments.keywords.map(Bound::unbind);
-        let job =
-            Job { run: run.unbind(), args: args.unbind(), kwargs, pending, client: self.client.clone() };
+        let job = Job { run: run.unbind(), args: args.unbind(), kwargs, pending };
         self.client.runtime().host.queue.get().jobs.push(job);
         Ok(Events::new())
     }
@@ -175,7 +155,7 @@ impl Call<'_> {
         &self,
         py: Python<'_>,
         arguments: Arguments<'_>,
-        slot: Option<Arc<Slot>>,
+        reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         let function = self.function.get();
         let started = timed(py, &function.name, || {
@@ -184,23 +164,21 @@ impl Call<'_> {
         });
         let task = match started {
             Ok(task) => task,
-            Err(error) => return self.answer(py, Err(error), slot),
+            Err(error) => return self.answer(py, Err(error), reply),
         };
         if self.client.runtime().eager && task.call_method0(intern!(py, "done"))?.is_truthy()? {
             let result = task.call_method0(intern!(py, "result"));
-            return self.answer(py, result, slot);
+            return self.answer(py, result, reply);
         }
-        let Some(slot) = slot.or_else(|| self.detach()) else {
+        let Some(reply) = reply.or_else(|| self.detach()) else {
             task.call_method0(intern!(py, "cancel"))?;
             return Ok(Events::new());
         };
-        self.client.runtime().suspend(
-            py,
-            self.client.peer().connection(),
-            self.token,
-            task.clone().unbind(),
-        )?;
-        let pending = Bound::new(py, self.pending(py, slot))?;
+        let (runtime, connection) = (self.client.runtime(), self.client.peer().connection());
+        if runtime.tasks.insert(connection, self.request.token, task.clone().unbind()) {
+            runtime.drive(py, "suspended", ())?;
+        }
+        let pending = Bound::new(py, self.pending(py, reply))?;
         task.call_method1(intern!(py, "add_done_callback"), (pending,))?;
         Ok(Events::new())
     }
@@ -228,26 +206,28 @@ impl Call<'_> {
         &self,
         py: Python<'_>,
         result: PyResult<Bound<'_, PyAny>>,
-        slot: Option<Arc<Slot>>,
+        reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         let ending =
             result.as_ref().err().filter(|error| is_ending(py, error)).map(|error| error.clone_ref(py));
-        let function = self.function.get();
-        let slot = match slot {
-            Some(slot) => Some(slot),
-            None => {
-                let given = Given::new(self.purpose, function, self.what, result, py);
-                let redact = self.client.runtime().host.redactor.as_deref();
-                let given = given.redacted(redact, function, self.what, py);
-                let outcome = given.answer(|answer| self.client.peer().respond(self.token, answer));
-                let events = peer::events(py, &function.name, outcome);
-                return ending.map_or(Ok(events), Err);
-            }
-        };
-        if let Some(slot) = slot {
-            self.pending(py, slot).finish(py, result, false)?;
+        let (purpose, what) = (self.request.asked.purpose(), self.request.what());
+        let given = Given::new(purpose, self.function.get(), what, result, &self.client.runtime().host, py);
+        let events = self.give(py, given, reply)?;
+        ending.map_or(Ok(events), Err)
+    }
+
+    /// Gives an answer, to the connection or to the reply that was taken out of it.
+    fn give(
+        &self,
+        py: Python<'_>,
+        given: Given,
+        reply: Option<Arc<PendingReply>>,
+    ) -> PyResult<Events<'static>> {
+        if let Some(reply) = reply {
+            return self.pending(py, reply).give(py, given, false).map(|()| Events::new());
         }
-        ending.map_or_else(|| Ok(Events::new()), Err)
+        let outcome = given.answer(|answer| self.client.peer().respond(self.request.token, answer));
+        Ok(peer::events(py, &self.function.get().name, outcome))
     }
 }
 
@@ -262,7 +242,7 @@ fn timed<R>(py: Python<'_>, name: &str, call: impl FnOnce() -> R) -> R {
     let result = call();
     let held = start.elapsed();
     if held > HELD {
-        error::log_held(py, name, held);
+        error::log(py, &error::HELD, (name, held.as_secs_f64()));
     }
     result
 }

@@ -2,9 +2,10 @@
 
 use crate::error::{self, Import};
 use crate::peer::Client;
-use crate::pending::Slot;
-use mcp_resources_engine::connection::{LogLevel, RequestToken};
+use mcp_resources_engine::connection::{LogLevel, Reply};
+use mcp_resources_engine::now::Now;
 use mcp_resources_engine::trace::TraceContext;
+use mcp_resources_host::transport::pump::PendingReply;
 use mcp_resources_host::transport::{Request, Who};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -26,14 +27,13 @@ pub struct Context {
     uri: Option<String>,
     who: Who<'static>,
     client: Client,
-    token: RequestToken,
-    slot: Arc<Slot>,
+    reply: Arc<PendingReply>,
 }
 
 impl Context {
-    pub(crate) fn new(request: &Request<'_>, client: Client, slot: Arc<Slot>) -> Self {
+    pub(crate) fn new(request: &Request<'_>, client: Client, reply: Arc<PendingReply>) -> Self {
         let (uri, who) = (request.uri().map(str::to_owned), request.who.clone().into_owned());
-        Self { uri, who, client, token: request.token, slot }
+        Self { uri, who, client, reply }
     }
 }
 
@@ -121,7 +121,7 @@ impl Context {
     /// Whether nobody waits for the answer any longer: the request was cancelled, or has run out of time.
     #[getter]
     fn cancelled(&self) -> bool {
-        self.slot.cancelled.get()
+        self.reply.is_cancelled()
     }
 
     /// Tells the client, if it asked for that, how far the handler is. `progress` must grow.
@@ -133,8 +133,7 @@ impl Context {
         total: Option<f64>,
         message: Option<&str>,
     ) -> PyResult<()> {
-        let now = self.client.runtime().host.clock.now();
-        self.report(py, self.slot.report(|reply| reply.progress(progress, total, message, now)))
+        self.report(py, |reply, now| reply.progress(progress, total, message, now))
     }
 
     /// What the server's lifespan gave; `None` without one.
@@ -159,7 +158,7 @@ impl Context {
         let params: String = TO_JSON.get(py)?.call1((params,))?.extract()?;
         let future = RUNNING_LOOP.get(py)?.call0()?.call_method0(intern!(py, "create_future"))?;
         let runtime = self.client.runtime();
-        match runtime.ask(self.client.peer(), method, &params, future.clone().unbind()) {
+        match runtime.asks.ask(self.client.peer(), method, &params, future.clone().unbind()) {
             Ok(()) => self.client.appended(py, false)?,
             Err(why) => return Err(error::raise(py, "AskFailed", (why.to_string(),))),
         }
@@ -172,15 +171,13 @@ impl Context {
         let Some(level) = LogLevel::parse(level) else {
             return Err(PyValueError::new_err(format!("{level:?} is no level of a log message")));
         };
-        self.report(py, self.slot.report(|reply| reply.log(level, name, data)))
+        self.report(py, |reply, _| reply.log(level, name, data))
     }
 }
 
 impl Context {
-    fn report(&self, py: Python<'_>, message: Option<Vec<u8>>) -> PyResult<()> {
-        let Some(message) = message else { return Ok(()) };
-        self.client.peer().report(self.token, &self.slot.cancelled, &message);
-        self.client.appended(py, false)
+    fn report(&self, py: Python<'_>, word: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>) -> PyResult<()> {
+        if self.reply.report(word) { self.client.appended(py, false) } else { Ok(()) }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::error::{self, Import};
 use crate::function::Function;
 use crate::resource::Resource;
+use crate::server::Host;
 use mcp_resources_engine::connection as core;
 use mcp_resources_engine::connection::Cancelled;
 use mcp_resources_engine::connection::{Answer, Body, Contents, InputAsk, InputRequest, ReadResult};
@@ -54,12 +55,13 @@ type EntryParts<'py> = (Option<PyBackedStr>, Option<PyBackedStr>, Bound<'py, PyA
 type HintParts = (u64, String);
 
 impl Given {
-    /// Reads what a handler returned or raised. What is not meant for the client is logged.
+    /// Reads what a handler returned or raised, and has it redacted. What is not meant for the client is logged.
     pub(crate) fn new(
         purpose: Purpose,
         function: &Function,
         what: &str,
         result: PyResult<Bound<'_, PyAny>>,
+        host: &Host,
         py: Python<'_>,
     ) -> Self {
         let given = result.and_then(|value| match purpose {
@@ -68,7 +70,8 @@ impl Given {
             Purpose::List => page(&value, &function.shape),
             Purpose::Call => method(&value, &function.shape),
         });
-        given.unwrap_or_else(|error| Self::raised(function, what, error, py))
+        let given = given.unwrap_or_else(|error| Self::raised(function, what, error, py));
+        given.redacted(host.redactor.as_deref(), function, what, py)
     }
 
     pub(crate) fn raised(function: &Function, what: &str, error: PyErr, py: Python<'_>) -> Self {
@@ -82,18 +85,18 @@ impl Given {
         match known(&error) {
             Ok(Some(given)) => {
                 if matches!(given, Self::Answer(Answer::Failed(ReadError::NotFound))) {
-                    error::log_absent(py, &function.name, what, &error);
+                    error::log(py, &error::ABSENT, (&function.name, what, error.value(py)));
                 }
                 given
             }
             Ok(None) => {
                 if !error.is_instance_of::<CancelledError>(py) {
-                    error::log_failure(py, &function.name, what, error);
+                    error::log(py, &error::FAILED, (&function.name, what, error.value(py)));
                 }
                 Self::failed(ReadError::Failed)
             }
             Err(other) => {
-                error::log_failure(py, &function.name, what, other);
+                error::log(py, &error::FAILED, (&function.name, what, other.value(py)));
                 Self::failed(ReadError::Failed)
             }
         }

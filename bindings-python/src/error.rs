@@ -6,12 +6,12 @@ use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::RegistrationError;
 use mcp_resources_engine::suggest;
 use mcp_resources_template::InvalidTemplate;
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
-use std::time::Duration;
 
 /// An attribute of one of the package's modules, looked up once.
 pub(crate) struct Import {
@@ -34,11 +34,14 @@ impl Import {
 static BASE: Import = Import::new("mcp_resources.errors", "McpError");
 static READ_FAILED: Import = Import::new("mcp_resources.errors", "ReadFailedError");
 static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
-static FAILED: Import = Import::new("mcp_resources.log", "failed");
-static ABSENT: Import = Import::new("mcp_resources.log", "absent");
-static HELD: Import = Import::new("mcp_resources.log", "held");
-static REFUSED: Import = Import::new("mcp_resources.log", "refused");
-static MISUSED: Import = Import::new("mcp_resources.log", "misused");
+
+/// What [`log`] logs with: an exception of the author's with its traceback; why a handler says that there is no such resource;
+/// a handler that held the event loop; a request that an option would let in; what the author did wrong without an exception.
+pub(crate) static FAILED: Import = Import::new("mcp_resources.log", "failed");
+pub(crate) static ABSENT: Import = Import::new("mcp_resources.log", "absent");
+pub(crate) static HELD: Import = Import::new("mcp_resources.log", "held");
+pub(crate) static REFUSED: Import = Import::new("mcp_resources.log", "refused");
+pub(crate) static MISUSED: Import = Import::new("mcp_resources.log", "misused");
 
 /// An exception of the class `name` of `mcp_resources.errors`.
 pub(crate) fn raise<'py>(
@@ -142,33 +145,9 @@ pub(crate) fn to_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
     TO_JSON.get(value.py())?.call1((value,))?.extract()
 }
 
-/// Logs an exception of the author's, with its traceback.
-pub(crate) fn log_failure(py: Python<'_>, name: &str, what: &str, error: PyErr) {
-    log(py, FAILED.get(py).and_then(|log| log.call1((name, what, error.value(py)))));
-}
-
-/// Logs why a handler says that there is no such resource; nothing if it gave no reason.
-pub(crate) fn log_absent(py: Python<'_>, name: &str, what: &str, error: &PyErr) {
-    log(py, ABSENT.get(py).and_then(|log| log.call1((name, what, error.value(py)))));
-}
-
-/// Logs what the author did wrong without raising anything.
-pub(crate) fn log_misuse(py: Python<'_>, name: &str, what: &str) {
-    log(py, MISUSED.get(py).and_then(|log| log.call1((name, what))));
-}
-
-/// Logs that a request was refused that an option would let in.
-pub(crate) fn log_refused(py: Python<'_>, what: &str) {
-    log(py, REFUSED.get(py).and_then(|log| log.call1((what,))));
-}
-
-/// Logs that a handler held the event loop.
-pub(crate) fn log_held(py: Python<'_>, name: &str, held: Duration) {
-    log(py, HELD.get(py).and_then(|log| log.call1((name, held.as_secs_f64()))));
-}
-
-fn log(py: Python<'_>, logged: PyResult<Bound<'_, PyAny>>) {
-    if let Err(error) = logged {
+/// Logs with one of the functions of `mcp_resources.log`.
+pub(crate) fn log<'py>(py: Python<'py>, with: &Import, args: impl PyCallArgs<'py>) {
+    if let Err(error) = with.get(py).and_then(|log| log.call1(args)) {
         error.write_unraisable(py, None);
     }
 }

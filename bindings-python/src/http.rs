@@ -1,27 +1,33 @@
 //! HTTP without a socket: what an ASGI server calls. Every rule is the core's; this moves its turns.
 
 use crate::auth::VerifiedParts;
-use crate::bell::{Bell, Ear};
 use crate::error;
 use crate::peer::Runtime;
 use crate::rules;
 use crate::server::Server;
-use crate::web::{HeadParts, Ring, TurnParts, Way, Web, WebPeer, head_parts, seconds};
+use crate::waker::{Wakeup, delivering};
+use crate::web::{HeadParts, Ring, TurnParts, Web, WebPeer, head_parts, seconds};
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::{Denied, Head, Verified};
 use mcp_resources_host::transport::Clock;
-use mcp_resources_host::transport::http::{Inbox, Item, session_ids};
+use mcp_resources_host::transport::http::session_ids;
+use mcp_resources_host::transport::pump::HttpSide;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::task::{Wake, Waker};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Wake;
 
 /// A response that is complete: its head and body.
 type ResponseParts<'py> = (HeadParts, Bound<'py, PyBytes>);
 /// An endpoint on the event loop of its driver.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct Endpoint(Arc<Web>, Mutex<Option<Ear>>);
+pub struct Endpoint {
+    web: Arc<Web>,
+    /// What the loop watches.
+    #[pyo3(get)]
+    wakeup: Py<Wakeup>,
+}
 
 /// A request whose head may come in.
 #[pyclass(module = "mcp_resources._core")]
@@ -60,17 +66,9 @@ impl Endpoint {
         let host = server.host.clone();
         let endpoint = core::Endpoint::new(host.engine()?, rules::read(options)?, session_ids());
         let endpoint = endpoint.map_err(|error| rules::refused(driver.py(), &error))?;
-        let (bell, ear) = Bell::new()?;
-        let web = Web::new(Runtime::new(host.clone(), driver, true)?, bell);
-        web.settle(Way::Asgi(endpoint));
-        host.serve(&web);
-        host.begin(driver.py())?;
-        Ok(Self(web, Mutex::new(Some(ear))))
-    }
-
-    /// What the loop watches for threads that have something for it, once.
-    fn ear(&self) -> Option<Ear> {
-        self.1.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let runtime = Runtime::new(host, driver, true)?;
+        let (web, wakeup) = Web::new(driver.py(), runtime, |_, _| Ok(HttpSide::Loop(endpoint)))?;
+        Ok(Self { web, wakeup })
     }
 
     /// Raises if an option has a value that is not allowed.
@@ -97,7 +95,7 @@ impl Endpoint {
         let headers: Vec<_> = headers.iter().map(read).collect();
         let headers: Vec<_> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let client = client.and_then(|address| address.parse().ok());
-        let (endpoint, clock) = (self.0.endpoint()?, &self.0.runtime.host.clock);
+        let (endpoint, clock) = (self.web.side.endpoint(), &self.web.runtime.host.clock);
         match endpoint.admit(&Head { verb, target, headers: &headers, client, mount }, clock.now()) {
             Ok(admitted) => {
                 let admitted = Admitted(Some((admitted, clock.clone())));
@@ -105,7 +103,7 @@ impl Endpoint {
             }
             Err(response) => {
                 if let Some(advice) = endpoint.advice(&response, clock.now()) {
-                    error::log_refused(py, &advice);
+                    error::log(py, &error::REFUSED, (advice,));
                 }
                 Ok(Admission::Refused(response_parts(py, response)))
             }
@@ -119,32 +117,32 @@ impl Endpoint {
         request: &Identified,
         body: &[u8],
     ) -> PyResult<(Exchange, TurnParts<'py>)> {
-        let (now, mut out) = (self.0.runtime.host.clock.now(), Vec::new());
-        let opened = self.0.endpoint()?.open(&request.0, body, now, &mut out);
+        let (now, mut out) = (self.web.runtime.host.clock.now(), Vec::new());
+        let opened = self.web.side.endpoint().open(&request.0, body, now, &mut out);
         let core::Opened { turn, exchange } = opened;
-        let own = self.0.client(turn.connection, exchange);
-        let parts = self.0.turn(py, turn, &out, &own)?;
+        let own = self.web.client(turn.connection, exchange);
+        let parts = self.web.turn(py, turn, &out, &own)?;
         Ok((Exchange(own), parts))
     }
 
     /// It is time.
     fn timer(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.rung();
-        self.0.runtime.host.tick(py)?;
-        let turns = self.0.endpoint()?.tick(self.0.runtime.host.clock.now());
-        self.0.turns(py, turns)?;
-        self.0.rearm(py)
+        self.web.timer.rang();
+        let (endpoint, now) = (self.web.side.endpoint(), self.web.runtime.host.clock.now());
+        delivering(py, || endpoint.engine().tick(now))?;
+        self.web.turns(py, endpoint.tick(now))?;
+        self.web.rearm(py)
     }
 
     /// Ends the listens and streams of notifications of this endpoint.
-    fn shutdown(&self) -> PyResult<()> {
-        self.0.shutdown()
+    fn shutdown(&self) {
+        self.web.side.endpoint().shutdown();
     }
 
     /// Ends every session: what is in flight is cancelled.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let turns = self.0.endpoint()?.close(self.0.runtime.host.clock.now());
-        self.0.turns(py, turns)
+        let turns = self.web.side.endpoint().close(self.web.runtime.host.clock.now());
+        self.web.turns(py, turns)
     }
 }
 
@@ -224,8 +222,7 @@ impl Exchange {
     /// Has `ring` called once on the loop, when there is something to deliver.
     fn register(&self, ring: Py<PyAny>) {
         if let Some(exchange) = self.0.peer.http() {
-            let inbox = Arc::downgrade(&self.0.web.inbox);
-            exchange.register(&Waker::from(Arc::new(Rings { inbox, ring: Arc::new(ring) })));
+            exchange.register(&self.0.web.inbox.waker(Ring(Arc::new(ring))));
         }
     }
 
@@ -251,20 +248,6 @@ impl Exchange {
         let Some(exchange) = self.0.peer.http() else { return Ok(()) };
         let turn = exchange.closed(self.0.web.runtime.host.clock.now());
         self.0.web.turn(py, turn, &[], &self.0).map(drop)
-    }
-}
-
-/// A waker of one response, on any thread: it leaves to the loop what is to be called.
-struct Rings {
-    inbox: Weak<Inbox<Ring>>,
-    ring: Arc<Py<PyAny>>,
-}
-
-impl Wake for Rings {
-    fn wake(self: Arc<Self>) {
-        if let Some(inbox) = self.inbox.upgrade() {
-            inbox.leave([Item::Own(Ring(self.ring.clone()))]);
-        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod audit;
 mod auth;
-mod bell;
 mod calls;
 mod channel;
 mod client;
@@ -26,49 +25,33 @@ mod serve;
 mod server;
 mod template;
 mod testing;
+mod waker;
 mod web;
 
 /// The compiled part of the package `mcp_resources`.
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
-    use super::audit::Records;
-    #[pymodule_export]
-    use super::auth::{TokenCheck, TokenVerifier};
-    #[pymodule_export]
-    use super::bell::Ear;
-    #[pymodule_export]
-    use super::channel::Channel;
-    #[pymodule_export]
-    use super::client::{Caller, Stream};
-    #[pymodule_export]
-    use super::command::main;
-    #[pymodule_export]
-    use super::context::Context;
-    #[pymodule_export]
-    use super::convert::Gather;
-    #[pymodule_export]
-    use super::error::{closest, suggested_template, unexpected_name};
-    #[pymodule_export]
-    use super::function::Function;
-    #[pymodule_export]
-    use super::guard::Guard;
-    #[pymodule_export]
-    use super::http::{Admitted, Endpoint, Exchange, Identified, Receiving};
-    #[pymodule_export]
-    use super::pending::Pending;
-    #[pymodule_export]
-    use super::providers::{Memory, Metrics, Provider, ResultCache, declared, memory, metrics};
-    #[pymodule_export]
-    use super::queue::Queue;
-    #[pymodule_export]
-    use super::resource::{Icon, Resource};
-    #[pymodule_export]
-    use super::serve::{HttpServer, Verification};
-    #[pymodule_export]
-    use super::server::{Edit, Server};
-    #[pymodule_export]
-    use super::template::{Match, NoMatch, Rejected, TemplateSet, UriTemplate, Variable};
-    #[pymodule_export]
-    use super::testing::TestClient;
+    use super::{
+        audit::Records,
+        auth::{TokenCheck, TokenVerifier},
+        channel::Channel,
+        client::{Caller, Stream},
+        command::main,
+        context::Context,
+        convert::Gather,
+        error::{closest, suggested_template, unexpected_name},
+        function::Function,
+        guard::Guard,
+        http::{Admitted, Endpoint, Exchange, Identified, Receiving},
+        pending::Pending,
+        providers::{Memory, Metrics, Provider, ResultCache, declared, memory, metrics},
+        queue::Queue,
+        resource::{Icon, Resource},
+        serve::{HttpServer, Verification},
+        server::{Edit, Server},
+        template::{TemplateSet, UriTemplate, Variable},
+        testing::TestClient,
+        waker::Wakeup,
+    };
 }

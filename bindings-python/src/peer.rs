@@ -6,16 +6,14 @@ use crate::error;
 use crate::serve::Verification;
 use crate::server::Host;
 use crate::web::{Ring, WebPeer};
-use mcp_resources_engine::connection::{AskError, AskId, Events, Outcome, RequestToken};
-use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_engine::connection::{AskId, Events, Outcome, RequestToken};
 use mcp_resources_host::transport::Peer;
 use mcp_resources_host::transport::http::{Inbox, Item};
+use mcp_resources_host::transport::pump::PendingCalls;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyReferenceError;
 use pyo3::prelude::*;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::ThreadId;
+use std::sync::Arc;
 
 /// See the module. No method blocks, and none waits for the interpreter with a lock held.
 #[derive(Clone)]
@@ -45,27 +43,26 @@ impl Client {
 
     /// Whether it is so far behind that no handler should start for it.
     pub(crate) fn is_full(&self) -> bool {
-        matches!(self, Self::Pipe(link) if link.pipe.is_full())
+        matches!(self, Self::Pipe(link) if link.pump.pipe().is_full())
     }
 
-    /// An answer or a report was given: sees to it that it is written. Over HTTP the writer was woken already.
+    /// An answer or a report was given: sees to it that it is written; a worker leaves it to its queue. Over HTTP the writer
+    /// was woken already.
     pub(crate) fn appended(&self, py: Python<'_>, by_worker: bool) -> PyResult<()> {
         match self {
-            Self::Pipe(link) => link.appended(py, by_worker),
+            Self::Pipe(link) if by_worker && !link.pump.will_write() => {
+                link.runtime.host.queue.get().jobs.leave_unwritten(self.clone());
+                Ok(())
+            }
+            Self::Pipe(link) => link.pump.appended(&link.attached(py)),
             Self::Web(web) => web.web.rearm(py),
         }
     }
 
-    /// Writes as much as the client takes. Any thread; needs no interpreter. Returns whether the loop must see to the rest.
-    pub(crate) fn write_elsewhere(&self) -> bool {
-        matches!(self, Self::Pipe(link) if link.write_elsewhere())
-    }
-
-    /// Lets the loop look at the output.
-    pub(crate) fn wake_loop(&self) {
-        match self {
-            Self::Pipe(link) => link.wake_loop(),
-            Self::Web(web) => web.web.inbox.leave([]),
+    /// Writes as much as the client takes; the loop sees to the rest. Any thread; needs no interpreter.
+    pub(crate) fn write_elsewhere(&self) {
+        if let Self::Pipe(link) = self {
+            link.pump.write_elsewhere();
         }
     }
 
@@ -95,10 +92,10 @@ pub(crate) struct Runtime {
     pub(crate) context: Py<PyAny>,
     /// Whether `def` handlers run on the worker threads.
     pub(crate) threads: bool,
-    tasks: Mutex<HashMap<(ConnectionId, RequestToken), Py<PyAny>>>,
+    /// The tasks of handlers that are suspended on the loop.
+    pub(crate) tasks: PendingCalls<RequestToken, Py<PyAny>>,
     /// The futures of handlers that have asked their client.
-    asks: Mutex<HashMap<(ConnectionId, AskId), Py<PyAny>>>,
-    thread: ThreadId,
+    pub(crate) asks: PendingCalls<AskId, Py<PyAny>>,
 }
 
 impl Runtime {
@@ -112,9 +109,8 @@ impl Runtime {
             context: py.import("contextvars")?.call_method0("copy_context")?.unbind(),
             driver: driver.clone().unbind(),
             threads,
-            tasks: Mutex::default(),
-            asks: Mutex::default(),
-            thread: std::thread::current().id(),
+            tasks: PendingCalls::default(),
+            asks: PendingCalls::default(),
         })
     }
 
@@ -124,60 +120,6 @@ impl Runtime {
             Err(error) if error.is_instance_of::<PyReferenceError>(py) => Ok(()),
             other => other.map(drop),
         }
-    }
-
-    pub(crate) fn on_loop(&self) -> bool {
-        std::thread::current().id() == self.thread
-    }
-
-    /// A handler is suspended as a task.
-    pub(crate) fn suspend(
-        &self,
-        py: Python<'_>,
-        connection: ConnectionId,
-        token: RequestToken,
-        task: Py<PyAny>,
-    ) -> PyResult<()> {
-        let mut tasks = self.tasks();
-        let first = tasks.is_empty();
-        let before = tasks.insert((connection, token), task);
-        drop(tasks);
-        drop(before);
-        if first { self.drive(py, "suspended", ()) } else { Ok(()) }
-    }
-
-    /// The task of a request, if it has one, which is over or is to be.
-    pub(crate) fn take_task(&self, connection: ConnectionId, token: RequestToken) -> Option<Py<PyAny>> {
-        self.tasks().remove(&(connection, token))
-    }
-
-    /// The client of `peer` is asked; its answer goes to `future`.
-    pub(crate) fn ask(
-        &self,
-        peer: &Peer,
-        method: &str,
-        params: &str,
-        future: Py<PyAny>,
-    ) -> Result<(), AskError> {
-        // Held until the answer has somewhere to go: a thread of the server may have it before `ask` returns.
-        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
-        let ask = peer.ask(method, params)?;
-        asks.insert((peer.connection(), ask), future);
-        Ok(())
-    }
-
-    /// Who waits for this answer.
-    pub(crate) fn asked(&self, connection: ConnectionId, ask: AskId) -> Option<Py<PyAny>> {
-        self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&(connection, ask))
-    }
-
-    /// How many handlers are suspended on the loop.
-    pub(crate) fn suspended(&self) -> usize {
-        self.tasks().len()
-    }
-
-    fn tasks(&self) -> MutexGuard<'_, HashMap<(ConnectionId, RequestToken), Py<PyAny>>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -190,7 +132,7 @@ pub(crate) fn events<'m>(py: Python<'_>, name: &str, outcome: Outcome<'m>) -> Ev
 /// Logs what the author did wrong.
 pub(crate) fn logged(py: Python<'_>, name: &str, misuse: Option<&str>) {
     if let Some(misuse) = misuse {
-        crate::error::log_misuse(py, name, misuse);
+        error::log(py, &error::MISUSED, (name, misuse));
     }
 }
 
@@ -205,13 +147,13 @@ pub(crate) fn take(
     for item in inbox.take() {
         result = result.and(match item {
             Item::Work(asked, work) => calls::do_all(py, &client(asked), [*work]),
-            Item::Verify(token, verdict) => runtime.drive(py, "verify", (token, Verification::new(verdict))),
+            Item::Verify(token, verdict) => runtime.drive(py, "verify", (token, Verification(verdict))),
             Item::Misuse(what) => {
                 logged(py, "", Some(&what));
                 Ok(())
             }
             Item::Warning(what) => {
-                error::log_refused(py, &what);
+                error::log(py, &error::REFUSED, (what,));
                 Ok(())
             }
             Item::Ended => runtime.drive(py, "ended", ()),

@@ -1,9 +1,9 @@
 //! Providers, as authors hold them.
 
-use crate::bell::delivering;
 use crate::convert::Data;
 use crate::error::shown;
 use crate::options::{convert, refused, set};
+use crate::waker::delivering;
 use mcp_resources_host::provider;
 use mcp_resources_providers::declared::{Set, one};
 use mcp_resources_providers::results::{Content, PutOptions, Results, ResultsError};

@@ -3,8 +3,7 @@
 
 use crate::peer::Client;
 use crate::pending::Pending;
-use crate::server::Host;
-use mcp_resources_host::transport::{self, Jobs, Need};
+use mcp_resources_host::transport::{self, Jobs, Worker};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -14,7 +13,6 @@ pub(crate) struct Job {
     pub(crate) args: Py<PyTuple>,
     pub(crate) kwargs: Option<Py<PyDict>>,
     pub(crate) pending: Py<Pending>,
-    pub(crate) client: Client,
 }
 
 type JobParts = (Py<PyAny>, Py<PyTuple>, Option<Py<PyDict>>, Py<Pending>);
@@ -25,6 +23,9 @@ pub struct Queue {
     pub(crate) jobs: Jobs<Job>,
 }
 
+/// A thread that is in the interpreter.
+struct Attached<'py>(Python<'py>);
+
 #[pymethods]
 impl Queue {
     #[new]
@@ -33,31 +34,13 @@ impl Queue {
     }
 
     /// A new thread is in the interpreter.
-    fn enter(&self, py: Python<'_>) -> PyResult<()> {
-        write(py, self.jobs.arrived())
+    fn enter(&self, py: Python<'_>) {
+        self.jobs.enter(&Attached(py));
     }
 
     /// The next job: what to call, its arguments, and what to tell the outcome. Waits for one; `None` ends the thread.
-    fn next(slf: &Bound<'_, Self>) -> PyResult<Option<JobParts>> {
-        let (py, queue) = (slf.py(), slf.get());
-        let jobs = &queue.jobs;
-        loop {
-            if jobs.leave() {
-                return Ok(None);
-            }
-            if let Some((job, need, unwritten)) = jobs.take() {
-                Self::meet(slf, need, &job.client.runtime().host)?;
-                write(py, unwritten)?;
-                if let Some(parts) = queue.begin(py, job)? {
-                    return Ok(Some(parts));
-                }
-            } else {
-                write(py, jobs.take_unwritten())?;
-                if py.detach(|| jobs.rest()) {
-                    write(py, jobs.arrived())?;
-                }
-            }
-        }
+    fn next(&self, py: Python<'_>) -> PyResult<Option<JobParts>> {
+        Ok(self.jobs.next(&Attached(py))?.map(parts))
     }
 
     /// The thread that was to start cannot. Returns whether there is any other: the jobs wait for it.
@@ -68,14 +51,7 @@ impl Queue {
     /// The next job for a thread that does not belong to the queue, because it has none: the same as `next`, without
     /// waiting.
     fn next_here(&self, py: Python<'_>) -> PyResult<Option<JobParts>> {
-        loop {
-            let (job, unwritten) = self.jobs.take_here();
-            write(py, unwritten)?;
-            let Some(job) = job else { return Ok(None) };
-            if let Some(parts) = self.begin(py, job)? {
-                return Ok(Some(parts));
-            }
-        }
+        Ok(self.jobs.next_here(&Attached(py))?.map(parts))
     }
 
     /// How many jobs wait.
@@ -91,27 +67,20 @@ impl Queue {
     }
 }
 
-impl Queue {
-    /// Sees to it that waiting jobs are taken. On the loop's thread, after the jobs of one read are pushed.
-    pub(crate) fn kick(slf: &Bound<'_, Self>, host: &Host) -> PyResult<()> {
-        Self::meet(slf, slf.get().jobs.kick(), host)
+impl Worker<Job> for Attached<'_> {
+    type Error = PyErr;
+
+    fn start(&self, job: &Job) -> PyResult<()> {
+        job.pending.get().client.runtime().host.start_thread(self.0)
     }
 
-    /// Has a thread started, if one is needed. Where the system has none, `spawn` says so to the queue.
-    fn meet(slf: &Bound<'_, Self>, need: Need, host: &Host) -> PyResult<()> {
-        match need {
-            Need::Nothing => Ok(()),
-            Need::Thread => host.spawn.bind(slf.py()).call1((slf,)).map(drop),
-        }
+    fn begins(&self, job: &Job) -> PyResult<bool> {
+        let pending = job.pending.get();
+        if pending.reply.is_cancelled() { pending.abandon(self.0).map(|()| false) } else { Ok(true) }
     }
 
-    /// The parts of a job that this thread does now; `None` if nobody waits for it any longer.
-    fn begin(&self, py: Python<'_>, job: Job) -> PyResult<Option<JobParts>> {
-        if job.pending.get().is_cancelled() {
-            return job.pending.get().abandon(py).map(|()| None);
-        }
-        self.jobs.handles();
-        Ok(Some((job.run, job.args, job.kwargs, job.pending)))
+    fn detached<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.0.detach(work)
     }
 }
 
@@ -119,7 +88,7 @@ impl transport::Job for Job {
     type Client = Client;
 
     fn client(&self) -> &Client {
-        &self.client
+        &self.pending.get().client
     }
 
     fn is_full(client: &Client) -> bool {
@@ -129,13 +98,12 @@ impl transport::Job for Job {
     fn is_same(one: &Client, other: &Client) -> bool {
         one.is(other)
     }
+
+    fn write(client: &Client) {
+        client.write_elsewhere();
+    }
 }
 
-fn write(py: Python<'_>, unwritten: Vec<Client>) -> PyResult<()> {
-    for client in unwritten {
-        if py.detach(|| client.write_elsewhere()) {
-            client.wake_loop();
-        }
-    }
-    Ok(())
+fn parts(job: Job) -> JobParts {
+    (job.run, job.args, job.kwargs, job.pending)
 }

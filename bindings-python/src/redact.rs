@@ -6,53 +6,37 @@ use crate::error::{self, Import};
 use crate::function::Function;
 use mcp_resources_engine::connection::{Answer, Contents, Plain, ReadResult};
 use mcp_resources_engine::error::ReadError;
+use mcp_resources_host::transport::pump::Gate;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 static CONTENTS: Import = Import::new("mcp_resources.results", "Contents");
-
-/// How long the end of the interpreter waits for providers' threads to leave the function.
-const LEAVING: Duration = Duration::from_secs(1);
-/// How often it looks.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// The author's function, called by handlers' threads and by providers' own.
 pub(crate) struct Redactor {
     pub(crate) function: Py<PyAny>,
-    /// How many threads of providers are inside, or wait for the interpreter.
-    inside: AtomicUsize,
-    closed: AtomicBool,
-}
-
-/// A thread of a provider's is inside.
-struct Inside<'r>(&'r Redactor);
-
-impl Drop for Inside<'_> {
-    fn drop(&mut self) {
-        self.0.inside.fetch_sub(1, Ordering::SeqCst);
-    }
+    /// For the threads of providers: closed before the interpreter ends.
+    pub(crate) gate: Gate,
 }
 
 impl Redactor {
     pub(crate) fn new(function: Py<PyAny>) -> Arc<Self> {
-        Arc::new(Self { function, inside: AtomicUsize::new(0), closed: AtomicBool::new(false) })
+        Arc::new(Self { function, gate: Gate::default() })
     }
 
     /// What it makes of what a provider has read, on a thread of the provider's. After the interpreter has begun to end every
     /// read fails: a thread that enters it then dies where it stands.
     pub(crate) fn provided(&self, uri: &str, answer: Answer<'static>) -> Answer<'static> {
         let Answer::Contents(result) = answer else { return answer };
-        self.inside.fetch_add(1, Ordering::SeqCst);
-        let _inside = Inside(self);
-        if self.closed.load(Ordering::SeqCst) {
-            return Answer::Failed(ReadError::Failed);
-        }
+        let Some(_inside) = self.gate.enter() else { return Answer::Failed(ReadError::Failed) };
         let passed = Python::try_attach(|py| match self.pass(uri, result, py) {
-            Ok(given) => given.answer(owned),
+            // Without anything of the interpreter's.
+            Ok(given) => given.answer(|answer| match answer {
+                Answer::Contents(result) => Answer::Contents(result.into_owned()),
+                _ => Answer::Failed(ReadError::Failed),
+            }),
             Err(error) => failed(uri, error, py),
         });
         passed.unwrap_or(Answer::Failed(ReadError::Failed))
@@ -71,20 +55,6 @@ impl Redactor {
         }
         Ok(Given::Contents { entries, cache: result.cache })
     }
-
-    /// The interpreter is about to end. Without it.
-    pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
-        let until = Instant::now() + LEAVING;
-        while self.inside.load(Ordering::SeqCst) > 0 && Instant::now() < until {
-            std::thread::sleep(LOOK);
-        }
-    }
-
-    /// This process was forked: threads of the parent's are not in it.
-    pub(crate) fn forked(&self) {
-        self.inside.store(0, Ordering::SeqCst);
-    }
 }
 
 /// Why a provider's read has failed: an error that is meant for the client, or one that the author sees in the log.
@@ -92,19 +62,8 @@ fn failed(uri: &str, error: PyErr, py: Python<'_>) -> Answer<'static> {
     if let Ok(Some(known)) = error::read_error(error.value(py)) {
         return Answer::Failed(known);
     }
-    error::log_failure(py, "redact", uri, error);
+    error::log(py, &error::FAILED, ("redact", uri, error.value(py)));
     Answer::Failed(ReadError::Failed)
-}
-
-/// The same, without anything of the interpreter's.
-fn owned(answer: Answer<'_>) -> Answer<'static> {
-    match answer {
-        Answer::Contents(ReadResult { contents, cache }) => {
-            let contents = contents.into_iter().map(Contents::into_owned).collect();
-            Answer::Contents(ReadResult { contents, cache })
-        }
-        _ => Answer::Failed(ReadError::Failed),
-    }
 }
 
 /// The `Contents` that an author sees.

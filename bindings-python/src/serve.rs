@@ -4,14 +4,15 @@
 //! bell that the loop watches, once for a batch.
 
 use crate::auth::{TokenVerifier, VerifiedParts};
-use crate::bell::{Bell, Ear};
 use crate::error;
 use crate::peer::Runtime;
 use crate::rules;
 use crate::server::Server;
-use crate::web::{Way, Web};
+use crate::waker::Wakeup;
+use crate::web::Web;
 use mcp_resources_host::transport::http as core;
 use mcp_resources_host::transport::http::{HttpOptions, Running, Tls, Verdict};
+use mcp_resources_host::transport::pump::HttpSide;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -24,13 +25,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct HttpServer {
     web: Arc<Web>,
-    ear: Mutex<Option<Ear>>,
+    /// What the loop watches.
+    #[pyo3(get)]
+    wakeup: Py<Wakeup>,
     running: Mutex<Option<Running>>,
 }
 
 /// A token that waits for its verifier.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct Verification(Mutex<Option<Verdict>>);
+pub struct Verification(pub(crate) Verdict);
 
 #[pymethods]
 impl HttpServer {
@@ -46,40 +49,35 @@ impl HttpServer {
         tls: Option<(PathBuf, PathBuf)>,
     ) -> PyResult<Self> {
         let host = server.host.clone();
-        let (bell, ear) = Bell::new()?;
-        let web = Web::new(Runtime::new(host.clone(), driver, true)?, bell);
         let mut given = HttpOptions::new(rules::read(options)?);
-        if given.rules.auth.is_some() {
-            given.verifier = Some(verifier.map_or_else(|| web.inbox.reach() as _, TokenVerifier::shared));
-        }
         if let Some((certificate, key)) = tls {
             let made = Tls::from_pem(certificate, key);
             let refused = |error| error::raise(driver.py(), "RegistrationError", (format!("tls: {error}"),));
             given.tls = Some(made.map_err(refused)?);
         }
-        let made = core::HttpServer::new(&host.engine()?, host.clock.clone(), given, web.host.clone());
-        let made = made.map_err(|error| rules::refused(driver.py(), &error))?;
-        web.settle(Way::Native(made));
-        host.serve(&web);
-        host.begin(driver.py())?;
-        Ok(Self { web, ear: Mutex::new(Some(ear)), running: Mutex::default() })
+        let (engine, clock) = (host.engine()?, host.clock.clone());
+        let runtime = Runtime::new(host, driver, true)?;
+        let (web, wakeup) = Web::new(driver.py(), runtime, |inbox, host| {
+            if given.rules.auth.is_some() {
+                given.verifier = Some(verifier.map_or_else(|| inbox.reach() as _, TokenVerifier::shared));
+            }
+            let made = core::HttpServer::new(&engine, clock, given, host);
+            made.map(HttpSide::Native).map_err(|error| rules::refused(driver.py(), &error))
+        })?;
+        Ok(Self { web, wakeup, running: Mutex::default() })
     }
 
-    /// Starts to listen, on threads of its own. Returns the port.
+    /// Starts to listen, on threads of its own. Returns the port. Raises an `OSError`, with its number if it has one.
     fn listen(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<u16> {
         let listener = py.detach(|| TcpListener::bind((host, port)));
-        let listener = listener.map_err(|error| unavailable(py, &error, host, port))?;
+        let refused = |error: io::Error| PyOSError::new_err((error.raw_os_error(), error.to_string()));
+        let listener = listener.map_err(refused)?;
         let reach = self.web.inbox.reach();
-        let Some(server) = self.web.native() else { return Ok(port) };
+        let Some(server) = self.web.side.native() else { return Ok(port) };
         let running = server.run(listener, 1, move || reach.ended())?;
         let port = running.address().port();
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         Ok(port)
-    }
-
-    /// What the loop watches for threads that have something for it, once.
-    fn ear(&self) -> Option<Ear> {
-        self.ear.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// No new request comes in; what is in flight has its grace. The driver hears of the end.
@@ -100,25 +98,7 @@ impl HttpServer {
     /// How many handlers are suspended on the event loop.
     #[getter]
     fn suspended(&self) -> usize {
-        self.web.runtime.suspended()
-    }
-}
-
-/// An `OSError` with its number, that says which address cannot be had, and what would help.
-fn unavailable(py: Python<'_>, error: &io::Error, host: &str, port: u16) -> PyErr {
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let remedy = match error.kind() {
-        io::ErrorKind::AddrInUse => "; stop what listens there, or choose another port (0 is any free one)",
-        io::ErrorKind::PermissionDenied => "; choose a port from 1024 on",
-        io::ErrorKind::AddrNotAvailable => "; use an address of this machine, such as 127.0.0.1 or 0.0.0.0",
-        _ => "",
-    };
-    let named = |code: i32| py.import("os")?.call_method1("strerror", (code,))?.extract::<String>();
-    let text = error.raw_os_error().and_then(|code| named(code).ok()).unwrap_or_else(|| error.to_string());
-    let message = format!("cannot listen at {host}:{port}: {text}{remedy}");
-    match error.raw_os_error() {
-        Some(code) => PyOSError::new_err((code, message)),
-        None => PyOSError::new_err(message),
+        self.web.runtime.tasks.len()
     }
 }
 
@@ -126,25 +106,11 @@ fn unavailable(py: Python<'_>, error: &io::Error, host: &str, port: u16) -> PyEr
 impl Verification {
     /// It is good.
     fn accept(&self, verified: VerifiedParts) {
-        if let Some(verdict) = self.take() {
-            verdict.accept(verified.into());
-        }
+        self.0.accept(verified.into());
     }
 
-    /// It is not good, or that cannot be found out now.
+    /// It is not good, or that cannot be found out now. Nothing if it is known already.
     fn refuse(&self, unavailable: bool) {
-        if let Some(verdict) = self.take() {
-            verdict.refuse(unavailable);
-        }
-    }
-}
-
-impl Verification {
-    pub(crate) fn new(verdict: Verdict) -> Self {
-        Self(Mutex::new(Some(verdict)))
-    }
-
-    fn take(&self) -> Option<Verdict> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.refuse(unavailable);
     }
 }

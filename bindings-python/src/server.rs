@@ -1,8 +1,6 @@
 //! The server: an engine, the handlers behind its numbers, and the channels to tell of changes.
 
 use crate::audit::{Audit, Recorder};
-use crate::bell::delivering;
-use crate::channel::Link;
 use crate::error;
 use crate::function::Function;
 use crate::options;
@@ -11,22 +9,23 @@ use crate::queue::Queue;
 use crate::redact::Redactor;
 use crate::resource::{Resource, template};
 use crate::template::UriTemplate;
-use crate::web::Web;
+use crate::waker::delivering;
 use mcp_resources_engine::catalog::{HandlerId, Source};
 use mcp_resources_engine::engine::{Engine, ServerInfo};
 use mcp_resources_engine::guard::AuditEntry;
-use mcp_resources_engine::hub::{ConnectionId, ListKinds};
+use mcp_resources_engine::hub::ListKinds;
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::resource::RegistrationError;
 use mcp_resources_host::provider::Mounts;
 use mcp_resources_host::registry::{Change, Foreign, Registry};
-use mcp_resources_host::transport::Clock;
+use mcp_resources_host::transport::pump::{RecordThread, Serving};
+use mcp_resources_host::transport::{Clock, Need};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What all channels share.
 pub(crate) struct Host {
@@ -40,8 +39,7 @@ pub(crate) struct Host {
     lifespan: Mutex<Option<Py<PyAny>>>,
     recorder: Option<Recorder>,
     registry: Registry<Functions>,
-    links: Mutex<HashMap<ConnectionId, Weak<Link>>>,
-    webs: Mutex<Vec<Weak<Web>>>,
+    pub(crate) serving: Serving,
 }
 
 /// The functions behind one number.
@@ -82,9 +80,9 @@ impl Server {
                 None
             }
             Some(Audit::Function(start)) => {
-                let recorder = Recorder::new(start);
-                registry.watch_records(recorder.waker());
-                Some(recorder)
+                let thread = RecordThread::default();
+                registry.watch_records(thread.bell().clone().into());
+                Some(Recorder { start, thread })
             }
             None => None,
         };
@@ -101,8 +99,7 @@ impl Server {
             lifespan: Mutex::default(),
             recorder,
             registry,
-            links: Mutex::default(),
-            webs: Mutex::default(),
+            serving: Serving::default(),
         };
         Ok(Self { host: Arc::new(host) })
     }
@@ -168,10 +165,7 @@ impl Server {
 
     /// Ends every listen that is open now with its result.
     fn shutdown(&self, py: Python<'_>) -> PyResult<()> {
-        delivering(py, || {
-            self.host.links().iter().for_each(|link| link.pipe.shutdown());
-            self.host.webs().iter().try_for_each(|web| web.shutdown())
-        })?
+        delivering(py, || self.host.serving.shutdown())
     }
 
     /// The tokens of a subject are no longer valid: ends its listens and streams.
@@ -189,7 +183,7 @@ impl Server {
     fn flush_audit(&self, py: Python<'_>) {
         py.detach(|| {
             self.host.registry.flush_audit();
-            self.host.recorder.iter().for_each(Recorder::flush);
+            self.host.recorder.iter().for_each(|recorder| recorder.thread.flush());
         });
     }
 
@@ -197,16 +191,16 @@ impl Server {
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
             self.host.queue.get().jobs.stop();
-            self.host.redactor.iter().for_each(|redactor| redactor.close());
+            self.host.redactor.iter().for_each(|redactor| redactor.gate.close());
             self.host.registry.end_audit();
-            self.host.recorder.iter().for_each(Recorder::end);
+            self.host.recorder.iter().for_each(|recorder| recorder.thread.end());
         });
     }
 
     /// This process was forked from one that had threads.
     fn forked(&self) {
         self.host.queue.get().jobs.forked();
-        self.host.redactor.iter().for_each(|redactor| redactor.forked());
+        self.host.redactor.iter().for_each(|redactor| redactor.gate.forked());
         self.host.registry.forked();
     }
 
@@ -324,7 +318,7 @@ impl Host {
         result?;
         visit.call(&self.spawn)?;
         visit.call(self.redactor.as_ref().map(|redactor| &redactor.function))?;
-        self.recorder.as_ref().map_or(Ok(()), |recorder| visit.call(recorder.start_function()))?;
+        self.recorder.as_ref().map_or(Ok(()), |recorder| visit.call(&recorder.start))?;
         match self.lifespan.try_lock() {
             Ok(value) => visit.call(&*value),
             Err(_) => Ok(()),
@@ -336,37 +330,17 @@ impl Host {
         self.registry.get(id)
     }
 
-    pub(crate) fn join(&self, link: &Arc<Link>) {
-        lock(&self.links).insert(link.pipe.id(), Arc::downgrade(link));
+    /// Sees to it that waiting jobs are taken. On the loop's thread, after the jobs of one read are pushed.
+    pub(crate) fn kick(&self, py: Python<'_>) -> PyResult<()> {
+        match self.queue.get().jobs.kick() {
+            Need::Nothing => Ok(()),
+            Need::Thread => self.start_thread(py),
+        }
     }
 
-    pub(crate) fn leave(&self, id: ConnectionId) {
-        lock(&self.links).remove(&id);
-    }
-
-    pub(crate) fn serve(&self, web: &Arc<Web>) {
-        let mut webs = lock(&self.webs);
-        webs.retain(|web| web.strong_count() > 0);
-        webs.push(Arc::downgrade(web));
-    }
-
-    /// When time must pass for the engine.
-    pub(crate) fn deadline(&self) -> Option<Millis> {
-        self.registry.made().and_then(|engine| engine.deadline())
-    }
-
-    /// Lets time pass for the engine.
-    pub(crate) fn tick(&self, py: Python<'_>) -> PyResult<()> {
-        let (engine, now) = (self.engine()?, self.clock.now());
-        delivering(py, || engine.tick(now))
-    }
-
-    fn webs(&self) -> Vec<Arc<Web>> {
-        lock(&self.webs).iter().filter_map(Weak::upgrade).collect()
-    }
-
-    fn links(&self) -> Vec<Arc<Link>> {
-        lock(&self.links).values().filter_map(Weak::upgrade).collect()
+    /// Starts a worker thread. Where the system has none, `spawn` says so to the queue.
+    pub(crate) fn start_thread(&self, py: Python<'_>) -> PyResult<()> {
+        self.spawn.call1(py, (&self.queue,)).map(drop)
     }
 }
 
@@ -374,7 +348,7 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.queue.get().jobs.retire();
-        self.recorder.iter().for_each(Recorder::close);
+        self.recorder.iter().for_each(|recorder| recorder.thread.close());
         // The log's thread never needs the interpreter, but a disk may be slow.
         match Python::try_attach(|py| py.detach(|| self.registry.end_audit())) {
             Some(()) => {}

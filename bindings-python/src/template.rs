@@ -1,6 +1,6 @@
 //! URI templates on their own: expansion, matching, and several of them at once.
 
-use crate::error::{invalid_template, raise};
+use crate::error::{Import, invalid_template, raise};
 use crate::function::value_to_py;
 use mcp_resources_template as core;
 use mcp_resources_template::{ExpandError, Lookup, TemplateOptions, Value, Values, VariableOptions};
@@ -8,6 +8,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::str::FromStr;
+
+static MATCH: Import = Import::new("mcp_resources.matches", "Match");
+static NO_MATCH: Import = Import::new("mcp_resources.matches", "NoMatch");
+static REJECTED: Import = Import::new("mcp_resources.matches", "Rejected");
 
 /// A URI template (RFC 6570).
 #[pyclass(frozen, module = "mcp_resources")]
@@ -29,25 +33,6 @@ pub struct Variable {
 /// Several templates: the most specific one that matches wins, whatever their order.
 #[pyclass(frozen, module = "mcp_resources")]
 pub struct TemplateSet(core::TemplateSet);
-
-/// A template matches. True.
-#[pyclass(frozen, get_all, module = "mcp_resources")]
-pub struct Match {
-    template: String,
-    params: Py<PyDict>,
-}
-
-/// No template matches. False.
-#[pyclass(frozen, module = "mcp_resources")]
-pub struct NoMatch;
-
-/// The winning template refuses a value: to a client the same as no match. False.
-#[pyclass(frozen, get_all, module = "mcp_resources")]
-pub struct Rejected {
-    template: String,
-    variable: String,
-    why: String,
-}
 
 #[pymethods]
 impl UriTemplate {
@@ -188,35 +173,6 @@ impl TemplateSet {
     }
 }
 
-#[pymethods]
-impl Match {
-    fn __repr__(&self, py: Python<'_>) -> String {
-        format!("Match({:?}, {})", self.template, self.params.bind(py))
-    }
-}
-
-#[pymethods]
-impl NoMatch {
-    fn __bool__(&self) -> bool {
-        false
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "NoMatch()"
-    }
-}
-
-#[pymethods]
-impl Rejected {
-    fn __bool__(&self) -> bool {
-        false
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Rejected({:?}, {:?}, {:?})", self.template, self.variable, self.why)
-    }
-}
-
 fn lookup<'py>(
     py: Python<'py>,
     found: &Lookup<'_>,
@@ -230,12 +186,11 @@ fn lookup<'py>(
             for (name, value) in params.iter() {
                 values.set_item(name, value_to_py(py, value)?)?;
             }
-            Ok(Bound::new(py, Match { template: of(*index), params: values.unbind() })?.into_any())
+            MATCH.get(py)?.call1((of(*index), values))
         }
-        Lookup::None { .. } => Ok(Bound::new(py, NoMatch)?.into_any()),
+        Lookup::None { .. } => NO_MATCH.get(py)?.call0(),
         Lookup::Rejected { index, variable, why } => {
-            let (template, variable, why) = (of(*index), variable.to_string(), why.to_string());
-            Ok(Bound::new(py, Rejected { template, variable, why })?.into_any())
+            REJECTED.get(py)?.call1((of(*index), &**variable, why.to_string()))
         }
     }
 }

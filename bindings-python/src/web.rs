@@ -1,45 +1,36 @@
 //! What all requests of one HTTP endpoint share, and what the event loop does for them.
 
-use crate::bell::{Bell, Owner, TIME};
 use crate::calls;
 use crate::peer::{self, Client, Runtime};
-use crate::queue::Queue;
+use crate::waker::{LoopWaker, Owner, Wakeup, watched};
 use mcp_resources_engine::engine::Timekeeper;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_host::provider::Providers;
-use mcp_resources_host::transport::http::{HttpServer, Inbox};
+use mcp_resources_host::transport::http::Inbox;
+use mcp_resources_host::transport::pump::{HttpSide, TIME, Timer};
 use mcp_resources_host::transport::{self, Peer};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// See the module.
 pub(crate) struct Web {
     pub(crate) runtime: Runtime,
-    way: OnceLock<Way>,
+    pub(crate) side: HttpSide,
     /// What other threads have for the loop.
     pub(crate) inbox: Arc<Inbox<Ring>>,
     /// Providers, then the inbox.
-    pub(crate) host: Arc<dyn transport::Host>,
-    bell: Arc<Bell>,
-    timekeeper: OnceLock<Timekeeper>,
-    alarm: AtomicU64,
+    host: Arc<dyn transport::Host>,
+    waker: Arc<LoopWaker>,
+    _timekeeper: Option<Timekeeper>,
+    pub(crate) timer: Timer,
 }
 
 /// What is to be called on the loop: there is something to deliver on a response.
+#[derive(Clone)]
 pub(crate) struct Ring(pub(crate) Arc<Py<PyAny>>);
-
-/// Who reads and writes.
-pub(crate) enum Way {
-    /// An ASGI server, on the event loop.
-    Asgi(Arc<core::Endpoint>),
-    /// Threads of the core's own.
-    Native(Arc<HttpServer>),
-}
 
 /// One request of one client.
 pub(crate) struct WebPeer {
@@ -53,64 +44,37 @@ pub(crate) type HeadParts = (u16, Vec<(Vec<u8>, Vec<u8>)>);
 pub(crate) type TurnParts<'py> = (Option<HeadParts>, Bound<'py, PyBytes>, bool, bool);
 
 impl Web {
-    /// `bell` wakes the loop.
-    pub(crate) fn new(runtime: Runtime, bell: Arc<Bell>) -> Arc<Self> {
-        let inbox = bell.inbox();
-        let web = Arc::new(Self {
-            host: Providers::before(runtime.host.mounts().clone(), inbox.reach()),
-            runtime,
-            way: OnceLock::new(),
-            inbox,
-            bell,
-            timekeeper: OnceLock::new(),
-            alarm: AtomicU64::new(u64::MAX),
-        });
-        web.bell.belongs_to(Owner::Web(Arc::downgrade(&web)));
-        web
-    }
-
-    /// Settles who reads and writes, once. Native threads keep the engine's time by themselves.
-    pub(crate) fn settle(&self, way: Way) {
-        if let Way::Asgi(endpoint) = &way {
-            let timekeeper = endpoint.engine().keep_time(self.bell.waker(TIME));
-            let _ = self.timekeeper.set(timekeeper);
-        }
-        let _ = self.way.set(way);
+    /// `make` gives the side that reads and writes, from what the threads of a native server leave things in and answer through.
+    pub(crate) fn new(
+        py: Python<'_>,
+        runtime: Runtime,
+        make: impl FnOnce(&Arc<Inbox<Ring>>, Arc<dyn transport::Host>) -> PyResult<HttpSide>,
+    ) -> PyResult<(Arc<Self>, Py<Wakeup>)> {
+        let (waker, wakeup) = watched(py)?;
+        let inbox = waker.inbox();
+        let host: Arc<dyn transport::Host> = Providers::before(runtime.host.mounts().clone(), inbox.reach());
+        let side = make(&inbox, host.clone())?;
+        let timekeeper = side.keep_time(waker.waker(TIME));
+        let timer = Timer::default();
+        let web = Arc::new(Self { runtime, side, inbox, host, waker, _timekeeper: timekeeper, timer });
+        web.waker.belongs_to(Owner::Web(Arc::downgrade(&web)));
+        web.runtime.host.serving.serve(web.side.endpoint());
+        web.runtime.host.begin(py)?;
+        Ok((web, wakeup))
     }
 
     /// Nothing more comes from other threads.
     pub(crate) fn close(&self) {
         self.inbox.close();
-        self.bell.close();
-    }
-
-    pub(crate) fn native(&self) -> Option<&Arc<HttpServer>> {
-        match self.way.get() {
-            Some(Way::Native(server)) => Some(server),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn endpoint(&self) -> PyResult<&Arc<core::Endpoint>> {
-        match self.way.get() {
-            Some(Way::Asgi(endpoint)) => Ok(endpoint),
-            Some(Way::Native(server)) => Ok(server.endpoint()),
-            None => Err(PyRuntimeError::new_err("the endpoint is not open")),
-        }
-    }
-
-    /// Ends its listens and streams of notifications.
-    pub(crate) fn shutdown(&self) -> PyResult<()> {
-        self.endpoint()?.shutdown();
-        Ok(())
+        self.waker.close();
     }
 
     /// Does what other threads have left for the loop.
     pub(crate) fn work(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
-        self.bell.heard();
+        self.waker.take();
         let client = |peer| Client::Web(Arc::new(WebPeer { web: self.clone(), peer }));
         let result = peer::take(py, &self.inbox, &self.runtime, client);
-        self.kick(py)?;
+        self.runtime.host.kick(py)?;
         self.rearm(py)?;
         result
     }
@@ -127,7 +91,7 @@ impl Web {
         peer::logged(py, "", misuse.as_deref());
         if !events.is_empty() {
             calls::handle_all(py, &Client::Web(own.clone()), events)?;
-            self.kick(py)?;
+            self.runtime.host.kick(py)?;
         }
         self.rearm(py)?;
         Ok((head.map(head_parts), PyBytes::new(py, out), end, more))
@@ -152,37 +116,24 @@ impl Web {
         })
     }
 
-    fn kick(&self, py: Python<'_>) -> PyResult<()> {
-        Queue::kick(self.runtime.host.queue.bind(py), &self.runtime.host)
-    }
-
-    /// The loop's timer has rung.
-    pub(crate) fn rung(&self) {
-        self.alarm.store(u64::MAX, Ordering::Release);
-    }
-
     /// Arms the loop's timer for the earliest deadline of the sessions and the hub, unless it rings before that anyway.
     pub(crate) fn rearm(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(Way::Asgi(endpoint)) = self.way.get() else { return Ok(()) };
-        let deadlines = [endpoint.deadline(), self.runtime.host.deadline()];
-        let Some(deadline) = deadlines.into_iter().flatten().min() else { return Ok(()) };
-        if deadline >= self.alarm.load(Ordering::Acquire) {
+        let deadlines = self.side.deadlines();
+        if !self.waker.is_on_loop() {
+            if self.timer.is_late_for(&deadlines) {
+                self.inbox.leave([]);
+            }
             return Ok(());
         }
-        if !self.runtime.on_loop() {
-            self.inbox.leave([]);
-            return Ok(());
-        }
-        self.alarm.store(deadline, Ordering::Release);
-        let delay = deadline.saturating_sub(self.runtime.host.clock.now().tick);
-        self.runtime.drive(py, "alarm", (seconds(delay),))
+        let delay = self.timer.arm(&deadlines, self.runtime.host.clock.now());
+        delay.map_or(Ok(()), |delay| self.runtime.drive(py, "alarm", (seconds(delay),)))
     }
 }
 
-/// A loop that was forgotten lets go of what it watches.
+/// A loop that was forgotten watches no longer.
 impl Drop for Web {
     fn drop(&mut self) {
-        self.bell.close();
+        self.waker.close();
     }
 }
 

@@ -17,9 +17,6 @@ from . import providers
 from ._core import (
     Context,
     Icon,
-    Match,
-    NoMatch,
-    Rejected,
     Resource,
     TemplateSet,
     UriTemplate,
@@ -57,6 +54,7 @@ from .errors import (
 )
 from .guard import Guard, Policy
 from .handler import ResourceHandler
+from .matches import Match, NoMatch, Rejected
 from .options import Limits, Tls
 from .parameters import Param
 from .results import (

@@ -9,6 +9,7 @@ from typing_extensions import Buffer, disjoint_base
 from .functions import Mode, Slot
 from .guard import Decision
 from .log import Log, LogLevel
+from .matches import Match, NoMatch, Rejected
 from .results import CacheScope, InputResponse
 
 __all__ = [
@@ -16,7 +17,6 @@ __all__ = [
     "Caller",
     "Channel",
     "Context",
-    "Ear",
     "Edit",
     "Endpoint",
     "Exchange",
@@ -26,16 +26,13 @@ __all__ = [
     "HttpServer",
     "Icon",
     "Identified",
-    "Match",
     "Memory",
     "Metrics",
-    "NoMatch",
     "Pending",
     "Provider",
     "Queue",
     "Receiving",
     "Records",
-    "Rejected",
     "Resource",
     "ResultCache",
     "Server",
@@ -47,6 +44,7 @@ __all__ = [
     "UriTemplate",
     "Variable",
     "Verification",
+    "Wakeup",
     "closest",
     "declared",
     "main",
@@ -207,33 +205,6 @@ class TemplateSet:
             InvalidUri: it is not a URI.
         """
     def __len__(self) -> int: ...
-
-@final
-class Match:
-    """A template matches. True."""
-
-    @property
-    def template(self) -> str: ...
-    @property
-    def params(self) -> dict[str, str | list[str] | dict[str, str]]: ...
-
-@final
-class NoMatch:
-    """No template matches. False."""
-
-    def __bool__(self) -> Literal[False]: ...
-
-@final
-class Rejected:
-    """The winning template refuses a value: to a client the same as no match. False."""
-
-    @property
-    def template(self) -> str: ...
-    @property
-    def variable(self) -> str: ...
-    @property
-    def why(self) -> str: ...
-    def __bool__(self) -> Literal[False]: ...
 
 @final
 class Context:
@@ -535,10 +506,10 @@ def metrics(options: object) -> Metrics:
     """
 
 @final
-class Ear:
+class Wakeup:
     """What an event loop watches for threads that have something for it."""
     def fileno(self) -> int: ...
-    def hear(self) -> bool:
+    def work(self) -> bool:
         """Takes a ring, and does what it was for. Whether to watch on."""
 
 @final
@@ -548,7 +519,8 @@ class Channel:
     def __new__(
         cls, server: Server, driver: _Driver, *, stdio: bool, threads: bool = True, delivers: bool = True
     ) -> Channel: ...
-    def ear(self) -> Ear | None: ...
+    @property
+    def wakeup(self) -> Wakeup: ...
     def readable(self) -> None: ...
     def feed(self, chunk: bytes) -> None: ...
     def end(self) -> None: ...
@@ -587,7 +559,8 @@ class Endpoint:
         """Looks at the head of a request: it may come in, or this is the response."""
     def open(self, request: Identified, body: bytes) -> tuple[Exchange, _Turn]:
         """Takes a request with its body. Handlers run, or are started."""
-    def ear(self) -> Ear | None: ...
+    @property
+    def wakeup(self) -> Wakeup: ...
     def timer(self) -> None: ...
     def shutdown(self) -> None: ...
     def close(self) -> None:
@@ -648,7 +621,8 @@ class HttpServer:
         tls: tuple[str, str] | None = None,
     ) -> HttpServer: ...
     def listen(self, host: str, port: int) -> int: ...
-    def ear(self) -> Ear | None: ...
+    @property
+    def wakeup(self) -> Wakeup: ...
     def shutdown(self) -> None: ...
     def close(self) -> None: ...
     @property
@@ -712,7 +686,8 @@ class Caller:
     """A client of servers, as one event loop uses it. The numbers that calls return are for `cancel`."""
 
     def __new__(cls, host: _CallerHost, settings: Mapping[str, object]) -> Caller: ...
-    def ear(self) -> Ear | None: ...
+    @property
+    def wakeup(self) -> Wakeup: ...
     def far(self) -> int | None: ...
     def servers(self) -> list[str]: ...
     def failures(self) -> list[tuple[str, Any]]: ...

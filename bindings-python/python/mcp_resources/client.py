@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self, TypeAlias
 
 from ._core import Caller, unexpected
-from .driver import watch as watch_ear
+from .driver import watch as watch_wakeup
 from .encoding import to_json
 from .errors import (
     AccessDeniedError,
@@ -449,9 +449,7 @@ class Client:
             self._caller.servers()  # after a fork, this is what is wrong
             raise RuntimeError("this client belongs to another event loop: make one for each loop")
         self._loop = loop
-        ear = self._caller.ear()
-        if ear is not None:
-            watch_ear(loop, ear)
+        watch_wakeup(loop, self._caller.wakeup)
         if self._memory is not None:
             self._memory.start(loop, self._caller.far())
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
-from ._core import Channel, Ear, Endpoint, HttpServer
+from ._core import Channel, Endpoint, HttpServer, Wakeup
 
 
 class Driver:
@@ -43,9 +43,7 @@ class Driver:
 
     def attach(self, served: Channel | Endpoint | HttpServer) -> None:
         """Lets the loop watch for threads that have something for it."""
-        ear = served.ear()
-        if ear is not None:
-            watch(self.loop, ear)
+        watch(self.loop, served.wakeup)
 
     def output(self) -> None:
         """There is something to take, where the core does not write it itself."""
@@ -71,41 +69,41 @@ class Driver:
             self._timer.cancel()
 
 
-def watch(loop: asyncio.AbstractEventLoop, ear: Ear) -> None:
+def watch(loop: asyncio.AbstractEventLoop, wakeup: Wakeup) -> None:
     """Lets the loop watch for threads that have something for it."""
     try:
-        loop.add_reader(ear, _hear, loop, ear)
+        loop.add_reader(wakeup, _work, loop, wakeup)
     except NotImplementedError:  # a loop that cannot wait for descriptors
-        _Listener(loop, ear)
+        _Listener(loop, wakeup)
 
 
-def _hear(loop: asyncio.AbstractEventLoop, ear: Ear) -> None:
+def _work(loop: asyncio.AbstractEventLoop, wakeup: Wakeup) -> None:
     """What is served may be gone: the loop then watches no longer."""
-    if not ear.hear():
-        loop.remove_reader(ear)
+    if not wakeup.work():
+        loop.remove_reader(wakeup)
 
 
 class _Listener:
     """A thread that listens for a loop that cannot."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, ear: Ear) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, wakeup: Wakeup) -> None:
         self._loop = loop
-        self._ear = ear
+        self._wakeup = wakeup
         self._heard = threading.Semaphore(0)
         self._watches = True
-        threading.Thread(target=self._run, name="mcp-resources-ear", daemon=True).start()
+        threading.Thread(target=self._run, name="mcp-resources-wakeup", daemon=True).start()
 
     def _run(self) -> None:
         poll = select.poll()
-        poll.register(self._ear, select.POLLIN)
+        poll.register(self._wakeup, select.POLLIN)
         with suppress(RuntimeError):  # the loop is closed
             while self._watches:
                 poll.poll()
-                self._loop.call_soon_threadsafe(self._hear)
+                self._loop.call_soon_threadsafe(self._work)
                 self._heard.acquire()
 
-    def _hear(self) -> None:
+    def _work(self) -> None:
         try:
-            self._watches = self._ear.hear()
+            self._watches = self._wakeup.work()
         finally:
             self._heard.release()

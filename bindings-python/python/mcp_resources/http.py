@@ -4,6 +4,7 @@ Here is only what happens now and then: tokens, the start and the end.
 """
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -53,6 +54,26 @@ def announce(url: str) -> None:
     print(f"serving {url} (end with Ctrl-C)", file=sys.stderr)
 
 
+_REMEDIES = {
+    errno.EADDRINUSE: "; stop what listens there, or choose another port (0 is any free one)",
+    errno.EACCES: "; choose a port from 1024 on",
+    errno.EPERM: "; choose a port from 1024 on",
+    errno.EADDRNOTAVAIL: "; use an address of this machine, such as 127.0.0.1 or 0.0.0.0",
+}
+
+
+def _refusal(error: OSError, host: str, port: int) -> OSError:
+    """The same error with the address that cannot be had, and what would help."""
+    code = error.errno
+    text = error.strerror if code is None else f"{os.strerror(code)}{_REMEDIES.get(code, '')}"
+    message = f"cannot listen at {_shown(host)}:{port}: {text}"
+    return OSError(message) if code is None else OSError(code, message)
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
 def _files(tls: Tls | None) -> tuple[str, str] | None:
     """The files of certificate and key."""
     if tls is None:
@@ -90,9 +111,12 @@ class _Http(Driver):
 
     def listen(self, host: str, port: int) -> str:
         """Starts to listen. Returns the URL."""
-        port = self._http.listen(host, port)
+        try:
+            port = self._http.listen(host, port)
+        except OSError as error:
+            raise _refusal(error, host, port) from None
         self._listens = True
-        return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._path}"
+        return f"{self._scheme}://{_shown(host)}:{port}{self._path}"
 
     def verify(self, token: str, verification: Verification) -> None:
         task = self.loop.create_task(self._verify(token, verification))

@@ -2,13 +2,12 @@
 //!
 //! Law: the native thread touches no object of Python, and no callback of an author runs on it.
 
-use super::given::{failure, object};
+use super::given::{failure, forked, object};
 use super::lock;
-use super::owned::Owned;
-use crate::bell::Bell;
 use crate::error::raise;
+use crate::waker::LoopWaker;
 use mcp_resources_engine::client::{ClientError, Failure, Progress, Question};
-use mcp_resources_host::client::desk::{Desk, News};
+use mcp_resources_host::client::desk::{Desk, News, Owned};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -19,7 +18,7 @@ use std::sync::{Arc, Mutex};
 /// See the module.
 pub(crate) struct Calls {
     desk: Owned<Desk>,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) waker: Arc<LoopWaker>,
     /// A weak proxy of the package's client.
     host: Py<PyAny>,
     /// The only server, if there is one.
@@ -38,12 +37,12 @@ struct Waiting {
 }
 
 impl Calls {
-    pub(crate) fn new(desk: Desk, bell: Arc<Bell>, host: Py<PyAny>) -> Arc<Self> {
+    pub(crate) fn new(desk: Desk, waker: Arc<LoopWaker>, host: Py<PyAny>) -> Arc<Self> {
         let servers = desk.client().servers();
         let only = if let [only] = &servers[..] { Some(only.clone()) } else { None };
         let (waiting, reports, is_closed) = Default::default();
         let (desk, next) = (Owned::new(desk), AtomicU64::new(1));
-        Arc::new(Self { desk, bell, host, only, waiting, reports, next, is_closed })
+        Arc::new(Self { desk, waker, host, only, waiting, reports, next, is_closed })
     }
 
     /// What calls are made with, until the client is closed.
@@ -52,7 +51,7 @@ impl Calls {
             let closed = "Failed to read resource: the client is closed; make another";
             return Err(raise(py, "ReadFailedError", (closed, Failure::Cancelled.kind())));
         }
-        self.desk.get()
+        self.desk.get().ok_or_else(forked)
     }
 
     /// A number that is not used twice, under which `report` is called with progress.
@@ -72,7 +71,7 @@ impl Calls {
 
     /// Cancels a call, or ends the reports of a list.
     pub(crate) fn cancel(&self, number: u64) {
-        let Ok(desk) = self.desk.get() else { return };
+        let Some(desk) = self.desk.get() else { return };
         let _call = (lock(&self.waiting).remove(&number), lock(&self.reports).remove(&number));
         desk.cancel(number);
     }
@@ -85,7 +84,7 @@ impl Calls {
     }
 
     pub(crate) fn answer(&self, number: u64, answer: Result<String, String>) {
-        if let Ok(desk) = self.desk.get() {
+        if let Some(desk) = self.desk.get() {
             desk.answer(number, answer);
         }
     }
@@ -98,8 +97,8 @@ impl Calls {
 
     /// Works off what has arrived. On the loop's thread.
     pub(crate) fn work(&self, py: Python<'_>) -> PyResult<()> {
-        self.bell.heard();
-        let Ok(desk) = self.desk.get() else { return Ok(()) };
+        self.waker.take();
+        let Some(desk) = self.desk.get() else { return Ok(()) };
         for (number, news) in desk.take() {
             // One that fails, such as a future of a loop that is closed, does not stop the others.
             if let Err(error) = self.tell(py, number, news) {
@@ -154,7 +153,7 @@ impl Calls {
     /// Cancels all calls.
     pub(crate) fn clear(&self) {
         let calls = (std::mem::take(&mut *lock(&self.waiting)), std::mem::take(&mut *lock(&self.reports)));
-        if let Ok(desk) = self.desk.get() {
+        if let Some(desk) = self.desk.get() {
             calls.0.keys().for_each(|number| desk.cancel(*number));
         }
     }
@@ -163,8 +162,8 @@ impl Calls {
 impl Drop for Calls {
     fn drop(&mut self) {
         // The pipe of a process that was forked is its parent's too.
-        if self.desk.get().is_ok() {
-            self.bell.close();
+        if self.desk.get().is_some() {
+            self.waker.close();
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::error::{Import, raise};
 use mcp_resources_engine::client::{Change, ClientError, Failure, ServerAbout};
 use mcp_resources_engine::connection::{Contents, Plain};
 use mcp_resources_host::client::desk::News;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -79,4 +80,10 @@ pub(crate) fn failure(py: Python<'_>, error: &ClientError, server: Option<&str>)
 /// The exception for a wrong configuration or option.
 pub(crate) fn misconfigured(py: Python<'_>, message: &str) -> PyErr {
     raise(py, "ConfigError", (message,))
+}
+
+/// The exception for a client that is used in a process that was forked from its own.
+pub(crate) fn forked() -> PyErr {
+    let text = "this client belongs to the process that made it: make a new one after os.fork()";
+    PyRuntimeError::new_err(text)
 }

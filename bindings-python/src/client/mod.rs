@@ -2,17 +2,16 @@
 
 pub(crate) mod calls;
 mod given;
-mod owned;
 
-use crate::bell::{Bell, Ear, Owner, WORK};
 use crate::options::convert;
+use crate::waker::{Owner, Wakeup, watched};
 use calls::Calls;
-use given::misconfigured;
+use given::{forked, misconfigured};
 use mcp_resources_engine::now::Millis;
 use mcp_resources_engine::option::FromOption;
-use mcp_resources_host::client::desk::{self, Desk, Settings};
+use mcp_resources_host::client::desk::{self, Desk, Owned, Settings};
 use mcp_resources_host::client::runtime;
-use owned::Owned;
+use mcp_resources_host::transport::pump::WORK;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::os::fd::{IntoRawFd, OwnedFd};
@@ -27,7 +26,9 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 #[pyclass(frozen, weakref, module = "mcp_resources._core")]
 pub struct Caller {
     calls: Arc<Calls>,
-    ear: Mutex<Option<Ear>>,
+    /// What the loop watches.
+    #[pyo3(get)]
+    wakeup: Py<Wakeup>,
     /// The end of the pipe for a server in this process.
     far: Mutex<Option<OwnedFd>>,
 }
@@ -49,15 +50,15 @@ impl Caller {
     /// `host` is told of questions, notes and progress.
     #[new]
     fn new(py: Python<'_>, host: Py<PyAny>, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (bell, ear) = Bell::new()?;
-        let rung = bell.clone();
+        let (waker, wakeup) = watched(py)?;
+        let rung = waker.clone();
         let settings = Settings::from_option(convert(settings)?);
         let settings = settings.map_err(|error| misconfigured(py, &error.to_string()))?;
-        let opened = Desk::open(settings, runtime()?, move || rung.say(WORK));
+        let opened = Desk::open(settings, runtime()?, move || rung.wake(WORK));
         let (desk, far) = opened.map_err(|error| misconfigured(py, &error.message))?;
-        let calls = Calls::new(desk, bell.clone(), host);
-        bell.belongs_to(Owner::Calls(Arc::downgrade(&calls)));
-        Ok(Self { calls, ear: Mutex::new(Some(ear)), far: Mutex::new(far) })
+        let calls = Calls::new(desk, waker.clone(), host);
+        waker.belongs_to(Owner::Calls(Arc::downgrade(&calls)));
+        Ok(Self { calls, wakeup, far: Mutex::new(far) })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -66,11 +67,6 @@ impl Caller {
 
     fn __clear__(&self) {
         self.calls.clear();
-    }
-
-    /// What the loop is to watch, once.
-    fn ear(&self) -> Option<Ear> {
-        lock(&self.ear).take()
     }
 
     /// The descriptor for a server in this process, once. Whoever takes it closes it.
@@ -136,7 +132,7 @@ impl Caller {
         }
         let desk = self.calls.desk(future.py())?;
         let Some(source) = &*lock(&stream.source) else { return Ok(None) };
-        let (source, number) = (source.get()?, self.calls.number(None));
+        let (source, number) = (source.get().ok_or_else(forked)?, self.calls.number(None));
         self.calls.wait(number, future, None);
         desk.next(number, source);
         Ok(Some(number))
@@ -166,7 +162,7 @@ impl Caller {
     fn end(&self, py: Python<'_>) -> PyResult<()> {
         self.calls.work(py)?;
         self.calls.cancel_all(py)?;
-        self.calls.bell.close();
+        self.calls.waker.close();
         Ok(())
     }
 

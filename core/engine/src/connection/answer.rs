@@ -36,6 +36,16 @@ pub struct ReadResult<'a> {
     pub cache: Option<CacheHint>,
 }
 
+impl ReadResult<'_> {
+    /// For longer than what it borrows.
+    pub fn into_owned(self) -> ReadResult<'static> {
+        ReadResult {
+            contents: self.contents.into_iter().map(Contents::into_owned).collect(),
+            cache: self.cache,
+        }
+    }
+}
+
 /// One entry of the contents.
 #[derive(Clone, Debug)]
 pub struct Contents<'a> {

@@ -30,6 +30,30 @@ pub trait Job {
 
     /// Whether two are the same client.
     fn is_same(one: &Self::Client, other: &Self::Client) -> bool;
+
+    /// Writes as much as a client takes. The interpreter is not needed, and not held.
+    fn write(client: &Self::Client);
+}
+
+/// A thread of the interpreter that takes jobs.
+pub trait Worker<J: Job> {
+    /// What a call into the interpreter may end with.
+    type Error;
+
+    /// Starts one more thread, which `job` shows to be needed. Where the system has none, [`Jobs::failed`] says so.
+    ///
+    /// # Errors
+    /// What the interpreter says.
+    fn start(&self, job: &J) -> Result<(), Self::Error>;
+
+    /// Whether this thread is to do `job`. One that no client waits for any longer is abandoned instead.
+    ///
+    /// # Errors
+    /// What the interpreter says.
+    fn begins(&self, job: &J) -> Result<bool, Self::Error>;
+
+    /// Does `work` without the interpreter.
+    fn detached<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R;
 }
 
 /// See the module.
@@ -42,7 +66,7 @@ pub struct Jobs<J: Job> {
 }
 
 /// The clients whose output is to be written.
-pub type Unwritten<J> = Vec<<J as Job>::Client>;
+type Unwritten<J> = Vec<<J as Job>::Client>;
 
 struct State<J: Job> {
     jobs: VecDeque<J>,
@@ -89,7 +113,7 @@ impl<J: Job> Jobs<J> {
     }
 
     /// The next job for one of the threads, what is to be done about the others, and what this thread writes first.
-    pub fn take(&self) -> Option<(J, Need, Unwritten<J>)> {
+    fn take(&self) -> Option<(J, Need, Unwritten<J>)> {
         let mut state = self.lock();
         if !state.is_ready() {
             return None;
@@ -102,14 +126,72 @@ impl<J: Job> Jobs<J> {
     }
 
     /// The next job for a thread that is none of these, and what it writes first.
-    pub fn take_here(&self) -> (Option<J>, Unwritten<J>) {
+    fn take_here(&self) -> (Option<J>, Unwritten<J>) {
         let mut state = self.lock();
         let job = if state.is_ready() { state.jobs.pop_front() } else { None };
         (job, std::mem::take(&mut state.unwritten))
     }
 
+    /// A new thread is in the interpreter.
+    pub fn enter<W: Worker<J>>(&self, worker: &W)
+    where
+        J::Client: Sync,
+    {
+        write::<J, W>(worker, &self.arrived());
+    }
+
+    /// The next job for one of the threads, which waits for it. `None` ends the thread.
+    ///
+    /// # Errors
+    /// As those of [`Worker`].
+    pub fn next<W: Worker<J>>(&self, worker: &W) -> Result<Option<J>, W::Error>
+    where
+        J: Send,
+        J::Client: Send + Sync,
+    {
+        loop {
+            if self.leave() {
+                return Ok(None);
+            }
+            if let Some((job, need, unwritten)) = self.take() {
+                if need == Need::Thread {
+                    worker.start(&job)?;
+                }
+                write::<J, W>(worker, &unwritten);
+                if worker.begins(&job)? {
+                    self.handles();
+                    return Ok(Some(job));
+                }
+            } else {
+                write::<J, W>(worker, &self.take_unwritten());
+                if worker.detached(|| self.rest()) {
+                    self.enter(worker);
+                }
+            }
+        }
+    }
+
+    /// The next job for a thread that is none of these: the same without waiting.
+    ///
+    /// # Errors
+    /// As those of [`Worker`].
+    pub fn next_here<W: Worker<J>>(&self, worker: &W) -> Result<Option<J>, W::Error>
+    where
+        J::Client: Sync,
+    {
+        loop {
+            let (job, unwritten) = self.take_here();
+            write::<J, W>(worker, &unwritten);
+            let Some(job) = job else { return Ok(None) };
+            if worker.begins(&job)? {
+                self.handles();
+                return Ok(Some(job));
+            }
+        }
+    }
+
     /// A thread enters a handler.
-    pub fn handles(&self) {
+    fn handles(&self) {
         self.lock().handling += 1;
     }
 
@@ -122,7 +204,7 @@ impl<J: Job> Jobs<J> {
 
     /// A called thread is in the interpreter: what others left unwritten is its first duty.
     #[must_use]
-    pub fn arrived(&self) -> Unwritten<J> {
+    fn arrived(&self) -> Unwritten<J> {
         let mut state = self.lock();
         state.arriving -= 1;
         std::mem::take(&mut state.unwritten)
@@ -130,7 +212,7 @@ impl<J: Job> Jobs<J> {
 
     /// What was left unwritten.
     #[must_use]
-    pub fn take_unwritten(&self) -> Unwritten<J> {
+    fn take_unwritten(&self) -> Unwritten<J> {
         std::mem::take(&mut self.lock().unwritten)
     }
 
@@ -143,7 +225,7 @@ impl<J: Job> Jobs<J> {
     }
 
     /// Waits for a call; `false` if there is a job, or something to write, without one.
-    pub fn rest(&self) -> bool {
+    fn rest(&self) -> bool {
         let mut state = self.lock();
         if state.is_ready() || !state.unwritten.is_empty() || state.stopped {
             return false;
@@ -161,7 +243,7 @@ impl<J: Job> Jobs<J> {
     }
 
     /// Whether this thread is to end.
-    pub fn leave(&self) -> bool {
+    fn leave(&self) -> bool {
         let mut state = self.lock();
         if state.stopped {
             state.threads -= 1;
@@ -238,6 +320,16 @@ impl<J: Job> Jobs<J> {
 
     fn lock(&self) -> MutexGuard<'_, State<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes what other threads have left.
+fn write<J: Job, W: Worker<J>>(worker: &W, unwritten: &Unwritten<J>)
+where
+    J::Client: Sync,
+{
+    if !unwritten.is_empty() {
+        worker.detached(|| unwritten.iter().for_each(J::write));
     }
 }
 
@@ -324,6 +416,8 @@ mod tests {
         fn is_same(one: &Arc<Client>, other: &Arc<Client>) -> bool {
             Arc::ptr_eq(one, other)
         }
+
+        fn write(_client: &Arc<Client>) {}
     }
 
     fn taken(jobs: &Jobs<(Arc<Client>, u32)>) -> Vec<u32> {

@@ -12,6 +12,9 @@ mod jobs;
 mod peer;
 mod pipe;
 mod policy;
+#[cfg(all(feature = "http", feature = "pipe", unix))]
+#[doc(hidden)]
+pub mod pump;
 mod record_bell;
 #[cfg(all(feature = "pipe", unix))]
 mod stdio;
@@ -29,7 +32,7 @@ pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
 // Hidden, for bindings: whose own thread takes the records, and whose interpreter lets one thread in at a time.
 #[doc(hidden)]
-pub use jobs::{Job, Jobs, Need, Unwritten};
+pub use jobs::{Job, Jobs, Need, Worker};
 // Hidden, for the command: it reads files of other programs.
 #[doc(hidden)]
 pub use document::text as document_text;

@@ -7,10 +7,12 @@
 //!
 //! Law: the client's thread waits for nothing here and never enters the other language.
 
+mod owned;
 mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use owned::Owned;
 pub use settings::Settings;
 
 use super::{Client, ClientError, ConfigError, ListChanges, Listing, ProgressFn, Scope, Watch};

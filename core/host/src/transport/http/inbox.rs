@@ -10,6 +10,7 @@ use mcp_resources_engine::http::Denied;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Wake, Waker};
 use tokio::sync::oneshot;
 
 /// Wakes the event loop, from any thread.
@@ -40,9 +41,9 @@ pub enum Item<X> {
     Own(X),
 }
 
-/// Where the verdict on a token goes. Dropped, it could not be found out.
+/// Where the verdict on a token goes: the first one counts. Dropped without one, it could not be found out.
 #[derive(Debug)]
-pub struct Verdict(oneshot::Sender<Result<Verified, Denied>>);
+pub struct Verdict(Mutex<Option<oneshot::Sender<Result<Verified, Denied>>>>);
 
 /// An inbox as the HTTP server sees it: the author's functions, and who verifies tokens.
 pub struct Reach<X>(Weak<Inbox<X>>);
@@ -94,16 +95,43 @@ impl<X> Inbox<X> {
     }
 }
 
+impl<X: Clone + Send + Sync + 'static> Inbox<X> {
+    /// What leaves `item` each time it is woken, on any thread. It holds nothing.
+    pub fn waker(self: &Arc<Self>, item: X) -> Waker {
+        Waker::from(Arc::new(Leaves { inbox: Arc::downgrade(self), item }))
+    }
+}
+
+/// See [`Inbox::waker`].
+struct Leaves<X> {
+    inbox: Weak<Inbox<X>>,
+    item: X,
+}
+
+impl<X: Clone + Send + Sync + 'static> Wake for Leaves<X> {
+    fn wake(self: Arc<Self>) {
+        if let Some(inbox) = self.inbox.upgrade() {
+            inbox.leave([Item::Own(self.item.clone())]);
+        }
+    }
+}
+
 impl Verdict {
     /// The token is good.
-    pub fn accept(self, verified: Verified) {
-        // The client may be gone.
-        let _ = self.0.send(Ok(verified));
+    pub fn accept(&self, verified: Verified) {
+        self.send(Ok(verified));
     }
 
     /// The token is not good, or that cannot be found out now.
-    pub fn refuse(self, unavailable: bool) {
-        let _ = self.0.send(Err(if unavailable { Denied::Unavailable } else { Denied::Invalid }));
+    pub fn refuse(&self, unavailable: bool) {
+        self.send(Err(if unavailable { Denied::Unavailable } else { Denied::Invalid }));
+    }
+
+    fn send(&self, verdict: Result<Verified, Denied>) {
+        if let Some(waiting) = lock(&self.0).take() {
+            // The client may be gone.
+            let _ = waiting.send(verdict);
+        }
     }
 }
 
@@ -142,7 +170,7 @@ impl<X: Send + 'static> Verifier for Reach<X> {
     fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
         Box::pin(async move {
             let (verdict, found) = oneshot::channel();
-            self.leave([Item::Verify(token.to_owned(), Verdict(verdict))]);
+            self.leave([Item::Verify(token.to_owned(), Verdict(Mutex::new(Some(verdict))))]);
             found.await.unwrap_or(Err(Denied::Unavailable))
         })
     }

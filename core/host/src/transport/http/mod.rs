@@ -10,6 +10,7 @@
 //! the task that read it.
 
 mod body;
+mod check;
 mod collect;
 #[cfg(feature = "auth-fetch")]
 mod fetch;
@@ -33,6 +34,9 @@ mod wire;
 
 pub use crate::transport::Host;
 pub use body::ResponseBody;
+// Hidden, for bindings: their own thread polls.
+#[doc(hidden)]
+pub use check::TokenCheck;
 pub use inbox::{Bell, Inbox, Item, Reach, Verdict};
 #[cfg(feature = "auth")]
 pub use jwt::{JwksError, JwtVerifier};

@@ -1,0 +1,64 @@
+//! One token that is being verified, for a host that polls by itself.
+
+use super::{Verified, Verifier, Verifying};
+use mcp_resources_engine::http::Denied;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+/// See the module. Any thread may poll.
+pub struct TokenCheck(Mutex<Option<Verifying<'static>>>);
+
+impl TokenCheck {
+    /// Begins with the first poll.
+    pub fn new(verifier: Arc<dyn Verifier>, token: String) -> Self {
+        Self(Mutex::new(Some(Box::pin(async move { verifier.verify(&token).await }))))
+    }
+
+    /// What the token stands for, once. Afterwards it can no longer be found out.
+    pub fn poll(&self, context: &mut Context<'_>) -> Poll<Result<Verified, Denied>> {
+        let mut checking = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(future) = checking.as_mut() else { return Poll::Ready(Err(Denied::Unavailable)) };
+        let found = future.as_mut().poll(context);
+        if found.is_ready() {
+            *checking = None;
+        }
+        found
+    }
+}
+
+impl fmt::Debug for TokenCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TokenCheck").finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Waker;
+
+    struct Later;
+
+    impl Verifier for Later {
+        fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
+            let mut polled = false;
+            Box::pin(std::future::poll_fn(move |_| {
+                if std::mem::replace(&mut polled, true) {
+                    return Poll::Ready(Ok(Verified::new(token)));
+                }
+                Poll::Pending
+            }))
+        }
+    }
+
+    #[test]
+    fn a_verdict_is_given_once() {
+        let (check, mut context) =
+            (TokenCheck::new(Arc::new(Later), "ada".into()), Context::from_waker(Waker::noop()));
+        assert!(check.poll(&mut context).is_pending());
+        let Poll::Ready(Ok(verified)) = check.poll(&mut context) else { panic!("it is verified") };
+        assert_eq!(verified.principal.id(), "ada");
+        assert!(matches!(check.poll(&mut context), Poll::Ready(Err(Denied::Unavailable))));
+    }
+}

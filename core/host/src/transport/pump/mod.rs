@@ -1,0 +1,552 @@
+//! A pipe on the event loop of another language: what comes in is served, what goes out is written, and the loop is told
+//! what to wait for. Beside it, what bindings need for that: wakers, a timer, calls that are under way.
+//!
+//! ```text
+//!   bytes ──▶ Pump::feed ──▶ Pipe ── events ──▶ EventLoop::handle ──▶ the author's functions, in their language
+//!   bytes ◀── Pump::settle ◀── Pipe ◀──────────────────── answers, from any thread
+//!                  └──▶ EventLoop::drive(Step): wait for this, call back then
+//! ```
+//!
+//! Law: no lock is held while [`EventLoop`] is called: the language may call anything here.
+
+mod gate;
+mod pending;
+mod pipe_host;
+mod records;
+mod serving;
+#[cfg(test)]
+mod tests;
+mod timer;
+mod waker;
+
+pub use gate::{Gate, Inside};
+pub use pending::{PendingCalls, PendingReply};
+pub use pipe_host::PipeHost;
+pub use records::RecordThread;
+pub use serving::{HttpSide, Serving};
+pub use timer::Timer;
+pub use waker::{DELIVER, LoopWaker, Owner, TIME, WORK, Woken, collect};
+
+use crate::transport::{Clock, Flushed, Pipe, Received, Stdio};
+use mcp_resources_engine::connection::{Events, Outcome};
+use mcp_resources_engine::engine::Engine;
+use mcp_resources_engine::jsonrpc::Lines;
+use mcp_resources_engine::now::Millis;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::thread::ThreadId;
+
+/// How much one read takes.
+const CHUNK: usize = 64 * 1024;
+/// Output beyond this is written without waiting for the other answers of a turn of the loop.
+const SOON: usize = 64 * 1024;
+/// [`Pump::polled`]: what the loop waits for.
+const READ: u8 = 1;
+const WRITE: u8 = 2;
+
+/// What an event loop must do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Wait for input, and for room for output, or no longer.
+    Poll {
+        /// Call [`Pump::readable`], or [`Pump::feed`], when there is input.
+        read: bool,
+        /// Call [`Pump::writable`] when there is room.
+        write: bool,
+    },
+    /// Take the output: it is not written here, or was not taken whole.
+    Output,
+    /// Call [`Pump::timer`] in so many milliseconds, instead of when it was to be called.
+    Alarm(Millis),
+    /// Call [`Pump::flush`] at the end of this turn.
+    Flush {
+        /// Already when promises that are settled have answered.
+        settled: bool,
+    },
+    /// The client has closed its end, or is gone.
+    Ended,
+    /// After the end: nothing is in flight, and all is written.
+    Idle,
+}
+
+/// An event loop of another language, as it is inside one call of a [`Pump`].
+pub trait EventLoop {
+    /// What a call into the language may end with.
+    type Error;
+
+    /// Whether the loop writes what the client does not take at once, and calls [`Pump::writable`] after that. Another loop
+    /// waits for room.
+    const DRAINS: bool;
+    /// Whether output waits until promises that are settled have answered.
+    const DEFERS: bool;
+
+    /// Does a step.
+    ///
+    /// # Errors
+    /// What the language says.
+    fn drive(&self, step: Step) -> Result<(), Self::Error>;
+
+    /// Calls the author's functions for `events`, and does what comes of that.
+    ///
+    /// # Errors
+    /// What the language says.
+    fn handle(&self, events: Events<'_>) -> Result<(), Self::Error>;
+
+    /// Logs what the author did wrong.
+    ///
+    /// # Errors
+    /// What the language says.
+    fn misused(&self, what: String) -> Result<(), Self::Error>;
+
+    /// Makes a change, and delivers to the clients that it has woken before this returns.
+    ///
+    /// # Errors
+    /// What the language says while it delivers.
+    fn delivering<R>(&self, change: impl FnOnce() -> R) -> Result<R, Self::Error>;
+
+    /// All events of one call were handled: calls that were queued can start.
+    ///
+    /// # Errors
+    /// What the language says.
+    fn handled(&self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+/// See the module. Only the thread of the loop calls it, where nothing else is said.
+pub struct Pump {
+    pipe: Arc<Pipe>,
+    engine: Arc<Engine>,
+    clock: Arc<Clock>,
+    /// The thread of the loop.
+    thread: ThreadId,
+    /// Has the loop look at the output and the time.
+    waker: Waker,
+    /// Whether notifications are written as soon as they are there.
+    delivers: bool,
+    /// Whether there are descriptors to read and write; else the client is in the same process.
+    is_stdio: bool,
+    stdio: Mutex<Option<Stdio>>,
+    /// `None` while it is worked on.
+    input: Mutex<Option<Input>>,
+    timer: Timer,
+    /// The loop works on input and will write at its end.
+    is_pumping: AtomicBool,
+    /// Lines wait for room in the output.
+    has_lines_left: AtomicBool,
+    is_flush_due: AtomicBool,
+    /// The loop writes output that was taken.
+    is_blocked: AtomicBool,
+    has_ended: AtomicBool,
+    is_idle: AtomicBool,
+    polled: AtomicU8,
+}
+
+/// What has come in, and where it is read to.
+struct Input {
+    lines: Lines,
+    buffer: Vec<u8>,
+}
+
+impl Pump {
+    /// For the loop of this thread, which `waker` has call [`Pump::settle`] from any other thread. With `delivers` it writes
+    /// notifications as soon as they are there.
+    pub fn new(
+        engine: &Arc<Engine>,
+        clock: Arc<Clock>,
+        stdio: Option<Stdio>,
+        delivers: bool,
+        waker: Waker,
+    ) -> Arc<Self> {
+        let input = Input { lines: Lines::new(engine.limits().message), buffer: Vec::new() };
+        let (timer, is_pumping, has_lines_left, is_flush_due) = Default::default();
+        let (is_blocked, has_ended, is_idle, polled) = Default::default();
+        let pump = Self {
+            pipe: Arc::new(Pipe::new(engine, clock.clone())),
+            engine: engine.clone(),
+            clock,
+            thread: std::thread::current().id(),
+            waker,
+            delivers,
+            is_stdio: stdio.is_some(),
+            stdio: Mutex::new(stdio),
+            input: Mutex::new(Some(input)),
+            timer,
+            is_pumping,
+            has_lines_left,
+            is_flush_due,
+            is_blocked,
+            has_ended,
+            is_idle,
+            polled,
+        };
+        pump.polled.store(READ, Ordering::Release);
+        Arc::new(pump)
+    }
+
+    /// The connection and its output.
+    pub fn pipe(&self) -> &Arc<Pipe> {
+        &self.pipe
+    }
+
+    /// Whether this is the thread of the loop. Any thread may ask.
+    pub fn is_on_loop(&self) -> bool {
+        std::thread::current().id() == self.thread
+    }
+
+    /// Shows the descriptors to `look`; `None` for a client in the same process.
+    pub fn with_stdio<R>(&self, look: impl FnOnce(&Stdio) -> R) -> Option<R> {
+        lock(&self.stdio).as_ref().map(look)
+    }
+
+    /// Closes the descriptors.
+    pub fn close_stdio(&self) {
+        let stdio = lock(&self.stdio).take();
+        drop(stdio);
+    }
+
+    /// There is input: reads it, answers what can be answered, starts handlers, writes.
+    ///
+    /// # Errors
+    /// As those of [`EventLoop`], here and in all that follows.
+    pub fn readable<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        let Some(mut input) = self.take_input() else { return Ok(()) };
+        input.buffer.resize(CHUNK, 0);
+        let received = self.with_stdio(|stdio| stdio.read(&mut input.buffer));
+        if let Some(Received::Bytes(count)) = received {
+            input.lines.push(input.buffer.get(..count).unwrap_or_default());
+        }
+        let result = self.serve(on, input);
+        if received == Some(Received::End) { self.end(on) } else { result }
+    }
+
+    /// Takes input that was read elsewhere.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn feed<L: EventLoop>(&self, on: &L, chunk: &[u8]) -> Result<(), L::Error> {
+        let Some(mut input) = self.take_input() else { return Ok(()) };
+        input.lines.push(chunk);
+        self.serve(on, input)
+    }
+
+    /// The end of input.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn end<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        if self.has_ended.swap(true, Ordering::AcqRel) {
+            return self.settle(on);
+        }
+        if let Some(mut input) = self.take_input() {
+            input.lines.finish();
+            self.serve(on, input)?;
+        }
+        on.drive(Step::Ended)?;
+        self.settle(on)
+    }
+
+    /// No further input is wanted: open listens end with their results.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn stop<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        self.has_ended.store(true, Ordering::Release);
+        self.pipe.shutdown();
+        self.pipe.deliver();
+        self.settle(on)
+    }
+
+    /// There is room for output, or the loop has written what it took.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn writable<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        self.is_blocked.store(false, Ordering::Release);
+        self.settle(on)?;
+        self.resume(on)
+    }
+
+    /// Writes what waits, as [`Step::Flush`] asks.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn flush<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        self.is_flush_due.store(false, Ordering::Release);
+        self.settle(on)
+    }
+
+    /// It is time.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn timer<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        self.timer.rang();
+        on.delivering(|| self.engine.tick(self.clock.now()))?;
+        let events = logged(on, self.pipe.tick())?;
+        self.work(on, events)
+    }
+
+    /// Cancels what is in flight.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn cancel_all<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        self.work(on, self.pipe.cancel_all())
+    }
+
+    /// Ends the connection.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn close<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        self.work(on, self.pipe.close())
+    }
+
+    /// Takes all output, for a client in the same process, and that of lines that waited for room.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn take<L: EventLoop>(&self, on: &L) -> Result<Vec<u8>, L::Error> {
+        let mut bytes = self.pipe.take();
+        while self.has_lines_left.load(Ordering::Acquire) && !self.is_pumping.load(Ordering::Acquire) {
+            self.resume(on)?;
+            bytes.append(&mut self.pipe.take());
+        }
+        Ok(bytes)
+    }
+
+    /// Takes `most` bytes of the output, for a loop that writes them.
+    pub fn take_part(&self, most: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.pipe.flush(|some| {
+            let count = some.len().min(most - bytes.len());
+            bytes.extend_from_slice(some.get(..count).unwrap_or_default());
+            Ok(count)
+        });
+        bytes
+    }
+
+    /// The hub has something for this client. Any thread.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn deliver<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        if !self.delivers {
+            return Ok(());
+        }
+        self.pipe.deliver();
+        if !self.is_on_loop() {
+            self.write_elsewhere();
+            return self.rearm(on);
+        }
+        if self.is_pumping.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if L::DEFERS { self.flush_soon(on, true) } else { self.settle(on) }
+    }
+
+    /// Does what another thread, or the engine, has left for the loop, beside events: delivers with `delivers`, writes, and
+    /// goes on with lines that were left.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn wake<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        on.handled()?;
+        self.settle(on)?;
+        self.resume(on)
+    }
+
+    /// Appends notifications that wait, before the loop writes; nothing where the host asks for them itself.
+    pub fn append_notifications(&self) {
+        if self.delivers {
+            self.pipe.deliver();
+        }
+    }
+
+    /// An answer or a report was given, on any thread: it is written at the end of the turn, or at once if nothing else is
+    /// expected.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn appended<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        if self.will_write() {
+            return Ok(());
+        }
+        if !self.is_on_loop() {
+            self.write_elsewhere();
+            return Ok(());
+        }
+        if self.pipe.in_flight() == 0 || self.pipe.pending() > SOON {
+            return self.settle(on);
+        }
+        self.flush_soon(on, false)
+    }
+
+    /// Writes as much as the client takes, on any thread; the loop sees to the rest.
+    pub fn write_elsewhere(&self) {
+        let is_all = self.write_out() == Flushed::All && self.is_stdio;
+        if !is_all || self.has_ended.load(Ordering::Acquire) {
+            self.wake_loop();
+        }
+    }
+
+    /// Has the loop look at the output and the time. Any thread.
+    pub fn wake_loop(&self) {
+        self.waker.wake_by_ref();
+    }
+
+    /// Whether this thread works on input, and writes at its end.
+    pub fn will_write(&self) -> bool {
+        self.is_pumping.load(Ordering::Acquire) && self.is_on_loop()
+    }
+
+    /// Writes, and tells the loop what to wait for.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn settle<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        if !self.is_stdio {
+            if self.pipe.pending() > 0 {
+                on.drive(Step::Output)?;
+            }
+        } else {
+            match self.write_out() {
+                Flushed::Blocked if L::DRAINS && !self.is_blocked.swap(true, Ordering::AcqRel) => {
+                    on.drive(Step::Output)?;
+                }
+                Flushed::Broken if !self.has_ended.swap(true, Ordering::AcqRel) => on.drive(Step::Ended)?,
+                _ => {}
+            }
+        }
+        self.poll(on)?;
+        self.rearm(on)?;
+        let is_idle = self.has_ended.load(Ordering::Acquire)
+            && self.pipe.in_flight() == 0
+            && self.pipe.pending() == 0
+            && !self.has_lines_left.load(Ordering::Acquire)
+            && !self.is_blocked.load(Ordering::Acquire);
+        if is_idle && !self.is_idle.swap(true, Ordering::AcqRel) { on.drive(Step::Idle) } else { Ok(()) }
+    }
+
+    /// Arms the loop's timer for the earliest deadline, unless it rings before that anyway. Any thread.
+    ///
+    /// # Errors
+    /// See [`Pump::readable`].
+    pub fn rearm<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        if !self.is_on_loop() {
+            self.rearm_elsewhere();
+            return Ok(());
+        }
+        let delay = self.timer.arm(&self.deadlines(), self.clock.now());
+        delay.map_or(Ok(()), |delay| on.drive(Step::Alarm(delay)))
+    }
+
+    /// Has the loop look at the time, if its timer rings too late. Any other thread.
+    fn rearm_elsewhere(&self) {
+        if self.timer.is_late_for(&self.deadlines()) {
+            self.wake_loop();
+        }
+    }
+
+    fn deadlines(&self) -> [Option<Millis>; 2] {
+        [self.pipe.deadline(), self.engine.deadline()]
+    }
+
+    /// Serves the lines that have come, as long as the client reads the answers; then writes.
+    fn serve<L: EventLoop>(&self, on: &L, mut input: Input) -> Result<(), L::Error> {
+        self.is_pumping.store(true, Ordering::Release);
+        let result = on.delivering(|| {
+            let mut result = self.lines(on, &mut input.lines);
+            // A client that reads as fast as it writes leaves lines behind without ever blocking the output.
+            while matches!(result, Ok(true)) && self.is_stdio && self.write_out() == Flushed::All {
+                result = self.lines(on, &mut input.lines);
+            }
+            result
+        });
+        let result = result.and_then(|result| result);
+        self.has_lines_left.store(matches!(result, Ok(true)), Ordering::Release);
+        *lock(&self.input) = Some(input);
+        self.is_pumping.store(false, Ordering::Release);
+        on.handled()?;
+        if L::DEFERS && self.pipe.in_flight() > 0 {
+            self.flush_soon(on, true)?;
+        } else {
+            self.settle(on)?;
+        }
+        result.map(drop)
+    }
+
+    /// Serves lines while there is room for answers; whether some may be left.
+    fn lines<L: EventLoop>(&self, on: &L, lines: &mut Lines) -> Result<bool, L::Error> {
+        while !self.pipe.is_full() {
+            let Some(line) = lines.next() else { return Ok(false) };
+            on.handle(logged(on, self.pipe.line(line))?)?;
+        }
+        Ok(true)
+    }
+
+    /// Goes on with lines that were left while the output was full.
+    fn resume<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        if self.pipe.is_full() {
+            return Ok(());
+        }
+        self.take_input().map_or(Ok(()), |input| self.serve(on, input))
+    }
+
+    /// Handles events outside of input, then writes.
+    fn work<L: EventLoop>(&self, on: &L, events: Events<'_>) -> Result<(), L::Error> {
+        on.handle(events)?;
+        on.handled()?;
+        self.settle(on)
+    }
+
+    fn flush_soon<L: EventLoop>(&self, on: &L, settled: bool) -> Result<(), L::Error> {
+        if self.is_flush_due.swap(true, Ordering::AcqRel) {
+            Ok(())
+        } else {
+            on.drive(Step::Flush { settled })
+        }
+    }
+
+    fn poll<L: EventLoop>(&self, on: &L) -> Result<(), L::Error> {
+        let read = !self.has_ended.load(Ordering::Acquire) && !self.pipe.is_full();
+        let is_left = || self.pipe.pending() > 0 || self.has_lines_left.load(Ordering::Acquire);
+        let write = !L::DRAINS && self.is_stdio && is_left();
+        let wanted = if read { READ } else { 0 } | if write { WRITE } else { 0 };
+        if self.polled.swap(wanted, Ordering::AcqRel) == wanted {
+            return Ok(());
+        }
+        on.drive(Step::Poll { read, write })
+    }
+
+    /// Writes as much as the client takes; nothing while the loop writes what it took.
+    fn write_out(&self) -> Flushed {
+        if self.is_blocked.load(Ordering::Acquire) {
+            return Flushed::Blocked;
+        }
+        self.with_stdio(|stdio| self.pipe.flush(|bytes| stdio.write(bytes))).unwrap_or(Flushed::All)
+    }
+
+    fn take_input(&self) -> Option<Input> {
+        lock(&self.input).take()
+    }
+}
+
+impl fmt::Debug for Pump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pump").field("connection", &self.pipe.id()).finish_non_exhaustive()
+    }
+}
+
+/// The events of an outcome, after what the author did wrong is logged.
+fn logged<'m, L: EventLoop>(on: &L, outcome: Outcome<'m>) -> Result<Events<'m>, L::Error> {
+    outcome.misuse.map_or(Ok(()), |misuse| on.misused(misuse))?;
+    Ok(outcome.events)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,146 @@
+//! Calls that are under way: the reply of each, and what an event loop keeps under the number of each.
+
+use crate::transport::Peer;
+use mcp_resources_engine::connection::{AskError, AskId, Cancelled, Gather, Reply, RequestToken};
+use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_engine::now::Now;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The reply that a handler's reports and its answer share, from any thread. It is gone once the answer is there.
+#[derive(Debug)]
+pub struct PendingReply {
+    peer: Peer,
+    token: RequestToken,
+    cancelled: Cancelled,
+    reply: Mutex<Option<Reply>>,
+}
+
+/// What an event loop keeps for calls of several connections, until their answers are there. `K` is a number of a connection.
+pub struct PendingCalls<K, V>(Mutex<HashMap<(ConnectionId, K), V>>);
+
+impl PendingReply {
+    /// Takes the reply of a request out of its connection; `None` if no client waits for it any longer.
+    pub fn detach(peer: &Peer, token: RequestToken) -> Option<Arc<Self>> {
+        let Some(reply) = peer.detach(token) else {
+            peer.abandon(token);
+            return None;
+        };
+        let (peer, cancelled) = (peer.clone(), reply.cancelled());
+        Some(Arc::new(Self { peer, token, cancelled, reply: Mutex::new(Some(reply)) }))
+    }
+
+    /// Which request it answers.
+    pub fn token(&self) -> RequestToken {
+        self.token
+    }
+
+    /// Whether no client waits for the answer any longer.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.get()
+    }
+
+    /// Sends what `word` makes of the reply, unless it is answered. Whether something was sent.
+    pub fn report(&self, word: impl FnOnce(&mut Reply, Now) -> Option<Vec<u8>>) -> bool {
+        let now = self.peer.now();
+        let message = self.lock().as_mut().and_then(|reply| word(reply, now));
+        if let Some(message) = &message {
+            self.peer.report(self.token, &self.cancelled, message);
+        }
+        message.is_some()
+    }
+
+    /// What the chunks of an answer are pushed into, and whether anything waits for them; `None` once it is answered.
+    pub fn gather(&self) -> Option<(Gather, Cancelled)> {
+        self.lock().as_ref().map(|reply| (reply.gather(), self.cancelled.clone()))
+    }
+
+    /// Takes it, to answer.
+    pub fn take(&self) -> Option<Reply> {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Reply>> {
+        self.reply.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Eq + Hash, V> PendingCalls<K, V> {
+    /// Keeps `value` for a call. Whether it is the only one.
+    pub fn insert(&self, connection: ConnectionId, number: K, value: V) -> bool {
+        let mut calls = self.lock();
+        let is_first = calls.is_empty();
+        let before = calls.insert((connection, number), value);
+        drop(calls);
+        // A value of another language is dropped without the lock.
+        drop(before);
+        is_first
+    }
+
+    /// Takes what is kept for a call; `None` if nothing is, any longer.
+    pub fn take(&self, connection: ConnectionId, number: K) -> Option<V> {
+        self.lock().remove(&(connection, number))
+    }
+
+    /// How many calls there are.
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(ConnectionId, K), V>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<V> PendingCalls<AskId, V> {
+    /// Sends a request to the client of `peer`, and keeps `value` until it is answered.
+    ///
+    /// # Errors
+    /// [`AskError`]; nothing is sent or kept then.
+    pub fn ask(&self, peer: &Peer, method: &str, params: &str, value: V) -> Result<(), AskError> {
+        // Held until `value` is there: a thread of the server may have the answer before `ask` returns.
+        let mut calls = self.lock();
+        let ask = peer.ask(method, params)?;
+        calls.insert((peer.connection(), ask), value);
+        Ok(())
+    }
+}
+
+impl<K, V> Default for PendingCalls<K, V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash, V> fmt::Debug for PendingCalls<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingCalls").field("len", &self.len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_resources_engine::connection::Peer as Kind;
+    use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
+
+    #[test]
+    fn a_call_is_found_once_and_only_under_its_own_connection() {
+        let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
+        let engine = Engine::new(info, Options::default()).unwrap();
+        let [one, other] = [(); 2].map(|()| engine.connect(Kind::Stdio).id());
+        let calls = PendingCalls::default();
+        assert!(calls.insert(one, 7, "first"));
+        assert!(!calls.insert(other, 7, "second"));
+        assert_eq!((calls.len(), calls.take(other, 8)), (2, None));
+        assert_eq!([calls.take(one, 7), calls.take(one, 7)], [Some("first"), None]);
+        assert_eq!((calls.take(other, 7), calls.is_empty()), (Some("second"), true));
+    }
+}

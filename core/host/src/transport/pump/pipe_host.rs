@@ -1,0 +1,56 @@
+//! A pipe as threads of providers answer through it, where any thread may write.
+//!
+//! Law: nothing here enters the language of the loop, or waits for it.
+
+use super::Pump;
+use crate::transport::http::Reach;
+use crate::transport::{Host, Peer};
+use mcp_resources_engine::connection::Events;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+/// See the module. It keeps nothing alive: answers to a client that is gone go nowhere.
+pub struct PipeHost<X> {
+    pump: Weak<Pump>,
+    reach: Arc<Reach<X>>,
+}
+
+impl<X> PipeHost<X> {
+    /// Events are left in the inbox that `reach` reaches.
+    pub fn new(pump: &Arc<Pump>, reach: Arc<Reach<X>>) -> Self {
+        Self { pump: Arc::downgrade(pump), reach }
+    }
+}
+
+impl<X: Send + 'static> Host for PipeHost<X> {
+    fn handle(&self, peer: &Peer, events: Events<'_>) {
+        self.reach.handle(peer, events);
+    }
+
+    fn appended(&self, _peer: &Peer) {
+        if let Some(pump) = self.pump.upgrade()
+            && !pump.will_write()
+        {
+            pump.write_elsewhere();
+        }
+    }
+
+    /// The loop looks at deadlines after all that it does.
+    fn pends(&self, _peer: &Peer) {
+        if let Some(pump) = self.pump.upgrade()
+            && !pump.is_on_loop()
+        {
+            pump.rearm_elsewhere();
+        }
+    }
+
+    fn misuse(&self, what: &str) {
+        self.reach.misuse(what);
+    }
+}
+
+impl<X> fmt::Debug for PipeHost<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PipeHost").field(&self.pump).finish()
+    }
+}

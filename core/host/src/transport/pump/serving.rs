@@ -1,0 +1,101 @@
+//! What one server serves: its pipes and endpoints, and how an endpoint of it is read and written.
+
+use crate::transport::Pipe;
+use crate::transport::http::HttpServer;
+use mcp_resources_engine::engine::Timekeeper;
+use mcp_resources_engine::http::Endpoint;
+use mcp_resources_engine::hub::ConnectionId;
+use mcp_resources_engine::now::Millis;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+
+/// The pipes and endpoints of one server, to end their listens. It keeps none of them.
+#[derive(Default)]
+pub struct Serving {
+    pipes: Mutex<HashMap<ConnectionId, Weak<Pipe>>>,
+    endpoints: Mutex<Vec<Weak<Endpoint>>>,
+}
+
+/// Which side reads and writes for an endpoint.
+#[derive(Clone, Debug)]
+pub enum HttpSide {
+    /// A server in the language of the event loop, on it.
+    Loop(Arc<Endpoint>),
+    /// Threads of this crate.
+    Native(Arc<HttpServer>),
+}
+
+impl Serving {
+    /// A pipe is served.
+    pub fn join(&self, pipe: &Arc<Pipe>) {
+        lock(&self.pipes).insert(pipe.id(), Arc::downgrade(pipe));
+    }
+
+    /// It is served no longer.
+    pub fn leave(&self, id: ConnectionId) {
+        lock(&self.pipes).remove(&id);
+    }
+
+    /// An endpoint is served.
+    pub fn serve(&self, endpoint: &Arc<Endpoint>) {
+        let mut endpoints = lock(&self.endpoints);
+        endpoints.retain(|endpoint| endpoint.strong_count() > 0);
+        endpoints.push(Arc::downgrade(endpoint));
+    }
+
+    /// Ends every listen that is open now with its result.
+    pub fn shutdown(&self) {
+        let pipes: Vec<_> = lock(&self.pipes).values().filter_map(Weak::upgrade).collect();
+        pipes.iter().for_each(|pipe| pipe.shutdown());
+        let endpoints: Vec<_> = lock(&self.endpoints).iter().filter_map(Weak::upgrade).collect();
+        endpoints.iter().for_each(|endpoint| endpoint.shutdown());
+    }
+}
+
+impl HttpSide {
+    /// The rules and sessions.
+    pub fn endpoint(&self) -> &Arc<Endpoint> {
+        match self {
+            Self::Loop(endpoint) => endpoint,
+            Self::Native(server) => server.endpoint(),
+        }
+    }
+
+    /// The native server, if it is one.
+    pub fn native(&self) -> Option<&Arc<HttpServer>> {
+        match self {
+            Self::Loop(_) => None,
+            Self::Native(server) => Some(server),
+        }
+    }
+
+    /// Whether the event loop must see to time, and to what is left for it before it rests. Native threads do so themselves.
+    pub fn is_on_loop(&self) -> bool {
+        matches!(self, Self::Loop(_))
+    }
+
+    /// Has `waker` woken when something is due earlier than before, where the loop must see to time.
+    pub fn keep_time(&self, waker: Waker) -> Option<Timekeeper> {
+        self.is_on_loop().then(|| self.endpoint().engine().keep_time(waker))
+    }
+
+    /// When the sessions and the hub must be looked at, where the loop must see to time.
+    pub fn deadlines(&self) -> [Option<Millis>; 2] {
+        match self {
+            Self::Loop(endpoint) => [endpoint.deadline(), endpoint.engine().deadline()],
+            Self::Native(_) => [None, None],
+        }
+    }
+}
+
+impl fmt::Debug for Serving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Serving").field("pipes", &lock(&self.pipes).len()).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,57 @@
+//! The one timer that an event loop keeps for what it serves.
+
+use mcp_resources_engine::now::{Millis, Now};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// For when the loop's timer is armed. Any thread may look; only the loop arms it.
+#[derive(Debug)]
+pub struct Timer(AtomicU64);
+
+impl Default for Timer {
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl Timer {
+    /// It has rung: it is armed no longer.
+    pub fn rang(&self) {
+        self.0.store(u64::MAX, Ordering::Release);
+    }
+
+    /// Whether it rings too late for the earliest of `deadlines`.
+    pub fn is_late_for(&self, deadlines: &[Option<Millis>]) -> bool {
+        earliest(deadlines).is_some_and(|deadline| deadline < self.0.load(Ordering::Acquire))
+    }
+
+    /// Arms it for the earliest of `deadlines`: in how many milliseconds. `None` if it rings early enough already.
+    pub fn arm(&self, deadlines: &[Option<Millis>], now: Now) -> Option<Millis> {
+        let deadline = earliest(deadlines)?;
+        if deadline >= self.0.load(Ordering::Acquire) {
+            return None;
+        }
+        self.0.store(deadline, Ordering::Release);
+        Some(deadline.saturating_sub(now.tick))
+    }
+}
+
+fn earliest(deadlines: &[Option<Millis>]) -> Option<Millis> {
+    deadlines.iter().copied().flatten().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_armed_for_what_is_due_first_and_anew_only_for_something_earlier() {
+        let (timer, now) = (Timer::default(), Now { tick: 100, unix: 0 });
+        assert_eq!((timer.arm(&[None, None], now), timer.is_late_for(&[None])), (None, false));
+        assert!(timer.is_late_for(&[None, Some(500)]));
+        assert_eq!(timer.arm(&[Some(900), Some(500)], now), Some(400));
+        assert_eq!((timer.arm(&[Some(500)], now), timer.is_late_for(&[Some(500)])), (None, false));
+        assert_eq!(timer.arm(&[Some(40)], now), Some(0), "it is over already");
+        timer.rang();
+        assert_eq!(timer.arm(&[Some(900)], now), Some(800));
+    }
+}
