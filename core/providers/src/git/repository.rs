@@ -354,9 +354,11 @@ impl Handle<'_> {
 
     fn small(&self, id: ObjectId, kind: Kind) -> Result<Vec<u8>, ReadError> {
         let (found, size) = self.header(id)?;
-        if found != kind {
-            return Err(ReadError::NotFound);
-        }
+        if found == kind { self.bounded(id, size) } else { Err(ReadError::NotFound) }
+    }
+
+    /// The bytes of a commit or tag of this size.
+    fn bounded(&self, id: ObjectId, size: u64) -> Result<Vec<u8>, ReadError> {
         if size > LARGEST_COMMIT {
             return Err(ReadError::SizeExceeded { limit: LARGEST_COMMIT, size: Some(size) });
         }
@@ -371,10 +373,10 @@ impl Handle<'_> {
 
     /// The tree of a commit, or the tree that `id` is.
     pub(super) fn tree_of(&self, id: ObjectId) -> Result<ObjectId, ReadError> {
-        match self.kind(id)? {
-            Kind::Tree => Ok(id),
-            Kind::Commit => {
-                let commit = self.commit(id)?;
+        match self.header(id)? {
+            (Kind::Tree, _) => Ok(id),
+            (Kind::Commit, size) => {
+                let commit = self.bounded(id, size)?;
                 let tree = gix::objs::CommitRefIter::from_bytes(&commit, hash::Kind::Sha1).tree_id();
                 tree.map_err(|_| ReadError::Failed)
             }

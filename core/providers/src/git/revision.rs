@@ -119,8 +119,9 @@ fn steps(text: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut rest = text;
     while let Some(sign) = rest.chars().next() {
-        let digits = rest[1..].bytes().take_while(u8::is_ascii_digit).count();
-        let (number, after) = rest[1..].split_at(digits);
+        let behind = rest.strip_prefix(['~', '^'])?;
+        let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, after) = behind.split_at(digits);
         let number = if number.is_empty() { 1 } else { number.parse().ok().filter(|n| *n <= FARTHEST)? };
         steps.push(match sign {
             '~' => Step::Ancestor(number),
@@ -183,6 +184,7 @@ mod tests {
             "HEAD~2f",
             "HEAD~2F",
             "HEAD~7E2F",
+            "HEAD~1é",
             "HEAD~99999",
             "~1",
             "a~2F~2Fb",
