@@ -51,8 +51,10 @@ impl Woken {
     /// For the loop of this thread, which calls `look`.
     pub(crate) fn new(look: &Function<'_, (), ()>) -> Result<Arc<Self>> {
         let ring = look.build_threadsafe_function().weak::<true>().build()?;
-        // It fails only once the runtime is ending, when there is nothing left to deliver.
-        let waker = LoopWaker::new(move || drop(ring.call((), ThreadsafeFunctionCallMode::NonBlocking)));
+        let waker = LoopWaker::new(move || {
+            // It fails only once the runtime is ending, when there is nothing left to deliver.
+            let _ = ring.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        });
         Ok(Arc::new(Self { waker, pipes: Mutex::default(), pending: AtomicUsize::new(0) }))
     }
 
