@@ -92,7 +92,7 @@ impl Description {
     fn of(members: &Members) -> (Self, Option<String>) {
         let mut fault = None;
         let mut wrong = |name: &str, expected: &str| {
-            fault.get_or_insert_with(|| format!("its front matter has a {name} that is not {expected}"));
+            fault.get_or_insert_with(|| format!("in its front matter, {name} is not {expected}"));
         };
         let mut text = |name: &str, most: usize| match members.get(name) {
             None | Some(Value::Null) => None,
@@ -424,17 +424,17 @@ mod tests {
             (Some(1_000), vec![Audience::User])
         );
         for (front, fault) in [
-            ("priority: 2", "a priority that is not a number from 0 to 1"),
-            ("priority: high", "a priority"),
-            ("audience: all", "an audience"),
-            ("lang: [ja]", "a lang that is not a text"),
-            ("lang: 日本語", "a lang that is not a language"),
+            ("priority: 2", "priority is not a number from 0 to 1"),
+            ("priority: high", "priority is not"),
+            ("audience: all", "audience is not"),
+            ("lang: [ja]", "lang is not a text"),
+            ("lang: 日本語", "lang is not a language"),
             ("title: [", "line "),
-            ("- a", "no object"),
+            ("- a", "it is not YAML"),
         ] {
             let page = Page::parse(&format!("---\n{front}\ntitle: Kept\n---\n# Head\n"));
             let said = page.fault.unwrap_or_default();
-            assert!(said.contains(fault.trim_start_matches("an ")), "{front}: {said}");
+            assert!(said.contains(fault), "{front}: {said}");
             assert_eq!(page.sections.len(), 2, "{front}");
         }
     }
