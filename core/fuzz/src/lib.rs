@@ -39,7 +39,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "decode", run: decode },
     Target { name: "lines", run: lines },
     Target { name: "text", run: text },

@@ -36,6 +36,9 @@ impl UrlTemplate {
         if text.contains('#') {
             return Err("has a fragment, which no server sees; leave it out");
         }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("is no URL; percent-encode what is not ASCII");
+        }
         let template = Self { parts };
         let sample: Uri =
             template.expand("x").parse().map_err(|_| "is no URL; percent-encode what is not ASCII")?;
