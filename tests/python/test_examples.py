@@ -117,6 +117,10 @@ class Updates:
         if isinstance(message, types.ResourceUpdatedNotification):
             self._uris.put_nowait(message.params.uri)
 
+    async def next(self) -> str:
+        """The URI of the next update."""
+        return await self._uris.get()
+
     async def of(self, client: Client, mode: str, uri: str) -> None:
         """Subscribes to `uri`, and waits for an update of it."""
         if mode == MODERN:
@@ -124,7 +128,7 @@ class Updates:
                 assert await anext(subscription) == ResourceUpdated(uri)
         else:
             await client.subscribe_resource(uri)
-            assert await self._uris.get() == uri
+            assert await self.next() == uri
 
 
 async def complete(client: Client, template: str, name: str, value: str) -> list[str]:
