@@ -56,6 +56,9 @@ pub struct Found<'env> {
     pub why: Option<String>,
 }
 
+/// A text, texts, or pairs of texts.
+type Expandable = Either3<String, Vec<String>, Vec<(String, String)>>;
+
 #[napi]
 impl UriTemplate {
     /// Parses a template.
@@ -96,12 +99,11 @@ impl UriTemplate {
     }
 
     /// Expands the template with texts, lists and maps of texts.
-    #[napi(catch_unwind)]
-    pub fn expand(
-        &self,
-        env: &Env,
-        values: HashMap<String, Either3<String, Vec<String>, Vec<(String, String)>>>,
-    ) -> Result<String> {
+    #[napi(
+        catch_unwind,
+        ts_args_type = "values: Record<string, string | Array<string> | Array<[string, string]>>"
+    )]
+    pub fn expand(&self, env: &Env, values: HashMap<String, Expandable>) -> Result<String> {
         let mut given = Values::new();
         for (name, value) in values {
             given.insert(

@@ -1,4 +1,4 @@
-"""Several systems at once: `mcp-resources serve --config` with the configurations of `examples/`, asked by the official client.
+"""Several systems at once: `mcp-resources serve --config` with files of `examples/`, asked by the official client.
 
 `tests/node/systems.test.mjs` asks the same with the official TypeScript client.
 """
