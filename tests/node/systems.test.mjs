@@ -56,7 +56,8 @@ for (const [era, mode] of [
     const schemes = new Set(uris.map((uri) => uri.split(':')[0]));
     assert.deepEqual(schemes, new Set(['file', 'git', 'rag', 'config', 'env', 'metrics', 'wallbounce', 'docs']));
     const pages = resources.filter(({ uri }) => uri.startsWith('docs:///handbook/'));
-    const priorities = pages.map(({ annotations }) => annotations.priority);
+    // A page without a priority is in the middle.
+    const priorities = pages.map(({ annotations }) => annotations?.priority ?? 0.5);
     assert.deepEqual(
       priorities,
       priorities.toSorted((a, b) => b - a),
