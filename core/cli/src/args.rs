@@ -78,15 +78,11 @@ pub(crate) struct ServerArgs {
 /// Serve files and other sources, over stdio or HTTP
 #[derive(Args, Debug)]
 #[command(after_help = "Providers:
-  DIR, files:DIR, files:NAME=DIR   the files of a directory [default: files:.]
-  config:FILE,GLOB                 keys of a YAML, TOML, JSON or .env file
-  db:NAME=URL,TABLE                the rows of tables: sqlite:PATH, postgres:
-  docs:DIR, docs:NAME=DIR          Markdown pages, with search
-  env:NAME,NAME                    variables of the environment
-  git:DIR, git:NAME=DIR            history and files of a repository
-  metrics:                         CPU, memory, disks, network
-  skills:DIR, skills:PREFIX=DIR    folders of Agent Skills
-  clock:                           the time
+  DIR, files:DIR, git:DIR, docs:DIR, skills:DIR   a directory; NAME=DIR names it
+  rag:NAME=DIR                                    documents, found by questions
+  config:FILE,GLOB  env:NAME,NAME                 configuration, environment
+  db:NAME=URL,TABLE  api:FILE                     databases, HTTP APIs
+  metrics:  results:SCHEME  clock:                this machine, results, the time
 
 Messages go to stderr. SIGHUP reads the file of --config again.
 

@@ -113,7 +113,8 @@ impl Endpoint {
             let mut uri = String::from("api:///-/-/");
             crate::path::append(&mut uri, id);
             let is_canonical = mcp_resources_template::uri::normalize(&uri, 1 << 20).as_deref() == Ok(&*uri);
-            if id.is_empty() || !is_canonical || !mcp_resources_engine::guard::is_harmless(&uri) {
+            let has_dots = id.split('/').any(|segment| matches!(segment, "" | "." | ".."));
+            if has_dots || !is_canonical || !mcp_resources_engine::guard::is_harmless(&uri) {
                 return Err(refused(format!("the id {id:?} cannot stand in a URI; leave it out")));
             }
         }
