@@ -126,6 +126,9 @@ mod guides {
     #[cfg(feature = "metrics")]
     #[doc = include_str!("../../docs/metrics.md")]
     mod metrics {}
+    #[cfg(feature = "api")]
+    #[doc = include_str!("../../docs/api.md")]
+    mod api {}
     #[cfg(feature = "results")]
     #[doc = include_str!("../../docs/results.md")]
     mod results {}

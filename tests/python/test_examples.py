@@ -208,7 +208,7 @@ def test_database_tables(language: str, mode: str, tmp_path: Path) -> None:
     converse(server, mode, body, on_message)
 
 
-def test_results_cache(language: str, mode: str) -> None:
+def test_results(language: str, mode: str) -> None:
     """S-06: an analysis is computed once for those who ask at the same time, listed, read and completed."""
 
     async def body(client: Client) -> None:

@@ -226,9 +226,18 @@ fn contents(bytes: Vec<u8>, headers: &HeaderMap, endpoint: &Checked) -> Result<(
     }
     let mime_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mime_type = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let body =
-        if is_text(&mime_type) { String::from_utf8(bytes) } else { return Ok(blob(bytes, mime_type)) };
+    // Many small APIs send no media type: what is UTF-8 is text then.
+    let body = if mime_type.is_empty() || is_text(&mime_type) {
+        String::from_utf8(bytes)
+    } else {
+        return Ok(blob(bytes, mime_type));
+    };
     match body {
+        Ok(text) if mime_type.is_empty() => {
+            let is_json = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
+            let mime_type = if is_json { "application/json" } else { "text/plain" };
+            Ok((Body::Text(text.into()), mime_type.into()))
+        }
         Ok(text) => Ok((Body::Text(text.into()), mime_type)),
         Err(error) => Ok(blob(error.into_bytes(), mime_type)),
     }
