@@ -120,15 +120,7 @@ def test_seven_systems_at_once(program: Path, examples: Path, mode: str) -> None
             uri for uri, item in items.items() if uri.startswith("docs:///") and item.title == "サーバーの再起動"
         )
         document = next(uri for uri in items if uri.startswith("rag:///kb/doc/") and "guide" in uri)
-        watched = {
-            "file:///project/src/main.ts",
-            "git:///techsapo/log",
-            document,
-            "config:///app/server/port",
-            cpu,
-            "wallbounce:///analysis-1",
-            page,
-        }
+        watched = {*WATCHED, document, cpu, page}
         await updated(client, mode, updates, watched, change)
         assert (await read(client, "config:///app/server/port")).text == "9090"
         assert json.loads((await read(client, "wallbounce:///analysis-1")).text) == {"verdict": "second"}
@@ -147,6 +139,12 @@ ONE_OF_EACH = [
     "wallbounce:///analysis-1",
     "docs:///handbook/README.md",
 ]
+WATCHED = {
+    "file:///project/src/main.ts",
+    "git:///techsapo/log",
+    "config:///app/server/port",
+    "wallbounce:///analysis-1",
+}
 
 
 def test_the_common_patterns(program: Path, examples: Path) -> None:
