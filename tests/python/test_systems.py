@@ -17,6 +17,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.subscriptions import ResourceUpdated
 from mcp_resources import providers
 from test_examples import DATA, LEGACY, MODERN, Updates, complete, listed, read, refused, upstream
 
@@ -64,7 +65,8 @@ async def updated(client: Client, mode: str, updates: Updates, uris: set[str], c
         async with client.listen(resource_subscriptions=sorted(uris)) as subscription:
             change()
             while missing:
-                missing.discard((await anext(subscription)).uri)
+                event = await anext(subscription)
+                missing.discard(event.uri if isinstance(event, ResourceUpdated) else "")
         return
     for uri in sorted(uris):
         await client.subscribe_resource(uri)

@@ -509,7 +509,10 @@ fn set_up(connection: &mut Connection) -> Result<(), SetUp> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     // Before anything is written: the file may be of something else. In one snapshot, as another process may be making it.
-    is_new(&connection.transaction()?)?;
+    {
+        let snapshot = connection.transaction()?;
+        is_new(&snapshot)?;
+    }
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
