@@ -82,7 +82,7 @@ pub(crate) struct ServerArgs {
   rag:NAME=DIR                                    documents, found by questions
   config:FILE,GLOB  env:NAME,NAME                 configuration, environment
   db:NAME=URL,TABLE  api:FILE                     databases, HTTP APIs
-  metrics:  results:SCHEME  clock:                this machine, results, the time
+  metrics:  results:SCHEME  clock:                this machine, results, time
 
 Messages go to stderr. SIGHUP reads the file of --config again.
 
