@@ -19,7 +19,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 from mcp_resources import providers
-from test_examples import DATA, LEGACY, MODERN, Updates, complete, listed, read, refused, upstream
+from test_examples import DATA, LEGACY, MODERN, Updates, complete, read, refused, upstream
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30.0
@@ -50,6 +50,18 @@ def commit(folder: Path, subject: str) -> None:
 def served(program: Path, config: Path) -> StdioServerParameters:
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TZ": "Asia/Tokyo", "SECRET": "hunter2-canary"}
     return StdioServerParameters(command=str(program), args=["serve", "--config", str(config)], env=environment)
+
+
+async def listed(client: Client) -> dict[str, types.Resource]:
+    """All pages of the list."""
+    found: dict[str, types.Resource] = {}
+    cursor = None
+    while True:
+        page = await client.list_resources(cursor=cursor)
+        found |= {resource.uri: resource for resource in page.resources}
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
 
 
 def priority(item: types.Resource) -> float:
