@@ -452,6 +452,7 @@ fn members(members: &[(&str, OptionValue)]) -> OptionValue {
 
 /// S-20: what is wrong at the start is named with the fix, and no URL is repeated.
 #[test]
+#[expect(clippy::too_many_lines, reason = "one conversation, from its beginning to its end")]
 fn mistakes_at_the_start() {
     let shop = Shop::new(&format!(
         "{SHOP} CREATE TABLE schema (a); CREATE TABLE pay (card TEXT PRIMARY KEY) WITHOUT ROWID; CREATE VIEW v AS SELECT 1;"

@@ -346,6 +346,7 @@ fn answer(mut stream: TcpStream, state: &Mutex<DriveState>) {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one conversation, from its beginning to its end")]
 fn respond(state: &mut DriveState, target: &str, token: &str) -> (u16, String) {
     state.heard.push(target.to_owned());
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
