@@ -120,7 +120,7 @@ def test_an_edit_marks_its_section(program: Path, site: Path, mode: str) -> None
 
 
 def test_the_threads_end_with_the_last_watcher(program: Path, site: Path) -> None:
-    """S-07: pages are followed while somebody watches, once nobody has asked for a while."""
+    """S-07: pages are watched only while there is a subscriber, or for a while after a request."""
     with running([str(program), "serve", f"docs:{site}"]) as server:
 
         def threads() -> int:

@@ -1,4 +1,4 @@
-//! Which endpoints of which APIs are served.
+//! The options of the provider: its APIs and their endpoints.
 
 use super::pick::Pointer;
 use super::url::UrlTemplate;

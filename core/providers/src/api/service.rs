@@ -1,4 +1,4 @@
-//! The endpoints of one declaration: what is kept of them, and the requests that are under way.
+//! The endpoints of one declaration, with their cached answers and the requests in flight.
 //!
 //! Law: there is one request for a resource at a time. Reads that wait for it hold no thread: their responders wait. The locks are
 //! leaves, but that the cache's is taken within that of the flights.

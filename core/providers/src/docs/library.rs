@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a request, an interest ──▶ the thread begins ──walk──▶ pages read, indexed ──▶ Snapshot of each site, search index
-//!                                   ▲   │ nobody has asked for a while, and nobody watches
+//!                                   ▲   │ no request for a while, and no subscriber
 //!     the watcher of folders ──touched──┘ └──▶ no thread, no watcher; the index stays, and is compared before it is used again
 //! ```
 //!

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a request, an interest ──▶ a thread asks each source for changes ──▶ fetch, cut, index, embed ──▶ Documents
-//!                                └─ ends when nobody has asked for a while and nobody watches
+//!                                └─ ends after a while without a request or a subscriber
 //! ```
 //!
 //! Law: a source that does not answer leaves what is known as it is. The log says why, once until it answers again.

@@ -1,5 +1,5 @@
-//! A pipe on the event loop of another language: what comes in is served, what goes out is written, and the loop is told
-//! what to wait for. Beside it, what bindings need for that: wakers, a timer, calls that are under way.
+//! Serves a pipe on the event loop of another language: it reads input, writes output, and says which file descriptors and
+//! deadlines the loop must wait for. Also wakers, a timer and the table of pending calls for the bindings.
 //!
 //! ```text
 //!   bytes ──▶ Pump::feed ──▶ Pipe ── events ──▶ EventLoop::handle ──▶ the author's functions, in their language

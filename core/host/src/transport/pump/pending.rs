@@ -79,7 +79,7 @@ impl<K: Eq + Hash, V> PendingCalls<K, V> {
         is_first
     }
 
-    /// Takes what is kept for a call; `None` if nothing is, any longer.
+    /// Removes the entry of a call; `None` if it has none any more.
     pub fn take(&self, connection: ConnectionId, number: K) -> Option<V> {
         self.lock().remove(&(connection, number))
     }

@@ -139,7 +139,7 @@ fn the_end_of_input_waits_for_what_is_in_flight() {
     assert_eq!(own.steps(), [Step::Idle]);
 }
 
-/// A loop that waits for room is told when there is some to wait for, and goes on where the client reads.
+/// A loop with a full pipe waits until it is writable, and continues once the client reads.
 #[test]
 fn a_loop_that_waits_for_room_writes_the_rest_then() {
     let (pump, _, mut far) = connected(&engine(1 << 20, 1 << 21));

@@ -9,7 +9,7 @@ use crate::db::source::{Declared, DeclaredView, Source};
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
 
-/// The tables of which this role may read at least one column.
+/// The tables in which this role may read at least one column.
 const TABLES: &str = "SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, pg_table_is_visible(c.oid) \
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' \
