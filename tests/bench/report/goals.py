@@ -204,8 +204,20 @@ def _files(results: Results) -> Iterator[Goal]:
     late = results.figure("W10-change", ours, "p99_us")
     found = Spread(late.median / 1_000, late.least / 1_000, late.most / 1_000) if late else None
     yield Goal("W10", "change to notification, p99", 50, found, unit="ms", why="files change")
+    for what, figure, bound, unit, below in (
+        ("pages indexed", "pages_s", 2_000, "pages/s", False),
+        ("edit to found, p99", "edit_p99_ms", 100, "ms", True),
+    ):
+        found = results.figure("W11/modern", ours, figure)
+        yield Goal("W11", what, bound, found, below=below, unit=unit, why=f"docs {figure}")
+    late = results.figure("W11/modern", ours, "p99_us")
+    found = Spread(late.median / 1_000, late.least / 1_000, late.most / 1_000) if late else None
+    yield Goal("W11", "search, p99", 10, found, unit="ms", why="docs p99_us")
     found = results.ratio("W12-blob/modern", "git", ours)
     yield Goal("W12", "CPU of a file of a revision, `git show` over ours", 20, found, below=False, why="git blob")
+    late = results.figure("W12-complete/modern", ours, "p99_us")
+    found = Spread(late.median / 1_000, late.least / 1_000, late.most / 1_000) if late else None
+    yield Goal("W12", "completion in a directory with 100,000 files, p99", 10, found, unit="ms", why="git complete")
     for server, bound in ((ours, 50), ("ours-python", 150), ("ours-node", 250)):
         found = results.figure("W15", server, "start_ms")
         yield Goal("W15", f"start to first list, {server}", bound, found, unit="ms", why=f"serve {server}")

@@ -41,6 +41,12 @@ WHOLE = Figure("whole_ms", "whole list, ms", 0)
 FIRST_LIST = Figure("start_ms", "start to first list, ms", 1)
 CPU_START = Figure("cpu_ms", "CPU ms", 1)
 WALKED = Figure("after_mib", "MiB after it", 1)
+ROWS_S = Figure("rate", "rows/s", 0, less=False)
+CPU_ROW = Figure("cpu_us_item", "CPU µs/row", 2)
+PAGES_S = Figure("pages_s", "pages indexed/s", 0, less=False)
+CPU_INDEX = Figure("cpu_us_page", "CPU µs/page indexed", 0)
+EDIT_P50 = Figure("edit_p50_ms", "edit → found p50 ms", 1)
+EDIT_P99 = Figure("edit_p99_ms", "edit → found p99 ms", 1)
 START = Figure("start_ms", "start to first answer, ms", 1)
 IMPORT = Figure("import_ms", "import, ms", 1)
 REST = Figure("rest_mib", "MiB at rest", 1)
@@ -87,12 +93,22 @@ KINDS = {
     ),
     "W10-read": Kind("read a file of 4 KiB of that folder, 64 in flight, stdio", (CPU, RATE), CPU),
     "W10-change": Kind("change of a file in that folder → notification, stdio", (P50, P99, WALKED), P50),
+    "W11": Kind(
+        "documentation: index 10,000 pages of Japanese and English, search them, edit one, stdio",
+        (PAGES_S, CPU_INDEX, P50, P99, CPU, EDIT_P50, EDIT_P99, PEAK),
+        CPU,
+    ),
     "W12-blob": Kind("read a file of 4 KiB of a repository with 10,000 commits, stdio", (P50, CPU, RATE), CPU),
     "W12-log": Kind("the newest 100 commits of that repository, stdio", (P50, CPU, RATE), CPU),
     "W12-status": Kind("the status of its working tree with 10,000 files, stdio", (P50, CPU, RATE), CPU),
+    "W12-complete": Kind(
+        "complete a path in a directory with 100,000 files of a revision, stdio", (P50, P99, CPU, RATE), CPU
+    ),
     "W15": Kind(
         "serve a folder of 1,000 files over stdio: to the first list", (FIRST_LIST, CPU_START, REST), FIRST_LIST
     ),
+    "W17-pages": Kind("read a table of 20,000 rows in SQLite in pages of 1,000, stdio", (CPU_ROW, ROWS_S), CPU_ROW),
+    "W17-change": Kind("commit of another process → notification of a row, stdio", (P50, P99, CPU), P50),
     "W16-1": Kind(
         "a client reads `bench://item/{id}` of our server, one at a time, stdio",
         (CPU_CLIENT, RATE),
@@ -105,6 +121,7 @@ KINDS = {
         CPU_CLIENT,
         who="client",
     ),
+    "W18": Kind("read a key of a configuration file, stdio", (P50, CPU, RATE), CPU),
 }
 
 

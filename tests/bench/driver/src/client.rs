@@ -64,6 +64,32 @@ pub(crate) fn read(out: &mut Vec<u8>, id: u64, uri: &str, modern: bool) -> std::
     Ok(())
 }
 
+/// Appends a `completion/complete` of a variable of a template, with the other variables as JSON.
+pub(crate) fn complete(out: &mut Vec<u8>, id: u64, of: &Completed, modern: bool) -> std::io::Result<()> {
+    let Completed { template, variable, typed, others } = of;
+    write!(
+        out,
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"completion/complete\",\"params\":{{\
+\"ref\":{{\"type\":\"ref/resource\",\"uri\":\"{template}\"}},\
+\"argument\":{{\"name\":\"{variable}\",\"value\":\"{typed}\"}},\"context\":{{\"arguments\":{others}}}"
+    )?;
+    if modern {
+        out.push(b',');
+        out.extend_from_slice(META);
+    }
+    out.extend_from_slice(b"}}\n");
+    Ok(())
+}
+
+/// What is completed.
+pub(crate) struct Completed {
+    pub(crate) template: &'static str,
+    pub(crate) variable: &'static str,
+    pub(crate) typed: &'static str,
+    /// The other variables, as a JSON object.
+    pub(crate) others: &'static str,
+}
+
 /// Appends a `resources/list`, from a cursor on.
 pub(crate) fn list(out: &mut Vec<u8>, id: u64, cursor: Option<&str>, modern: bool) -> std::io::Result<()> {
     write!(out, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"resources/list\",\"params\":{{")?;
@@ -98,6 +124,14 @@ struct ReadResult<'a> {
     resources: Vec<Listed<'a>>,
     #[serde(borrow, default, rename = "nextCursor")]
     next_cursor: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    completion: Option<Completion<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Completion<'a> {
+    #[serde(borrow)]
+    values: Vec<Cow<'a, str>>,
 }
 
 /// The entries of a page, and the cursor of the next.
@@ -137,6 +171,15 @@ impl<'a> Answer<'a> {
         }
         let result = self.result.as_ref().ok_or("an answer without a result")?;
         Ok((&result.resources, result.next_cursor.as_deref()))
+    }
+
+    /// The values of a completion; an error of the server's is an error.
+    pub(crate) fn completed(&self) -> Result<&[Cow<'a, str>], Box<dyn Error>> {
+        if let Some(error) = self.error {
+            return Err(format!("the server answered {error}").into());
+        }
+        let completion = self.result.as_ref().and_then(|result| result.completion.as_ref());
+        Ok(&completion.ok_or("an answer without a completion")?.values)
     }
 
     /// The one entry of the contents; an error of the server's is an error.

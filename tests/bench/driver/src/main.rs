@@ -4,6 +4,8 @@
 //! Law: knows the fixture (`../README.md`) and the wire, never a server's insides. Bounded in requests and in time.
 
 mod client;
+mod database;
+mod docs;
 mod figures;
 mod files;
 mod http;
@@ -15,6 +17,7 @@ mod reader;
 mod records;
 mod repository;
 mod servers;
+mod settings;
 mod start;
 mod updates;
 mod walk;
@@ -112,7 +115,10 @@ fn one(
         Workload::Start => start::measure(&launch, contestant, &setting),
         Workload::Client(_) => reader::measure(&launch, &setting),
         Workload::Files(work) => files::measure(&launch, work, &setting),
+        Workload::Database(part) => database::measure(&launch, part, &setting),
+        Workload::Docs => docs::measure(&launch, &setting),
         Workload::Git(query) => repository::measure(&launch, query, &setting),
+        Workload::Settings => settings::measure(&launch, &setting),
         _ => measure::measure(&launch, &setting),
     }
 }

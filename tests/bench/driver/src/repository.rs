@@ -1,14 +1,18 @@
 //! W12: a server of a git repository beside `git` itself, as a program that is started for each request.
 //!
 //! ```text
-//!   target/bench/repository     10,000 commits; commit i adds dNN/fNN.txt, the first also d00/page.txt of 4 KiB
+//!   target/bench/repository     10,000 commits; commit i adds dNN/fNN.txt, the first also d00/page.txt of 4 KiB;
+//!                               the branch `wide` has one commit with f00000.txt … f99999.txt in one directory
+//!   target/bench/repository.json   what `mcp-resources serve --config` is told of it
 //! ```
 
+use crate::client::Completed;
 use crate::figures::Figures;
 use crate::files::page_text;
 use crate::measure::{self, Setting};
 use crate::process::Launch;
 use nix::sys::resource::{UsageWho, getrusage};
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
@@ -19,8 +23,16 @@ use std::time::{Duration, Instant};
 
 /// Where the repository is, from the root of this one.
 pub(crate) const REPOSITORY: &str = "target/bench/repository";
+/// Completes more often than the default rate allows.
+const CONFIG: &str = r#"{"providers": [{"git": {"repos": {"project": "repository"}}}],
+"guard": {"rate": {"completion": {"per_second": 1000000, "burst": 1000000}}}}
+"#;
 /// How many commits it has, and files.
 const COMMITS: u32 = 10_000;
+/// How many files the directory of the branch `wide` has.
+const WIDE: u32 = 100_000;
+/// The name of one of the last.
+const LAST: &str = "f99997.txt";
 /// How many commits of the log are read.
 const LOGGED: usize = 100;
 
@@ -33,16 +45,19 @@ pub(crate) enum Query {
     Log,
     /// Of a working tree in which nothing has changed.
     Status,
+    /// Not read: the completion of a path in a directory with 100,000 files.
+    Complete,
 }
 
 impl Query {
-    pub(crate) const ALL: [Self; 3] = [Self::Blob, Self::Log, Self::Status];
+    pub(crate) const ALL: [Self; 4] = [Self::Blob, Self::Log, Self::Status, Self::Complete];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Blob => "W12-blob",
             Self::Log => "W12-log",
             Self::Status => "W12-status",
+            Self::Complete => "W12-complete",
         }
     }
 
@@ -51,6 +66,7 @@ impl Query {
             Self::Blob => "git:///project/blob/HEAD/d00/page.txt".into(),
             Self::Log => format!("git:///project/log?n={LOGGED}"),
             Self::Status => "git:///project/status".into(),
+            Self::Complete => format!("git:///project/blob/wide/{LAST}"),
         }
     }
 
@@ -60,7 +76,23 @@ impl Query {
             Self::Blob => text == page_text(),
             Self::Log => text.matches("\"subject\":\"Commit ").count() == LOGGED,
             Self::Status => text.contains("\"clean\":true"),
+            Self::Complete => false,
         }
+    }
+
+    /// What is completed, if it is not read.
+    pub(crate) fn completes(self) -> Option<Completed> {
+        (self == Self::Complete).then_some(Completed {
+            template: "git:///{repo}/blob/{ref}/{+path}",
+            variable: "path",
+            typed: "f99997",
+            others: r#"{"repo":"project","ref":"wide"}"#,
+        })
+    }
+
+    /// Whether these are the values of the completion.
+    pub(crate) fn accepts_completed(self, values: &[Cow<'_, str>]) -> bool {
+        self == Self::Complete && values == [LAST]
     }
 
     /// What git is told, and whether what it prints is the answer.
@@ -69,6 +101,7 @@ impl Query {
             Self::Blob => &["show", "HEAD:d00/page.txt"],
             Self::Log => &["log", "-100", "--format=%H %P %an %ae %aI %s"],
             Self::Status => &["status", "--porcelain=v2", "--branch"],
+            Self::Complete => &["ls-tree", "--name-only", "wide"],
         }
     }
 
@@ -77,6 +110,7 @@ impl Query {
             Self::Blob => text == page_text(),
             Self::Log => text.lines().count() == LOGGED,
             Self::Status => text.lines().all(|line| line.starts_with("# ")) && !text.is_empty(),
+            Self::Complete => text.lines().any(|line| line == LAST),
         }
     }
 }
@@ -123,8 +157,10 @@ fn children_ns() -> Result<u64, Box<dyn Error>> {
 /// Makes it, unless it is there as it is made now.
 fn make() -> Result<(), Box<dyn Error>> {
     let path = Path::new(REPOSITORY);
+    fs::create_dir_all(path)?;
+    fs::write(path.with_extension("json"), CONFIG)?;
     let ready = path.with_extension("ready");
-    let made = format!("1: {COMMITS} commits\n");
+    let made = format!("2: {COMMITS} commits, {WIDE} files in a directory\n");
     if fs::read_to_string(&ready).is_ok_and(|found| found == made) {
         return Ok(());
     }
@@ -152,6 +188,11 @@ fn history() -> Result<String, Box<dyn Error>> {
         if number == 0 {
             file("d00/page.txt", &page_text())?;
         }
+    }
+    write!(all, "blob\nmark :1\ndata 4\nwide\n")?;
+    write!(all, "commit refs/heads/wide\ncommitter Ada <ada@example.org> 1700000000 +0000\ndata 4\nWide\n")?;
+    for number in 0..WIDE {
+        writeln!(all, "M 644 :1 f{number:05}.txt")?;
     }
     Ok(all)
 }

@@ -1,9 +1,12 @@
 //! The servers of the comparison: who takes part in what, who cannot and why, and how each is started.
 
+use crate::database::{self, Part};
+use crate::docs::HANDBOOK;
 use crate::files::{Folder, Work};
 use crate::options::Options;
 use crate::process::Launch;
 use crate::repository::REPOSITORY;
+use crate::settings::FOLDER;
 use crate::workload::{Read, Workload};
 use std::collections::HashMap;
 use std::error::Error;
@@ -93,8 +96,17 @@ pub(crate) fn contestants(workload: Workload, modern: bool) -> Vec<Contestant> {
     if matches!(workload, Workload::Client(_)) {
         return OURS.iter().chain(&["python-sdk", "ts-sdk"]).map(|name| Contestant::usual(name)).collect();
     }
+    if workload == Workload::Settings {
+        return [COMMAND, "fastmcp"].map(Contestant::usual).into();
+    }
     if matches!(workload, Workload::Git(_)) {
         return [COMMAND, GIT].map(Contestant::usual).into();
+    }
+    if matches!(workload, Workload::Database(_)) {
+        return [COMMAND, "fastmcp"].map(Contestant::usual).into();
+    }
+    if workload == Workload::Docs {
+        return vec![Contestant::usual(COMMAND)];
     }
     if let Workload::Files(work) = workload {
         // The command from the wheel and from npm starts otherwise, and does the same then.
@@ -143,7 +155,12 @@ pub(crate) fn lacks(contestant: &Contestant, workload: Workload, modern: bool) -
     let tells = matches!(workload, Workload::Updates | Workload::Subscribers | Workload::Listeners);
     match (contestant.name, workload) {
         ("rmcp", Workload::Template(_)) => Some("has no router: URIs are matched by hand"),
-        ("fastmcp", _) if tells || workload == Workload::Files(Work::Change) => Some("has no subscriptions"),
+        ("fastmcp", _)
+            if tells
+                || matches!(workload, Workload::Files(Work::Change) | Workload::Database(Part::Change)) =>
+        {
+            Some("has no subscriptions")
+        }
         ("fastmcp", Workload::Files(Work::List)) => {
             Some("registers files in a time that grows with their square; 4,000 take it 8 s of CPU")
         }
@@ -175,8 +192,14 @@ enum Way {
     Client,
     /// To serve a folder over stdio.
     Files(Folder),
+    /// To serve a database over stdio.
+    Database,
+    /// To serve documentation over stdio.
+    Docs,
     /// To serve a repository over stdio.
     Git,
+    /// To serve a configuration file over stdio.
+    Settings,
 }
 
 impl Launcher {
@@ -193,7 +216,10 @@ impl Launcher {
         let way = match workload {
             Workload::Client(_) => Way::Client,
             Workload::Files(work) => Way::Files(work.folder()),
+            Workload::Database(_) => Way::Database,
+            Workload::Docs => Way::Docs,
             Workload::Git(_) => Way::Git,
+            Workload::Settings => Way::Settings,
             _ if workload.is_http() => Way::Http,
             _ => Way::Stdio,
         };
@@ -236,7 +262,10 @@ fn ask(serve: &str, name: &str, way: Way) -> Result<Vec<String>, Box<dyn Error>>
             folder = which.path().display().to_string();
             &["--files", &folder]
         }
+        Way::Database => &["--database", database::FOLDER],
+        Way::Docs => &["--docs", HANDBOOK],
         Way::Git => &["--git", REPOSITORY],
+        Way::Settings => &["--settings", FOLDER],
     };
     let output = Command::new(serve).args([name, "--print"]).args(transport).output()?;
     if !output.status.success() {
@@ -264,7 +293,11 @@ mod tests {
             // A provider is the same code in every language.
             let ours: &[&str] = match workload {
                 Workload::Provided => &OURS[..1],
-                Workload::Files(_) | Workload::Git(_) => &[COMMAND],
+                Workload::Files(_)
+                | Workload::Database(_)
+                | Workload::Docs
+                | Workload::Git(_)
+                | Workload::Settings => &[COMMAND],
                 _ => &OURS,
             };
             assert!(ours.iter().all(|name| all.contains(&Contestant::usual(name))));

@@ -1,4 +1,5 @@
 //! W6: one subscriber of many resources, and one update of each, told over the same pipe. W10: a file that changes.
+//! W17: a row that does.
 
 use crate::client;
 use crate::figures::{Figures, mib};
@@ -48,30 +49,44 @@ pub(crate) fn measure_file(
     uri: &str,
     setting: &Setting,
 ) -> Result<Figures, Box<dyn Error>> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    let figures = measure_changes(launch, uri, files::PAGE_URI, setting, |number| {
+        let begun = Instant::now();
+        file.write_all_at(format!("{number:08}\n").as_bytes(), 0)?;
+        Ok(begun)
+    });
+    // As it was made.
+    file.set_len(0)?;
+    figures
+}
+
+/// The same with `change`, which returns the time from which the notification is late. `other` is a resource that can be read.
+pub(crate) fn measure_changes(
+    launch: &Launch,
+    uri: &str,
+    other: &str,
+    setting: &Setting,
+    mut change: impl FnMut(u64) -> Result<Instant, Box<dyn Error>>,
+) -> Result<Figures, Box<dyn Error>> {
     let mut run = Run::new(launch)?;
     run.subscribe([uri.to_owned()].into_iter(), setting.modern)?;
     std::thread::sleep(SETTLE);
-    let file = OpenOptions::new().write(true).open(path)?;
     let (cpu, start) = (run.server.cpu_ns()?, Instant::now());
     let mut latencies = Vec::new();
     for number in 0..setting.requests {
         if start.elapsed() > setting.time {
             break;
         }
-        let changed = Instant::now();
-        file.write_all_at(format!("{number:08}\n").as_bytes(), 0)?;
+        let changed = change(number)?;
         run.until(|incoming| memmem::find(incoming, UPDATED).is_some())?;
         latencies.push(u64::try_from(changed.elapsed().as_nanos())?);
         std::thread::sleep(QUIET);
-        run.drain(number + 1_000_000, setting.modern)?;
+        run.drain(number + 1_000_000, other, setting.modern)?;
     }
     let (cpu, wall) = (run.server.cpu_ns()? - cpu, start.elapsed());
     let done = u64::try_from(latencies.len())?;
     let figures = Figures::of_requests(latencies, done, wall, cpu);
-    let figures = figures.with("after_mib", mib(run.server.resident()?));
-    // As it was made.
-    file.set_len(0)?;
-    Ok(figures)
+    Ok(figures.with("after_mib", mib(run.server.resident()?)))
 }
 
 struct Run {
@@ -127,9 +142,9 @@ impl Run {
     }
 
     /// Drops what the server has written so far: what comes before the answer to a read.
-    fn drain(&mut self, id: u64, modern: bool) -> Result<(), Box<dyn Error>> {
+    fn drain(&mut self, id: u64, uri: &str, modern: bool) -> Result<(), Box<dyn Error>> {
         let mut request = Vec::new();
-        client::read(&mut request, id, files::PAGE_URI, modern)?;
+        client::read(&mut request, id, uri, modern)?;
         self.server.write(&request)?;
         self.until(|incoming| has_answer(incoming, id))
     }

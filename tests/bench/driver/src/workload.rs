@@ -1,12 +1,15 @@
 //! The workloads: which URI a request reads, and what its answer must hold.
 
-use crate::client::Contents;
+use crate::client::{Completed, Contents};
+use crate::database::Part;
 use crate::files::{self, Work};
 use crate::repository::Query;
 use crate::servers::{Contestant, Handler};
+use crate::settings;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -43,10 +46,16 @@ pub(crate) enum Workload {
     Listeners,
     /// W10 and W15: the files of a folder.
     Files(Work),
+    /// W11: documentation that is indexed, searched and edited.
+    Docs,
+    /// W17: a table in SQLite.
+    Database(Part),
     /// W12: a git repository.
     Git(Query),
     /// W16: what a client spends on reading from our server, with so many reads in flight.
     Client(u32),
+    /// W18: a key of a configuration file.
+    Settings,
 }
 
 /// What a request reads.
@@ -78,6 +87,8 @@ pub(crate) enum Read {
     Page,
     /// Of the repository of W12.
     Git(Query),
+    /// The key of W18.
+    Key,
     /// Anything, answered with the static text.
     Anything,
 }
@@ -105,9 +116,15 @@ impl Workload {
             Self::Listeners,
             Self::Client(1),
             Self::Client(64),
+            Self::Settings,
         ];
         let files = Work::ALL.map(Self::Files).into_iter().chain(Query::ALL.map(Self::Git));
-        reads.into_iter().chain(rest).chain(files).collect()
+        reads
+            .into_iter()
+            .chain(rest)
+            .chain(files)
+            .chain([Self::Docs, Self::Database(Part::Pages), Self::Database(Part::Change)])
+            .collect()
     }
 
     /// The workload with this name.
@@ -139,8 +156,12 @@ impl Workload {
             Self::Files(Work::Read) => "W10-read".into(),
             Self::Files(Work::Change) => "W10-change".into(),
             Self::Files(Work::Start) => "W15".into(),
+            Self::Docs => "W11".into(),
+            Self::Database(Part::Pages) => "W17-pages".into(),
+            Self::Database(Part::Change) => "W17-change".into(),
             Self::Git(query) => query.name().into(),
             Self::Client(in_flight) => format!("W16-{in_flight}"),
+            Self::Settings => "W18".into(),
         }
     }
 
@@ -177,8 +198,9 @@ impl Workload {
             Self::Http(_) | Self::Open(_) => 50_000,
             Self::List(count) => 200_000 / u64::from(count),
             Self::Updates | Self::Listeners | Self::Start => 10_000,
-            Self::Files(Work::Read) | Self::Git(_) => 100_000,
-            Self::Files(Work::Change) => 200,
+            Self::Files(Work::Read) | Self::Git(_) | Self::Settings => 100_000,
+            Self::Docs => 4_000,
+            Self::Files(Work::Change) | Self::Database(_) => 200,
             Self::Files(Work::List | Work::Start) => 1,
             Self::Subscribers => 1_000,
         };
@@ -190,7 +212,7 @@ impl Workload {
         match self {
             // Each update waits for the one before.
             Self::Updates => time.saturating_mul(2),
-            Self::Files(Work::Change) => time.saturating_mul(8),
+            Self::Files(Work::Change) | Self::Docs | Self::Database(Part::Change) => time.saturating_mul(8),
             _ => time,
         }
     }
@@ -202,7 +224,7 @@ impl Workload {
             Self::Read(Read::Text | Read::Blob) => 20,
             Self::List(_) => 1,
             Self::Start => 0,
-            Self::Git(Query::Log | Query::Status) => 20,
+            Self::Git(Query::Log | Query::Status | Query::Complete) => 20,
             _ => warm,
         }
     }
@@ -234,10 +256,11 @@ impl Workload {
             Self::Template(count) => Read::Template(count - 1),
             Self::Files(_) => Read::Page,
             Self::Git(query) => Read::Git(query),
+            Self::Settings => Read::Key,
             _ => Read::Item,
         };
         match (read, contestant.handler) {
-            (Read::Text | Read::Blob | Read::Page | Read::Git(_), _) => read,
+            (Read::Text | Read::Blob | Read::Page | Read::Git(_) | Read::Key, _) => read,
             _ if contestant.is_floor() => Read::Anything,
             (Read::Static, Handler::Inline) => Read::Inline,
             (_, Handler::Constant) => Read::Constant,
@@ -265,6 +288,7 @@ impl Read {
             Self::Template(number) => format!("bench://t{number}/{id}/z"),
             Self::Page => files::PAGE_URI.into(),
             Self::Git(query) => query.uri(),
+            Self::Key => settings::KEY_URI.into(),
             Self::Text => "bench://text1m".into(),
             Self::Blob => "bench://blob1m".into(),
         }
@@ -286,12 +310,23 @@ impl Read {
             }
             Self::Page => contents.text() == Some(&**PAGE_TEXT),
             Self::Git(query) => contents.text().is_some_and(|text| query.accepts(text)),
+            Self::Key => contents.text() == Some(settings::KEY_TEXT),
             Self::Text => contents.text().is_some_and(|text| Sha256::digest(text) == *TEXT_DIGEST),
             Self::Blob => {
                 let bytes = contents.blob().and_then(|blob| STANDARD.decode(blob).ok());
                 bytes.is_some_and(|bytes| Sha256::digest(bytes) == *BLOB_DIGEST)
             }
         }
+    }
+
+    /// What is completed instead of read.
+    pub(crate) fn completes(self) -> Option<Completed> {
+        if let Self::Git(query) = self { query.completes() } else { None }
+    }
+
+    /// Whether `values` are the completion.
+    pub(crate) fn accepts_completed(self, values: &[Cow<'_, str>]) -> bool {
+        matches!(self, Self::Git(query) if query.accepts_completed(values))
     }
 
     /// The bytes that an answer holds, if they are many.

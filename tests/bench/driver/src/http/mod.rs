@@ -1,4 +1,5 @@
-//! Load over HTTP: connections that are kept alive, each with one request outstanding; requests at a fixed rate; and listeners that wait.
+//! Load over HTTP: connections that are kept alive, each with one request outstanding; requests at a fixed rate; and
+//! listeners that wait.
 
 mod listeners;
 mod load;
