@@ -8,6 +8,7 @@ import dependencies
 import hygiene
 import layering
 import links
+import names
 import purity
 import size
 import vocabulary
@@ -21,6 +22,7 @@ CHECKS: dict[str, Check] = {
     "size": size.check,
     "hygiene": hygiene.check,
     "links": links.check,
+    "names": names.check,
 }
 
 

@@ -25,6 +25,8 @@ _OPEN_WORK = re.compile(
     "|".join(["TO" + "DO:?\\b", "FIX" + "ME", "XX" + "X", r"\bto" + r"do!\(", "unimple" + "mented!"])
 )
 _MACHINE_PATH = re.compile(r"(?<![\w/:.])/(?:work|farm|root|home/\w+|Users/\w+|tmp/wt)/")
+# The formatter breaks code, and leaves comments as they are. A diagram may be wider.
+_LONG_COMMENT = re.compile(r"^(?= *//)[^─│\n]{131,}$", re.M)
 _SKIP = re.compile(
     r"#\[ignore\]|\btest\.(?:skip|todo)\(|\bskip: true\b"
     r"|pytest\.mark\.skip(?!(?:if)?\([^)]*reason=)|pytest\.mark\.xfail(?!\([^)]*reason=)"
@@ -48,6 +50,8 @@ def _rust(path: str, text: str) -> Iterator[Finding]:
     if path not in _UNSAFE_HOMES:
         yield from _find(path, bare, re.compile(r"\bunsafe\s*(?:\{|fn|impl|trait|extern)"), "unsafe code")
     yield from _find(path, bare, re.compile(r"#!?\[allow\("), "use `#[expect(…, reason = …)]`")
+    for match in _LONG_COMMENT.finditer(text):
+        yield Finding(path, line_at(text, match.start()), "a comment of more than 130 columns")
     for match in re.finditer(r"#!?\[expect\(([^]]*)\)\]", bare):
         if "reason" not in match[1]:
             yield Finding(path, line_at(bare, match.start()), "an `expect` without a reason")

@@ -21,7 +21,6 @@ BUDGET = HERE / "instructions.toml"
 # Hash seeds and addresses differ from run to run, allocators from machine to machine.
 TOLERANCE = 0.10
 FEW, MANY = 50, 150
-PROGRAMS = ("instructions", "host-instructions")
 
 Entry = dict[str, Any]
 
@@ -42,22 +41,20 @@ def main() -> int:
     if shutil.which("valgrind") is None:
         print("not checked: there is no valgrind here (Debian: apt-get install valgrind)")
         return 0
-    pieces_of = {program: output([program]).splitlines() for program in build()}
-    counted = {name: per_call(program, name) for program, names in pieces_of.items() for name in names}
+    program = build()
+    counted = {name: per_call(program, name) for name in output([program]).splitlines()}
     if reason is not None:
         write({name: extended(pieces.get(name, []), count, reason) for name, count in counted.items()})
         return 0
     return compare(counted, {name: entries[-1]["count"] for name, entries in pieces.items()})
 
 
-def build() -> list[str]:
-    """The measuring programs, built as releases are; where they are."""
-    packages = ["--package=mcp-resources-engine", "--package=mcp-resources-host", "--features=mcp-resources-host/pipe"]
-    benches = [f"--bench={name}" for name in PROGRAMS]
-    command = ["cargo", "build", "--quiet", *packages, *benches, "--message-format=json", "--profile=bench"]
-    made = (json.loads(line) for line in output(command).splitlines())
-    named = {line["target"]["name"]: line["executable"] for line in made if line.get("executable")}
-    return [named[name] for name in PROGRAMS]
+def build() -> str:
+    """Builds the measuring program as releases are built, and returns where it is."""
+    command = ["cargo", "build", "--quiet", "--release", "--package=mcp-resources-instructions"]
+    made = (json.loads(line) for line in output([*command, "--message-format=json"]).splitlines())
+    executable: str = next(line["executable"] for line in made if line.get("executable"))
+    return executable
 
 
 def per_call(program: str, name: str) -> int:

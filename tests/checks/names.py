@@ -33,6 +33,14 @@ UNCLEAR = {
 }
 # Each of these stands for one thing in the whole tree, and may be defined once.
 ONCE = {"Channel", "Host", "Link", "Peer", "Place", "Slot", "State", "Turn", "Verdict"}
+# The same for variables, fields and functions.
+PLAIN = {
+    "but": "what is left out: except",
+    "ear": "a waker",
+    "most": "a maximum: max, limit",
+    "whose": "the owner: client, principal, authority",
+}
+IDENTIFIER = re.compile(rf"(?<![\w'#])({'|'.join(PLAIN)})(?!\w)")
 TYPE = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type|union) (\w+)", re.MULTILINE)
 SCRIPT_TYPE = re.compile(r"^\s*(?:export )?(?:abstract )?(?:class|interface|type) (\w+)", re.MULTILINE)
 SENTENCES = {
@@ -40,11 +48,11 @@ SENTENCES = {
     "lets go of": "say that it drops, closes or frees it",
     "foreign method": "a custom method",
 }
-BINDINGS = ("bindings-python/", "bindings-node/")
+BINDINGS = ("bindings-python", "bindings-node")
 
 
 def check(tree: Tree) -> Iterator[Finding]:
-    """Looks at the types of every language, and at the sentences of comments and documents."""
+    """Looks at the types of every language, at Rust's identifiers, and at the sentences of comments and documents."""
     defined: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for path, name, line in _types(tree):
         if name in UNCLEAR:
@@ -55,6 +63,10 @@ def check(tree: Tree) -> Iterator[Finding]:
         for path, line in sorted(places)[1:]:
             first, *_ = sorted(places)
             yield Finding(path, line, f"`{name}` is another type in {first[0]}: give this one a name of its own")
+    for path, text in tree.under("core", *BINDINGS):
+        bare = rust_text.code(rust_text.without_tests(text))
+        for found in IDENTIFIER.finditer(bare):
+            yield Finding(path, line_at(text, found.start()), f"`{found[1]}` hides what it is: {PLAIN[found[1]]}")
     yield from _sentences(tree)
 
 

@@ -56,6 +56,10 @@ class Names(unittest.TestCase):
         assert two == ["2: `Slot` is another type in core/engine/src/a.rs: give this one a name of its own"]
         assert found(names.check, core__engine__src__a_rs="struct Slot;", bindings_node__src__b_rs="struct Slot;") == []
 
+    def test_an_identifier(self) -> None:
+        assert len(core(names.check, "a.rs", 'fn f(most: usize) -> &\'static str { "most" }')) == 1
+        assert core(names.check, "a.rs", "// most of them\nfn f(max: usize) {}") == []
+
     def test_a_sentence(self) -> None:
         assert len(core(names.check, "a.rs", "// Whoever takes it closes it.")) == 1
         assert core(names.check, "a.rs", "// The caller closes it.") == []
@@ -172,6 +176,8 @@ class Hygiene(unittest.TestCase):
             assert len(core(hygiene.check, "uri.rs", bad)) == 1, bad
         assert core(hygiene.check, "uri.rs", '#[expect(dead_code, reason = "so")] // unsafe { }') == []
         assert core(hygiene.check, "base64.rs", "unsafe { f() }") == []
+        assert len(core(hygiene.check, "uri.rs", f"x;\n    /// {'word ' * 30}\n")) == 1
+        assert core(hygiene.check, "uri.rs", f'//! {"─" * 130}\nlet x = "{"word " * 30}";\n') == []
 
     def test_panics(self) -> None:
         assert len(core(hygiene.check, "uri.rs", "x.unwrap();\n")) == 1
