@@ -78,8 +78,8 @@ demo: setup ## serve a folder to the official clients of Python and TypeScript, 
 
 # What does not compile keeps one core busy: two such things at a time.
 test: setup test-rust ## every test of all languages, and every check
-	@tests/beside '$(MAKE) test-python check' '$(MAKE) test-node conformance'
-	@$(MAKE) same-bytes ran check-perf
+	@tests/beside '$(MAKE) test-python check' '$(MAKE) test-node conformance check-perf'
+	@$(MAKE) same-bytes ran
 
 test-rust: setup
 	$(call step,Rust tests)
@@ -89,7 +89,7 @@ test-python: setup
 	$(call step,Python tests)
 	@tests/rust/build
 	@rm -f target/ran/python
-	@MCP_RESOURCES_RECORD='$(CURDIR)/target/ran/python' $(BIN)/python -m pytest tests/python
+	@MCP_RESOURCES_RECORD='$(CURDIR)/target/ran/python' $(BIN)/python -m pytest --numprocesses 3 --dist loadfile tests/python
 
 test-node: setup
 	$(call step,Node tests)
@@ -140,14 +140,14 @@ check-node: setup
 	@$(TOOLS)/biome ci --error-on-warnings .
 	@$(TOOLS)/tsc -p tests/node/types
 
-soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client whose server is killed 100 times; a million reads of files that are swapped; a program killed 200 times
+soak: ## 10,000 idle HTTP listeners in as many processes as it takes; a client whose server is killed 100 times; a million reads of files that are swapped; programs killed 200 times
 	$(call step,Many listeners and busy connections)
 	@ulimit -n "$$(ulimit -H -n)"; MCP_RESOURCES_SOAK=10000 cargo test -p mcp-resources-tests many_listeners -- --nocapture
 	$(call step,A client whose server is killed 100 times while 1000 URIs change)
 	@cargo build --quiet -p mcp-resources-tests --bin serve-values
 	@MCP_RESOURCES_KILLS=100 cargo test -p mcp-resources-tests --lib chaos
-	$(call step,A program that puts results is killed 200 times)
-	@cargo build --quiet -p mcp-resources-tests --bin put-results
+	$(call step,Programs that put results and search an index are killed 200 times)
+	@cargo build --quiet -p mcp-resources-tests --bin put-results --bin search-index
 	@MCP_RESOURCES_KILLS=200 cargo test -p mcp-resources-tests --lib kills
 	$(call step,1000000 reads while files and links and parents are swapped)
 	@MCP_RESOURCES_SWAPS=1000000 cargo test -p mcp-resources-providers --features files --lib swap

@@ -38,4 +38,4 @@ copyFileSync(built, join(here, `mcp-resources.${platformArchABI}.node`));
 
 const { dts } = await generateTypeDef({ typeDefDir: types, cwd: root });
 // A type may not refer to itself in a `Record`; and with an index signature, no interface and no readonly array would be one.
-writeFileSync(join(here, 'binding.d.ts'), dts.replaceAll('Record<string, Given>', 'object'));
+writeFileSync(join(here, 'binding.d.ts'), dts.replaceAll('Record<string, PlainValue>', 'object'));

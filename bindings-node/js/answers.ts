@@ -1,6 +1,6 @@
 /** From what a handler returned or threw to an answer. */
 
-import type { Entry, Given, Question } from './binding.js';
+import type { Entry, PlainValue, Question } from './binding.js';
 import { isWebBody, open, type WebBody } from './bodies.js';
 import { bytesOf } from './bytes.js';
 import { isObject, shown } from './check.js';
@@ -69,7 +69,7 @@ export function answerRead(driver: Driver, request: number, value: unknown, read
 }
 
 /** A caching hint as the compiled part takes it: an interface has no index signature of its own. */
-function hint(cache: CacheHint | undefined): Given | undefined {
+function hint(cache: CacheHint | undefined): PlainValue | undefined {
   return cache && { ...cache };
 }
 
@@ -138,8 +138,8 @@ export function answerCompletion(driver: Driver, request: number, value: unknown
   driver.answers.completion(request, [...values], total, hasMore);
 }
 
-/** Makes a resource of an item that has the values of a template's variables. */
-export type Expand = (item: Readonly<Record<string, unknown>>) => Resource | undefined;
+/** Makes a resource of an item that is or has the values of a template's variables. */
+export type Expand = (item: unknown) => Resource | undefined;
 
 /** Answers a list: a `ListPage`, or any iterable of resources or of variables' values. */
 export function answerList(driver: Driver, request: number, value: unknown, expand: Expand): undefined {
@@ -155,10 +155,9 @@ function iterable(value: unknown, who: string, what: string): Iterable<unknown> 
   throw new TypeError(`${who} returned ${shown(value)}, expected an array of ${what}${fix}`);
 }
 
-function listed(item: unknown, at: number, expand: Expand): Given {
-  if (!isObject(item)) throw new TypeError(`item ${at} of the list is ${shown(item)}, expected an object with a uri`);
+function listed(item: unknown, at: number, expand: Expand): PlainValue {
   try {
-    const resource = expand(item) ?? (item as unknown as Resource);
+    const resource = expand(item) ?? (item as Resource);
     checkItem(resource);
     return describe(resource);
   } catch (error) {
@@ -194,7 +193,7 @@ export function fail(driver: Driver, request: number, error: unknown, name: stri
 }
 
 /** The word for an error, and its members. */
-type Failure = [kind: string | null, members: Record<string, Given>];
+type Failure = [kind: string | null, members: Record<string, PlainValue>];
 
 function failure(driver: Driver, request: number, error: unknown, name: string): Failure {
   if (error instanceof CustomError) {
@@ -209,12 +208,17 @@ function failure(driver: Driver, request: number, error: unknown, name: string):
     }
     return [error.kind, facts(error)];
   }
-  const isEnd = error instanceof Error && error.name === 'AbortError' && !driver.quick.waits(request);
+  const isEnd = error instanceof Error && isCancellation(error) && !driver.quick.waits(request);
   if (!isEnd) failed(driver.logger, name, driver.quick.about(request)?.uri ?? 'request', error);
   return [null, {}];
 }
 
-function facts(error: McpError): Record<string, Given> {
+/** What a handler or its stream ends with when it is cancelled. */
+function isCancellation({ name, code }: NodeJS.ErrnoException): boolean {
+  return name === 'AbortError' || code === 'ERR_STREAM_PREMATURE_CLOSE';
+}
+
+function facts(error: McpError): Record<string, PlainValue> {
   if (error instanceof RefusedParameter)
     return { parameter: error.parameter, value: error.value, reason: error.reason };
   if (error instanceof InvalidParameterError) return { parameter: error.parameter, expected: error.expected };
@@ -229,10 +233,10 @@ function ask(driver: Driver, request: number, { requests, state }: InputRequired
 }
 
 function question(driver: Driver, request: InputRequest): Omit<Question, 'key'> {
-  if (request instanceof Elicit) return { sort: 'form', text: request.message, more: json(driver, request.schema) };
-  if (request instanceof ElicitUrl) return { sort: 'url', text: request.message, more: request.url };
-  if (request instanceof Sample) return { sort: 'sample', text: json(driver, request.params), more: '' };
-  if (request instanceof ListRoots) return { sort: 'roots', text: '', more: '' };
+  if (request instanceof Elicit) return { kind: 'form', text: request.message, more: json(driver, request.schema) };
+  if (request instanceof ElicitUrl) return { kind: 'url', text: request.message, more: request.url };
+  if (request instanceof Sample) return { kind: 'sample', text: json(driver, request.params), more: '' };
+  if (request instanceof ListRoots) return { kind: 'roots', text: '', more: '' };
   throw new TypeError(`a question is ${shown(request)}, expected an Elicit, ElicitUrl, Sample or ListRoots`);
 }
 
@@ -247,8 +251,15 @@ export function entries(driver: Json, contents: readonly Contents[], reading: Re
   });
 }
 
+/** Whether it is a list of contents; one in which contents stand beside something else is neither that nor JSON. */
 function isContents(value: unknown): value is readonly Contents[] {
-  return Array.isArray(value) && value.length > 0 && value.every((item) => item instanceof Contents);
+  if (!Array.isArray(value)) return false;
+  const count = value.reduce((count: number, item) => (item instanceof Contents ? count + 1 : count), 0);
+  if (count === 0 || count === value.length) return count > 0;
+  const at = value.findIndex((item) => !(item instanceof Contents));
+  throw new TypeError(
+    `item ${at} of the array is ${shown(value[at])}, expected Contents as the others: new Contents(…)`,
+  );
 }
 
 /** JSON text of what a handler returned. */

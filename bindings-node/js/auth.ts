@@ -1,5 +1,5 @@
 /** Bearer tokens: what an HTTP endpoint asks for, and what it says of it (RFC 6750, RFC 9728). */
-import { binding, type Given, type TokenVerifier as Native, type VerifiedFields } from './binding.js';
+import { binding, type TokenVerifier as Native, type PlainValue, type VerifiedFields } from './binding.js';
 import { type ErrorKind, McpError, translated } from './errors.js';
 import { type Logger, unverified } from './log.js';
 import type { JsonObject } from './results.js';
@@ -147,7 +147,7 @@ export function compiled(auth: Auth | undefined): Native | null {
 }
 
 /** What the compiled part takes of it. */
-export function authFields(auth: Auth): Given {
+export function authFields(auth: Auth): PlainValue {
   const { resource, authorizationServers, requiredScopes = [], scopesSupported = [], impliedScopes = [] } = auth;
   const document = auth.authorizationServerDocument;
   return {

@@ -14,13 +14,14 @@ export type {
   Exchange,
   Found,
   Gather,
-  Given,
   HttpServer,
   Identified,
   NativeClient,
+  NativeEmbeddings,
   NativeFunction,
   NativeProvider,
   NativeStream,
+  PlainValue,
   Question,
   Quick,
   QuickClient,
@@ -57,8 +58,17 @@ function load(): typeof Binding {
       failures.push(error);
     }
   }
-  throw new AggregateError(
-    failures,
-    `there is no build of ${NAME} for ${process.platform} on ${process.arch}: it runs on Linux and macOS`,
+  throw new AggregateError(failures, missing());
+}
+
+/** Why there is nothing to load: the system has no build, or the file is not where this one is, as after bundling. */
+function missing(): string {
+  const system = `${process.platform} on ${process.arch}`;
+  const names = (BUILDS[process.platform] ?? []).map((build) => `${NAME}.${build}.node`);
+  if (names.length === 0) return `there is no build of ${NAME} for ${system}: it runs on Linux and macOS`;
+  return (
+    `the compiled part of ${NAME} for ${system} cannot be loaded from ${path.join(__dirname, '..')}: none of ` +
+    `${names.join(', ')} works there. If the program is bundled, leave the package out of the bundle: ` +
+    `esbuild --external:${NAME}. Else install it again for this system`
   );
 }

@@ -1,5 +1,5 @@
 /** The options of a client: what they are, and what they may be. */
-import type { Given } from './binding.js';
+import type { PlainValue } from './binding.js';
 import { CALL, COUNT, checkOptions, isObject, type Shape, said, shown, TEXT, TEXTS } from './check.js';
 import type { Answerer, Callbacks, CallOptions } from './client-wire.js';
 import { ConfigError } from './errors.js';
@@ -62,7 +62,7 @@ export class ConfigFile {
 }
 
 /** What the compiled part takes: options of the core's by name. */
-export type ClientFields = Record<string, Given>;
+export type ClientFields = Record<string, PlainValue>;
 
 const PAIRS = {
   is: (value: unknown) => isObject(value) && Object.values(value).every((item) => typeof item === 'string'),

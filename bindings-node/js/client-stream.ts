@@ -90,7 +90,7 @@ export class Stream<T> implements AsyncIterableIterator<T> {
     };
     try {
       const arrival = await this.#wire.call(start, (arrival) => arrival, options, true);
-      if (arrival.sort === DONE) this.#end();
+      if (arrival.kind === DONE) this.#end();
       // In turn from the end, as each is taken from there.
       else this.#ready = [...values(arrival)].reverse();
     } finally {

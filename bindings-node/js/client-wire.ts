@@ -101,7 +101,7 @@ export class Wire {
       signal?.addEventListener('abort', abort, { once: true });
       const end = (arrival: Arrival): void => {
         signal?.removeEventListener('abort', abort);
-        if (arrival.sort === FAILED) reject(failure(arrival, server));
+        if (arrival.kind === FAILED) reject(failure(arrival, server));
         else resolve(value(arrival));
       };
       this.#hold(call, { end, reject, onProgress: options?.onProgress, isNext });
@@ -121,7 +121,7 @@ export class Wire {
     const found = this.#release(call);
     if (found === undefined) return;
     this.native.cancel(call);
-    found.end({ id: call, sort: DONE });
+    found.end({ id: call, kind: DONE });
   }
 
   /** The client is closed: nothing else arrives. */
@@ -158,7 +158,7 @@ export class Wire {
 
   #look(): void {
     for (const arrival of this.quick.take()) {
-      switch (arrival.sort) {
+      switch (arrival.kind) {
         case PROGRESS:
           this.#progressed(arrival);
           break;

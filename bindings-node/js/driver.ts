@@ -24,10 +24,10 @@ const VERIFY = 13;
 const LOG_REFUSED = 14;
 
 /** What the compiled part calls: what must be done, a number, and a text. */
-export type Drive = (need: number, value: number, text: string | null) => void;
+export type Drive = (task: number, value: number, text: string | null) => void;
 
 /** Who waits for the answer of a client. */
-interface Asker {
+interface QuestionSource {
   readonly resolve: (result: unknown) => void;
   readonly reject: (why: AskFailedError) => void;
 }
@@ -92,7 +92,7 @@ export abstract class Driver {
   readonly #peers: Peers;
   readonly #number: number;
   readonly #cancelled = new Map<number, (() => void)[]>();
-  readonly #asked = new Map<number, Asker>();
+  readonly #questions = new Map<number, QuestionSource>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(peers: Peers) {
@@ -136,7 +136,7 @@ export abstract class Driver {
 
   /** What the client answers to this question. */
   replied(ask: number): Promise<unknown> {
-    return new Promise((resolve, reject) => this.#asked.set(ask, { resolve, reject }));
+    return new Promise((resolve, reject) => this.#questions.set(ask, { resolve, reject }));
   }
 
   /** Serves nobody any longer. Subclasses close what they drive. */
@@ -145,7 +145,7 @@ export abstract class Driver {
     clearTimeout(this.#timer);
     this.watchdog.stop();
     this.#cancelled.clear();
-    for (const ask of [...this.#asked.keys()]) this.#reply(ask, null);
+    for (const ask of [...this.#questions.keys()]) this.#reply(ask, null);
     this.#peers.leave(this.#number);
   }
 
@@ -163,19 +163,19 @@ export abstract class Driver {
   }
 
   #driven(): Drive {
-    return (need, value, text) => this.#drive(need, value, text);
+    return (task, value, text) => this.#drive(task, value, text);
   }
 
   /** In a scope of its own: functions of one scope hold what any of them holds. */
   static #weaklyDriven(own: WeakRef<Driver>): Drive {
-    return (need, value, text) => {
+    return (task, value, text) => {
       const driver = own.deref();
-      if (driver !== undefined) driver.#drive(need, value, text);
+      if (driver !== undefined) driver.#drive(task, value, text);
     };
   }
 
   /** What only some drivers are asked for. */
-  protected abstract need(need: number, value: number, text: string): void;
+  protected abstract task(task: number, value: number, text: string): void;
 
   /** It is time. */
   protected abstract ring(): void;
@@ -186,8 +186,8 @@ export abstract class Driver {
     this.#timer = setTimeout(() => this.ring(), milliseconds).unref();
   }
 
-  #drive(need: number, value: number, text: string | null): void {
-    switch (need) {
+  #drive(task: number, value: number, text: string | null): void {
+    switch (task) {
       case ALARM:
         this.alarm(value);
         break;
@@ -212,25 +212,25 @@ export abstract class Driver {
         this.#refuse(value, text ?? '{}');
         break;
       default:
-        this.need(need, value, text ?? '');
+        this.task(task, value, text ?? '');
     }
   }
 
   #reply(ask: number, result: string | null): void {
-    const asker = this.#asker(ask);
-    if (result === null) asker?.reject(new AskFailedError('the client did not answer'));
-    else asker?.resolve(JSON.parse(result));
+    const source = this.#source(ask);
+    if (result === null) source?.reject(new AskFailedError('the client did not answer'));
+    else source?.resolve(JSON.parse(result));
   }
 
   #refuse(ask: number, error: string): void {
     const { message, code } = JSON.parse(error) as { message?: string; code?: number };
-    this.#asker(ask)?.reject(new AskFailedError(`the client refused: ${message}`, code));
+    this.#source(ask)?.reject(new AskFailedError(`the client refused: ${message}`, code));
   }
 
-  #asker(ask: number): Asker | undefined {
-    const asker = this.#asked.get(ask);
-    this.#asked.delete(ask);
-    return asker;
+  #source(ask: number): QuestionSource | undefined {
+    const source = this.#questions.get(ask);
+    this.#questions.delete(ask);
+    return source;
   }
 }
 
@@ -281,12 +281,12 @@ export class PipeDriver extends Driver {
   /** After the end: nothing is in flight, and all is written. */
   protected idle(): void {}
 
-  protected override need(need: number, value: number): void {
-    if (need === READ) this.read(value === 1);
-    else if (need === OUTPUT) this.output();
-    else if (need === FLUSH) this.soon(value === 1);
-    else if (need === ENDED) this.ended();
-    else if (need === IDLE) this.idle();
+  protected override task(task: number, value: number): void {
+    if (task === READ) this.read(value === 1);
+    else if (task === OUTPUT) this.output();
+    else if (task === FLUSH) this.soon(value === 1);
+    else if (task === ENDED) this.ended();
+    else if (task === IDLE) this.idle();
   }
 
   readonly #flush = (): void => this.input.flush();
@@ -294,11 +294,11 @@ export class PipeDriver extends Driver {
 
 /** All clients of an HTTP endpoint. */
 export abstract class WebDriver extends Driver {
-  protected override need(need: number, value: number, text: string): void {
-    if (need === RING) this.rung(value);
-    else if (need === WORK) queueMicrotask(() => this.work());
-    else if (need === VERIFY) this.verify(value, text);
-    else if (need === ENDED) this.ended();
+  protected override task(task: number, value: number, text: string): void {
+    if (task === RING) this.rung(value);
+    else if (task === WORK) queueMicrotask(() => this.work());
+    else if (task === VERIFY) this.verify(value, text);
+    else if (task === ENDED) this.ended();
   }
 
   /** Does what was left for the loop. */

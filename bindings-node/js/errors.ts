@@ -1,6 +1,7 @@
 /**
  * What this library throws, and what a handler throws to answer a request with an error: one tree under `McpError`.
  */
+import { shown } from './check.js';
 
 /** The words for errors that clients find in the error's data. */
 export type ErrorKind =
@@ -20,6 +21,7 @@ export type FailureKind =
   | 'server'
   | 'timeout'
   | 'unreachable'
+  | 'unauthorized'
   | 'too_large'
   | 'bad_answer'
   | 'unsupported'
@@ -131,6 +133,8 @@ export class InputDeclinedError extends McpError {
 /**
  * An error of the server's own, with a code that it documents: outside -32768 to -32000, or a standard one. `data` is
  * a JSON object.
+ *
+ * @throws {TypeError} the code is not a whole number of 32 bits, or the message no string.
  */
 export class CustomError extends McpError {
   constructor(
@@ -139,6 +143,8 @@ export class CustomError extends McpError {
     readonly data?: Readonly<Record<string, unknown>>,
   ) {
     super(message);
+    if ((code | 0) !== code) throw new TypeError(`code is ${shown(code)}, expected a whole number of 32 bits`);
+    if (typeof message !== 'string') throw new TypeError(`message is ${shown(message)}, expected a string`);
   }
 }
 
@@ -219,9 +225,9 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** The same in the words of this language. */
 function plain(message: string): string {
-  const [, sort, value, type, field] = CONVERSION.exec(message) ?? [];
-  if (sort === undefined || type === undefined) return message;
-  const given = value?.trim() ? value.trim() : sort.toLowerCase();
+  const [, kind, value, type, field] = CONVERSION.exec(message) ?? [];
+  if (kind === undefined || type === undefined) return message;
+  const given = value?.trim() ? value.trim() : kind.toLowerCase();
   return `${field ?? 'an argument'} is ${given}, expected ${TYPES[type] ?? 'another value'}`;
 }
 

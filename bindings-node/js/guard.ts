@@ -58,7 +58,7 @@ export interface PrincipalPolicy {
 }
 
 /** Who asks. */
-export interface Asker {
+export interface Requester {
   /** The identity. Default: the local process. */
   readonly principal?: string;
   /** The scopes of its token. Default: none. */
@@ -81,24 +81,24 @@ export class Guard {
    * What is said of a URI, in any spelling.
    * @throws {InvalidUriError} it is not a URI.
    */
-  decide(uri: string, asker: Asker = {}): 'allow' | 'hidden' | 'denied' | 'missing_scope' {
-    return translated(() => this.#native.decide(uri, given(asker)));
+  decide(uri: string, requester: Requester = {}): 'allow' | 'hidden' | 'denied' | 'missing_scope' {
+    return translated(() => this.#native.decide(uri, given(requester)));
   }
 
   /**
    * The scopes that are missing where nothing else is.
    * @throws {InvalidUriError} it is not a URI.
    */
-  missingScopes(uri: string, asker: Asker = {}): string[] {
-    return translated(() => this.#native.missingScopes(uri, given(asker)));
+  missingScopes(uri: string, requester: Requester = {}): string[] {
+    return translated(() => this.#native.missingScopes(uri, given(requester)));
   }
 
   /**
    * Whether a template is listed: one of its URIs may be seen.
    * @throws {InvalidTemplateError} it is not one.
    */
-  knowsTemplate(template: string, asker: Asker = {}): boolean {
-    return translated(() => this.#native.knowsTemplate(template, given(asker)));
+  knowsTemplate(template: string, requester: Requester = {}): boolean {
+    return translated(() => this.#native.knowsTemplate(template, given(requester)));
   }
 }
 
@@ -107,6 +107,6 @@ export function policySource(policy: Policy | string): { json?: string; file?: s
   return typeof policy === 'string' ? { file: policy } : { json: JSON.stringify(policy) };
 }
 
-function given({ principal = '', scopes = [] }: Asker): { principal: string; scopes: string[] } {
+function given({ principal = '', scopes = [] }: Requester): { principal: string; scopes: string[] } {
   return { principal, scopes: [...scopes] };
 }

@@ -1,5 +1,6 @@
 /** A registered function, and what else can be said of its template. */
-import { binding, type Edit, type Given, type NativeFunction } from './binding.js';
+import { binding, type Edit, type NativeFunction, type PlainValue } from './binding.js';
+import { isObject, shown } from './check.js';
 import type { Context } from './context.js';
 import type { Peers } from './driver.js';
 import { RegistrationError, translated } from './errors.js';
@@ -10,9 +11,10 @@ import type { Completion, Contents, InputRequired, ListPage, ReadResult } from '
 import { facts, isSchema } from './schema.js';
 import type { WireResult } from './shapes.js';
 import type { Stream } from './streams.js';
-import type { Expandable, TemplateValue, VariableName } from './template-types.js';
+import type { Expandable, SingleValue, TemplateValue, VariableName } from './template-types.js';
 import { UriTemplate, type Variable } from './templates.js';
 import { Values } from './values.js';
+import type { Watcher, Watches } from './watches.js';
 
 /**
  * A value that becomes JSON: an object or an array. What has no JSON form, such as a function, a `Map` or a promise,
@@ -44,11 +46,14 @@ export type Readable =
   | Stream
   | Jsonable;
 
-/** An item of a lister: a resource, or the values of the template's variables, with details if there are any. */
-export type Listed<T extends string = string> = Resource | (Expandable<T> & Details);
+/**
+ * An item of a lister: a resource, or the values of the template's variables, with details if there are any. Of one
+ * variable the value itself.
+ */
+export type Listed<T extends string = string> = Resource | (Expandable<T> & Details) | SingleValue<T>;
 
-/** What a lister may return: items, or with a cursor a page of them. */
-export type Listable<T extends string = string> = Iterable<Listed<T>> | ListPage<Listed<T>>;
+/** What a lister may return: items, or with a cursor a page of them. A text is no list of its characters. */
+export type Listable<T extends string = string> = (Iterable<Listed<T>> & object) | ListPage<Listed<T>>;
 
 /** Reads a resource. `variables` is empty where there are none. */
 export type Reader<V> = (variables: V, ctx: Context) => Readable | PromiseLike<Readable>;
@@ -61,7 +66,10 @@ export type Completer = (
   value: string,
   chosen: Readonly<Record<string, string>>,
   ctx: Context,
-) => Iterable<string> | Completion | PromiseLike<Iterable<string> | Completion>;
+) => Completable | PromiseLike<Completable>;
+
+/** What a completer may return. A text is no list of its characters. */
+type Completable = (Iterable<string> & object) | Completion;
 
 /**
  * Lists the concrete resources of a template. One that takes a cursor, `undefined` at first, pages itself and returns
@@ -94,12 +102,20 @@ export interface ResourceOptions<
   readonly replace?: boolean;
 }
 
+/** What a handler needs of its server. */
+export interface Registrar {
+  readonly publish: (edits: Edit[]) => void;
+  readonly peers: Peers;
+  readonly watches: Watches;
+}
+
 /** What `ResourceServer.resource` returns. */
 export class ResourceHandler<T extends string = string> {
   /** The URI or template as it was given. */
   readonly uri: T;
   readonly #publish: (edits: Edit[]) => void;
   readonly #peers: Peers;
+  readonly #watches: Watches;
   readonly #name: string;
   readonly #reader: NativeFunction;
   readonly #details: Details;
@@ -110,17 +126,13 @@ export class ResourceHandler<T extends string = string> {
   #pages = false;
 
   /** Made by `ResourceServer.resource` alone. */
-  constructor(
-    { publish, peers }: { publish: (edits: Edit[]) => void; peers: Peers },
-    uri: T,
-    options: ResourceOptions,
-    call: AnyFunction,
-  ) {
+  constructor({ publish, peers, watches }: Registrar, uri: T, options: ResourceOptions, call: AnyFunction) {
     checkRegistration(options, uri);
     const { vars, extraQuery, parameters = {}, complete, list, pages, replace, ...details } = options;
     this.uri = uri;
     this.#publish = publish;
     this.#peers = peers;
+    this.#watches = watches;
     this.#name = nameOf(call) ?? uri;
     this.#template = uri.includes('{')
       ? new UriTemplate(uri, vars, extraQuery === undefined ? {} : { extraQuery })
@@ -161,6 +173,17 @@ export class ResourceHandler<T extends string = string> {
   }
 
   /**
+   * Calls a function with a URI and `true` when its first client watches it, with `false` after the last. What is undone
+   * before its turn is left out. Register it before the server serves.
+   * @throws {TypeError} it is no function.
+   */
+  onWatch(call: Watcher): this {
+    if (typeof call !== 'function') throw new TypeError(`onWatch takes a function, not ${shown(call)}`);
+    this.#watches.add(this.uri, nameOf(call) ?? `${this.#name} (watch)`, call);
+    return this;
+  }
+
+  /**
    * The URI with these values: `handler.expand({ day: 'monday' })`. A resource without variables has its own URI.
    * @throws {TypeError} a value is no text, number, list or record of them.
    */
@@ -170,6 +193,7 @@ export class ResourceHandler<T extends string = string> {
 
   /** Removes it from the server. */
   remove(): void {
+    this.#watches.remove(this.uri);
     this.#publish([this.#removal()]);
   }
 
@@ -188,9 +212,14 @@ export class ResourceHandler<T extends string = string> {
     this.#pages = pages ?? call.length > 0;
   }
 
-  /** The resource of a listed item that has values of variables; `undefined` if it is a resource itself. */
-  #listed(item: Readonly<Record<string, unknown>>): Resource | undefined {
+  /** The resource of a listed item that is or has values of variables; `undefined` if it is a resource itself. */
+  #listed(item: unknown): Resource | undefined {
     const names = (this.#template?.native.variables ?? []).map(([name]) => name);
+    if (!isObject(item)) {
+      const isValue = names.length === 1 && ['string', 'number', 'bigint', 'boolean'].includes(typeof item);
+      if (isValue) return { uri: this.expand({ [names[0] as string]: item } as Expandable<T>) };
+      throw new TypeError(`it is ${shown(item)}, expected an object with a uri or values of ${names.join(', ')}`);
+    }
     if (typeof item.uri === 'string' && !names.includes('uri')) return undefined;
     const entries = Object.entries(item);
     const values = entries.filter(([name]) => names.includes(name)) as [string, TemplateValue][];
@@ -225,7 +254,7 @@ export class ResourceHandler<T extends string = string> {
       const { values, ...rest } = known;
       return { name, ...rest, ...(values && { values: [...values] }) };
     });
-    const fields = { ...details, parameters, ...(this.#lister && { pages: this.#pages }) } as Given;
+    const fields = { ...details, parameters, ...(this.#lister && { pages: this.#pages }) } as PlainValue;
     const addition = translated(() =>
       binding.Edit.addTemplate(template.native, fields, [this.#reader, [...this.#completers], this.#lister ?? null]),
     );

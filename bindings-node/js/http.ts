@@ -6,8 +6,8 @@ import { type Auth, compiled, verdict } from './auth.js';
 import {
   type Answers,
   binding,
-  type Given,
   type HttpServer,
+  type PlainValue,
   type Quick,
   type Server,
   type TlsFields,
@@ -74,7 +74,12 @@ class Http extends WebDriver {
   #ended = (): void => {};
   #listens = false;
 
-  constructor(server: Server, peers: Peers, [fields, tls]: [Given, TlsFields | undefined], auth: Auth | undefined) {
+  constructor(
+    server: Server,
+    peers: Peers,
+    [fields, tls]: [PlainValue, TlsFields | undefined],
+    auth: Auth | undefined,
+  ) {
     super(peers);
     this.#auth = auth;
     this.#scheme = tls === undefined ? 'http' : 'https';

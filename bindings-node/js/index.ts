@@ -69,13 +69,13 @@ export {
 } from './errors.js';
 export type { FetchHandler } from './fetch.js';
 export {
-  type Asker,
   Guard,
   type OneOrMany,
   type Policy,
   type PrincipalPolicy,
   type Rate,
   type Rates,
+  type Requester,
 } from './guard.js';
 export {
   type Completer,
@@ -146,3 +146,4 @@ export {
   type Variable,
   type VariableInfo,
 } from './templates.js';
+export type { Watcher } from './watches.js';

@@ -23,12 +23,22 @@ const DEEPEST = 1_000;
  */
 export function jsonText(value: unknown, convert?: ToJson, root = ''): string {
   const fault = look(value, [], false);
-  if (fault === undefined) return JSON.stringify(value);
+  if (fault === undefined) return written(value, root);
   if (convert === undefined) throw refused(fault, root);
   const made = replaced(value, convert, []);
   const rest = look(made, [], false);
   if (rest !== undefined) throw refused(rest, root);
-  return JSON.stringify(made);
+  return written(made, root);
+}
+
+/** The text, unless a method `toJSON` says that there is none: what it returns is not looked into before. */
+function written(value: unknown, root: string): string {
+  const text: string | undefined = JSON.stringify(value);
+  if (text !== undefined) return text;
+  const why = hasToJson(value as object)
+    ? 'has a toJSON() that returned nothing; return a value from it'
+    : 'is undefined; use null';
+  throw refused({ keys: [], why }, root);
 }
 
 function refused({ keys, why }: Fault, root: string): TypeError {

@@ -11,7 +11,7 @@ export type NodeHandler = ((request: IncomingMessage, response: ServerResponse) 
 };
 
 /** A request, and what a framework may have read of it. */
-type Given = IncomingMessage & { readonly body?: unknown; readonly baseUrl?: unknown };
+type NodeRequest = IncomingMessage & { readonly body?: unknown; readonly baseUrl?: unknown };
 
 /** The handler of an endpoint; `close` ends it. */
 export function nodeHandler(endpoint: Endpoint, close: () => void): NodeHandler {
@@ -24,7 +24,7 @@ export function nodeHandler(endpoint: Endpoint, close: () => void): NodeHandler 
   return Object.assign(handle, { close });
 }
 
-async function serve(endpoint: Endpoint, request: Given, response: ServerResponse): Promise<void> {
+async function serve(endpoint: Endpoint, request: NodeRequest, response: ServerResponse): Promise<void> {
   const taken = await endpoint.take(incoming(request));
   if (!(taken instanceof Outgoing)) {
     // What was not read stays in the way of the next request.
@@ -78,7 +78,7 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-function incoming(request: Given): Incoming {
+function incoming(request: NodeRequest): Incoming {
   return {
     verb: request.method ?? '',
     target: request.url ?? '',

@@ -1,7 +1,7 @@
 /** What a server and its resources are described with. */
 import type { AuditFunction } from './audit.js';
 import { type Auth, authFields } from './auth.js';
-import type { Given, TlsFields } from './binding.js';
+import type { PlainValue, TlsFields } from './binding.js';
 import { checkOptions, TEXT } from './check.js';
 import type { AnyFunction } from './functions.js';
 import type { Policy } from './guard.js';
@@ -344,7 +344,7 @@ export interface ListenOptions extends HttpOptions {
 }
 
 /** The options of an HTTP endpoint as the compiled part takes them. */
-export function httpFields(options: HttpOptions): Given {
+export function httpFields(options: HttpOptions): PlainValue {
   checkHttp(options);
   const { auth, sse24, ...rest } = options;
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined && value !== null));
@@ -352,7 +352,7 @@ export function httpFields(options: HttpOptions): Given {
     ...given,
     ...(sse24 && { sse24: sse24 === true ? true : [...sse24] }),
     ...(auth && { auth: authFields(auth) }),
-  } as Given;
+  } as PlainValue;
 }
 
 /** The files to serve `https` with, as the compiled part takes them. */
@@ -365,13 +365,13 @@ export function tlsFields(tls: Tls): TlsFields {
 }
 
 /** A resource, or the details of a template, as the compiled part takes them. */
-export function describe(resource: Details & { readonly uri?: string }): Record<string, Given> {
+export function describe(resource: Details & { readonly uri?: string }): Record<string, PlainValue> {
   const { lastModified, meta } = resource;
   const fields: Record<string, unknown> = { uri: resource.uri };
   for (const name of DETAILS) fields[name] = resource[name];
   if (lastModified instanceof Date) fields.lastModified = lastModified.toISOString();
   if (meta !== undefined) fields.meta = jsonText(meta, undefined, 'meta');
-  return fields as Record<string, Given>;
+  return fields as Record<string, PlainValue>;
 }
 
 /** The name of a function, if it has one that says something. */

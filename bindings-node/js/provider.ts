@@ -1,7 +1,8 @@
 /** Sources of resources that are ready to serve, and what is asked of them here. */
-import { binding, type Given, type NativeProvider } from './binding.js';
+import { binding, type NativeProvider, type PlainValue } from './binding.js';
 import { bytesOf } from './bytes.js';
 import {
+  CALL,
   COUNT,
   checkOptions,
   either,
@@ -15,6 +16,7 @@ import {
   TEXTS,
 } from './check.js';
 import { translated } from './errors.js';
+import { type Collection, type Embedder, embedded } from './rag.js';
 
 /** The compiled part of what `ResourceServer.mount` is given. */
 export let nativeOf: (provider: unknown, call: string) => NativeProvider;
@@ -175,7 +177,7 @@ export class Results extends Provider {
       throw new TypeError(`the body of "${id}" is ${shown(body)}, expected a string or bytes`);
     }
     checkOptions(`put("${id}", …)`, options, PUT_RESULT_SHAPE);
-    translated(() => nativeOf(this, 'put()').putResult(id, content, given(options) as Given));
+    translated(() => nativeOf(this, 'put()').putResult(id, content, given(options) as PlainValue));
   }
 
   /**
@@ -199,6 +201,9 @@ export class Results extends Provider {
     options: PutResultOptions = {},
   ): Promise<string | Uint8Array> {
     checkOptions(`getOrCompute("${id}", …)`, options, PUT_RESULT_SHAPE);
+    if (typeof compute !== 'function') {
+      throw new TypeError(`what computes "${id}" is ${shown(compute)}, expected a function that returns the body`);
+    }
     const whose = options.principal === undefined ? {} : { principal: options.principal };
     const found = this.get(id, whose);
     if (found !== undefined) return found;
@@ -334,6 +339,7 @@ export interface GitOptions {
 }
 
 const GLOBS = either('a glob or an array of globs', TEXT, TEXTS);
+const FILE_OR_NULL = either('a file or null', TEXT, NULL);
 const FILES_SHAPE: Shape<FilesOptions> = {
   include: GLOBS,
   exclude: GLOBS,
@@ -368,22 +374,19 @@ export interface RagOptions {
   readonly poll?: number | string;
   /** How many passages a search gives, at most 100. Default 10. */
   readonly hits?: number;
+  /** The file that keeps the search index between two runs. Default: the index is in memory. */
+  readonly index?: string | null;
 }
 
-const RAG_SHAPE: Shape<RagOptions> = { include: GLOBS, exclude: GLOBS, listMax: COUNT, poll: TIME, hits: COUNT };
-
-/** Documents of Google Drive, for {@link rag}. */
-export interface DriveCollection {
-  /** JSON with `client_id`, `client_secret` and `refresh_token`. */
-  readonly credentials: string;
-  /** Only the files in the folder with this id. Default: all that the credentials can see. */
-  readonly folder?: string;
-  /** The files of the shared drive with this id. Default: none in particular. */
-  readonly drive?: string;
-}
-
-/** A collection of {@link rag}: a directory, or documents of Google Drive. */
-export type Collection = Root | { readonly folder: Root } | { readonly drive: DriveCollection };
+const RAG_SHAPE: Shape<RagOptions & { readonly embedder?: Embedder }> = {
+  include: GLOBS,
+  exclude: GLOBS,
+  listMax: COUNT,
+  poll: TIME,
+  hits: COUNT,
+  index: FILE_OR_NULL,
+  embedder: CALL,
+};
 
 /** What is set for all sites of {@link docs}. */
 export interface DocsOptions {
@@ -416,7 +419,7 @@ const DOCS_SHAPE: Shape<DocsOptions> = {
   watch: FLAG,
   watchDirs: COUNT,
   maxBytes: either('a whole number of bytes or null', COUNT, NULL),
-  index: either('a file or null', TEXT, NULL),
+  index: FILE_OR_NULL,
 };
 
 /** What is set for all directories of {@link skills}. */
@@ -449,6 +452,12 @@ export interface ConfigOptions {
   readonly reveal?: string | readonly string[];
   /** Which detectors of the guard look for secrets in values; names such as `password` mask a value in any case. Default `all`. */
   readonly redact?: 'all' | readonly string[];
+}
+
+/** What is set for {@link clock}. */
+export interface ClockOptions {
+  /** Which zones are listed, such as `Asia/Tokyo`; every zone can be read. Default: UTC and the local zone. */
+  readonly zones?: string | readonly string[];
 }
 
 /** What is set for {@link env}. */
@@ -565,9 +574,12 @@ function endpointsOf(api: unknown): unknown {
 /**
  * The time: `clock:///now`, and `clock:///{+zone}` for a zone of the IANA database, such as `clock:///Asia/Tokyo`. Clients
  * that subscribe to it are notified every second. A server can mount one clock.
+ *
+ * @throws {TypeError} an option is wrong, or there is no such zone.
  */
-export function clock(): Provider {
-  return declared('clock', null);
+export function clock(options: ClockOptions = {}): Provider {
+  checkOptions('clock()', options, { zones: NAMES });
+  return declared('clock', given(options));
 }
 
 /**
@@ -639,6 +651,8 @@ export function db(databases: Readonly<Record<string, Database>>): Provider {
     throw new TypeError("db() takes databases by their names, such as { shop: { url: 'sqlite:shop.db' } }");
   }
   const pairs = Object.entries(databases).map(([name, database]): [string, object] => {
+    // A URL in its place may have a password: it is not shown.
+    if (!isObject(database ?? {})) throw new TypeError(`db(): ${name} takes an object of options, such as { url }`);
     checkOptions(`db(): ${name}`, database ?? {}, DB_SHAPE);
     const { views, ...options } = database ?? {};
     return [name, { ...given(options), ...(views && { views: Object.entries(views) }) }];
@@ -686,7 +700,7 @@ export function git(repos: Roots, options: GitOptions = {}): Provider {
  */
 export function metrics(options: MetricsOptions = {}): Metrics {
   checkOptions('metrics()', options, METRICS_SHAPE);
-  return makeMetrics(translated(() => binding.NativeProvider.metrics(given(options) as Given)));
+  return makeMetrics(translated(() => binding.NativeProvider.metrics(given(options) as PlainValue)));
 }
 
 /**
@@ -723,7 +737,7 @@ function given(options: object): object {
 }
 
 function declared(kind: string, options: unknown): Provider {
-  return make(translated(() => binding.NativeProvider.declared(kind, options as Given)));
+  return make(translated(() => binding.NativeProvider.declared(kind, options as PlainValue)));
 }
 
 /** A folder in memory, empty. */
@@ -734,19 +748,24 @@ export function memory(): Memory {
 /**
  * Documents of folders and of Google Drive, found by questions (S-03). `rag:///kb/search/QUESTION` gives passages, each with the
  * URI of its document, `rag:///kb/doc/ID`, and with its score and position in `_meta`. The ranking is BM25: it knows words,
- * not meanings.
+ * not meanings. With an `embedder` it is fused with the order of the nearest vectors.
  *
  * @param collections - by their names.
  * @throws {TypeError} a directory or file is not there, or an option is wrong.
  */
-export function rag(collections: Readonly<Record<string, Collection>>, options: RagOptions = {}): Provider {
+export function rag(
+  collections: Readonly<Record<string, Collection>>,
+  options: RagOptions & { readonly embedder?: Embedder } = {},
+): Provider {
   if (!isObject(collections)) {
     throw new TypeError(
       `rag() takes collections by their names, such as { kb: { folder: 'notes' } }, not ${shown(collections)}`,
     );
   }
   checkOptions('rag()', options, RAG_SHAPE);
-  return declared('rag', { ...given(options), collections: Object.entries(collections) });
+  const { embedder, ...own } = options;
+  const all = { ...given(own), collections: Object.entries(collections) };
+  return embedder === undefined ? declared('rag', all) : make(embedded(all, embedder));
 }
 
 /**
@@ -758,7 +777,7 @@ export function rag(collections: Readonly<Record<string, Collection>>, options: 
  */
 export function results(options: ResultsOptions = {}): Results {
   checkOptions('results()', options, RESULTS_SHAPE);
-  return makeResults(translated(() => binding.NativeProvider.results(given(options) as Given)));
+  return makeResults(translated(() => binding.NativeProvider.results(given(options) as PlainValue)));
 }
 
 function checkId(id: unknown): void {

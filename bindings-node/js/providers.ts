@@ -14,14 +14,13 @@ export {
   type ApiEndpoints,
   type ApiOptions,
   api,
-  type Collection,
+  type ClockOptions,
   type ConfigOptions,
   clock,
   config,
   type Database,
   type DbOptions,
   type DocsOptions,
-  type DriveCollection,
   db,
   docs,
   type EnvOptions,
@@ -49,3 +48,4 @@ export {
   type SkillsOptions,
   skills,
 } from './provider.js';
+export type { Collection, DriveCollection, Embedder, Vectors } from './rag.js';

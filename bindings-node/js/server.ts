@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import { audited } from './audit.js';
-import { binding, type Edit, type Given, type NativeFunction, type Server } from './binding.js';
+import { binding, type Edit, type NativeFunction, type PlainValue, type Server } from './binding.js';
 import { CALL, checkOptions, isObject, shown, TEXT } from './check.js';
 import type { Context } from './context.js';
 import { Peers } from './driver.js';
@@ -11,7 +11,7 @@ import { translated } from './errors.js';
 import { type FetchHandler, fetchHandler } from './fetch.js';
 import { type AnyFunction, method, reader } from './functions.js';
 import { policySource } from './guard.js';
-import { type Reader, ResourceHandler, type ResourceOptions } from './handler.js';
+import { type Reader, type Registrar, ResourceHandler, type ResourceOptions } from './handler.js';
 import { jsonText } from './json.js';
 import { Lifespan } from './lifespan.js';
 import { warned } from './log.js';
@@ -33,6 +33,7 @@ import type { JsonObject, MethodResult } from './results.js';
 import type { Ending } from './signals.js';
 import type { Variables } from './template-types.js';
 import type { Variable } from './templates.js';
+import { Watches } from './watches.js';
 
 /** The lists of which changes can be told. */
 export type Lists = 'resources' | 'tools' | 'prompts';
@@ -102,6 +103,7 @@ export class ResourceServer {
   /** What ends what serves. */
   readonly #stops = new Set<() => void>();
   #batch: Edit[] | undefined;
+  readonly #watches: Watches;
   /** Gives what is recorded to the author's function. */
   #take: (() => void) | undefined;
   #isServing = false;
@@ -138,7 +140,8 @@ export class ResourceServer {
     this.name = name;
     Object.assign(this.#peers, { redact, json, logger });
     this.#lifespan = new Lifespan(onStart, onStop);
-    this.#native = translated(() => new binding.Server(name, version, fields as unknown as Given, host));
+    this.#native = translated(() => new binding.Server(name, version, fields as unknown as PlainValue, host));
+    this.#watches = new Watches(this.#native, logger);
     if (redact !== undefined) translated(() => this.#native.redactWith(redactor(new WeakRef(this.#peers))));
     if (typeof audit === 'function') this.#take = audited(this.#native, audit, logger);
   }
@@ -407,8 +410,8 @@ export class ResourceServer {
     }
   }
 
-  get #registrar(): { publish: (edits: Edit[]) => void; peers: Peers } {
-    return { publish: (edits) => this.#publish(edits), peers: this.#peers };
+  get #registrar(): Registrar {
+    return { publish: (edits) => this.#publish(edits), peers: this.#peers, watches: this.#watches };
   }
 
   /** What is called for a function, made once for all resources that it reads. */

@@ -18,6 +18,11 @@ export async function serve(
   peers: Peers,
   { signals, ending, signal }: { readonly signals: boolean; readonly ending: Ending; readonly signal?: AbortSignal },
 ): Promise<void> {
+  if (isRead(process.stdin)) {
+    throw new Error(
+      'something else reads process.stdin, which belongs to the client now; remove its listeners, pipe() or readline, or serve HTTP',
+    );
+  }
   const driver = new Stdio(server, peers);
   let mayLinger = true;
   const interrupt = (): void => {
@@ -39,6 +44,11 @@ export async function serve(
     leave();
     if (!mayLinger) exitAfter(server.grace);
   }
+}
+
+/** Whether bytes of the client may go there: libuv ends the process if a descriptor that it polls is taken away. */
+function isRead(stream: Readable): boolean {
+  return stream.readableFlowing === true || stream.listenerCount('readable') > 0;
 }
 
 class Stdio extends PipeDriver {

@@ -94,7 +94,7 @@ function open(stream: Stream): Source {
     const stop = () => (destroy === undefined ? iterator.return?.() : destroy.call(stream));
     return { chunks: { [Symbol.asyncIterator]: () => iterator }, stop };
   }
-  // What is awaited need not be a promise: an iterator of either sort will do.
+  // What is awaited need not be a promise: an iterator of either kind will do.
   const iterator = stream as AsyncIterator<Chunk>;
   return { chunks: { [Symbol.asyncIterator]: () => iterator }, stop: () => iterator.return?.() };
 }

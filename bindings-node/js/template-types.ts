@@ -40,6 +40,15 @@ type Atom = string | number;
 /** What a variable can be expanded with. */
 export type ExpandableValue = Atom | readonly Atom[] | { readonly [key: string]: Atom } | null | undefined;
 
+/** The value of the only variable of a template; nothing if there are several, or none. */
+export type SingleValue<T extends string> = [VariableName<T>] extends [never]
+  ? never
+  : IsUnion<VariableName<T>> extends false
+    ? Atom
+    : never;
+
+type IsUnion<N, All = N> = N extends unknown ? ([All] extends [N] ? false : true) : never;
+
 /** The variables that every URI of the template defines: the first of `{x,y}` and of `{+x,y}`. */
 export type RequiredName<T extends string> = string extends T ? never : RequiredOf<Expressions<T>>;
 

@@ -128,14 +128,14 @@ export class TemplateSet {
 }
 
 function outcome({
-  outcome: sort,
+  outcome: kind,
   template = '',
   params = {},
   variable = '',
   why = '',
 }: Found): Match | NoMatch | Rejected {
-  if (sort === 'match') return new Match(template, params);
-  return sort === 'rejected' ? new Rejected(template, variable, why) : new NoMatch();
+  if (kind === 'match') return new Match(template, params);
+  return kind === 'rejected' ? new Rejected(template, variable, why) : new NoMatch();
 }
 
 function expandable(value: unknown): string | string[] | [string, string][] {

@@ -61,12 +61,12 @@ export class InputNeeded extends Error {
 }
 
 /** What a notification is. */
-export type Sort = 'updated' | 'list_changed' | 'acknowledged' | 'progress' | 'log' | 'cancelled' | 'other';
+export type NotificationKind = 'updated' | 'list_changed' | 'acknowledged' | 'progress' | 'log' | 'cancelled' | 'other';
 
-/** A notification: its sort, the request that it belongs to, and its params. */
+/** A notification: its kind, the request that it belongs to, and its params. */
 export class Notification {
   constructor(
-    readonly sort: Sort,
+    readonly kind: NotificationKind,
     readonly id: number | undefined,
     readonly params: Json,
   ) {}
@@ -336,19 +336,19 @@ export class Client {
   }
 
   #receive(): void {
-    for (const { sort, id, body } of this.#client.received(this.#driver.channel.take())) {
-      this.#sort(sort, id ?? undefined, JSON.parse(body));
+    for (const { kind, id, body } of this.#client.received(this.#driver.channel.take())) {
+      this.#take(kind, id ?? undefined, JSON.parse(body));
     }
   }
 
-  #sort(sort: string, id: number | undefined, content: Json): void {
-    if (sort !== 'result' && sort !== 'error') {
-      this.#tell(new Notification(sort as Sort, id, content));
+  #take(kind: string, id: number | undefined, content: Json): void {
+    if (kind !== 'result' && kind !== 'error') {
+      this.#tell(new Notification(kind as NotificationKind, id, content));
       return;
     }
     const answer = id === undefined ? undefined : this.#answers.get(id);
     if (id !== undefined) this.#answers.delete(id);
-    if (sort === 'result') answer?.resolve(content);
+    if (kind === 'result') answer?.resolve(content);
     else answer?.reject(new ServerError(content.code, content.message, content.data ?? {}));
   }
 

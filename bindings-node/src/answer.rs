@@ -3,7 +3,7 @@
 
 use crate::calls;
 use crate::error::{raise, unusable};
-use crate::options::{Given, read, unsigned};
+use crate::options::{PlainValue, read, unsigned};
 use crate::peer::{Driver, client};
 use crate::resource::resource;
 use mcp_resources_engine::connection as core;
@@ -41,7 +41,7 @@ pub struct Question {
     pub key: String,
     /// What is asked for.
     #[napi(ts_type = "'form' | 'url' | 'sample' | 'roots'")]
-    pub sort: String,
+    pub kind: String,
     /// What the user reads, or the params of a sampling as JSON text.
     pub text: String,
     /// The JSON schema of a form, or a URL.
@@ -60,7 +60,7 @@ pub struct Gather(RefCell<Option<core::Gather>>, Env);
 impl Answers {
     /// Answers a read.
     #[napi(catch_unwind)]
-    pub fn contents(&self, request: f64, entries: Vec<Entry>, cache: Option<Given>) -> Result<()> {
+    pub fn contents(&self, request: f64, entries: Vec<Entry>, cache: Option<PlainValue>) -> Result<()> {
         let cache = cache.map(read).transpose()?;
         self.answer(request, contents(entries.iter().map(Entry::read).collect(), cache))
     }
@@ -96,7 +96,7 @@ impl Answers {
 
     /// Answers a list.
     #[napi(catch_unwind)]
-    pub fn page(&self, request: f64, items: Vec<Given>, next: Option<String>) -> Result<()> {
+    pub fn page(&self, request: f64, items: Vec<PlainValue>, next: Option<String>) -> Result<()> {
         let items: Vec<_> = items.into_iter().map(resource).collect::<Result<_>>()?;
         self.answer(request, Answer::Listed(core::ListPage { next, ..core::ListPage::new(items) }))
     }
@@ -118,7 +118,7 @@ impl Answers {
     /// Answers that it failed: by the word of `js/errors.ts` for it, and its members. Without a word and a code it is the
     /// author's own failure, sent without its text.
     #[napi(catch_unwind)]
-    pub fn fail(&self, request: f64, kind: Option<String>, facts: Given) -> Result<()> {
+    pub fn fail(&self, request: f64, kind: Option<String>, facts: PlainValue) -> Result<()> {
         self.answer(request, Answer::Failed(failure(kind.as_deref(), facts.into())))
     }
 
@@ -254,7 +254,7 @@ impl Entry {
 
 impl Question {
     fn read(&self) -> InputRequest<'_> {
-        let ask = InputAsk::of(&self.sort, &*self.text, &*self.more);
+        let ask = InputAsk::of(&self.kind, &*self.text, &*self.more);
         InputRequest { key: Cow::Borrowed(&self.key), ask }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 /// What is called on the event loop, from any thread, without keeping the process alive.
-struct Bell(ThreadsafeFunction<(), (), (), Status, false, true>);
+struct LoopWaker(ThreadsafeFunction<(), (), (), Status, false, true>);
 
 /// The file that is named, if one is.
 pub(crate) fn file(given: Option<Either<String, bool>>) -> Result<Option<AuditFile>> {
@@ -21,10 +21,10 @@ pub(crate) fn file(given: Option<Either<String, bool>>) -> Result<Option<AuditFi
 /// What calls `bell` when something is recorded.
 pub(crate) fn watcher(bell: &Function<'_, (), ()>) -> Result<Waker> {
     let bell = bell.build_threadsafe_function().weak::<true>().build()?;
-    Ok(Waker::from(Arc::new(Bell(bell))))
+    Ok(Waker::from(Arc::new(LoopWaker(bell))))
 }
 
-impl Wake for Bell {
+impl Wake for LoopWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -1,8 +1,8 @@
 //! From an event of the core to the author's function.
 
-use crate::elsewhere::Ring;
+use crate::elsewhere::DeliveryReady;
 use crate::function::Arguments;
-use crate::peer::{Client, Driver, Need};
+use crate::peer::{Client, Driver, LoopTask};
 use crate::request::fill;
 use mcp_resources_engine::connection::{Answer, Contents, Events, RequestToken};
 use mcp_resources_engine::error::ReadError;
@@ -44,7 +44,7 @@ fn do_all<'m>(client: &Client, work: impl IntoIterator<Item = Work<'m>>) -> Resu
 }
 
 /// Does what was left for the loop.
-pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: Item<Ring>) -> Result<()> {
+pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: Item<DeliveryReady>) -> Result<()> {
     let shared = driver.shared();
     match item {
         Item::Work(peer, work) => {
@@ -54,8 +54,8 @@ pub(crate) fn do_left(driver: &Rc<dyn Driver>, item: Item<Ring>) -> Result<()> {
         Item::Verify(token, verdict) => shared.verify(token, verdict),
         Item::Misuse(what) => shared.log_misuse(None, Some(what)),
         Item::Warning(what) => shared.log_refused(what),
-        Item::Own(Ring(response)) => shared.drive(Need::Ring, response, None),
-        Item::Ended => shared.drive(Need::Ended, 0.0, None),
+        Item::Own(DeliveryReady(response)) => shared.drive(LoopTask::Deliver, response, None),
+        Item::Ended => shared.drive(LoopTask::Ended, 0.0, None),
     }
 }
 
@@ -88,7 +88,7 @@ fn do_one(client: &Client, work: Work<'_>) -> Result<()> {
         Work::Cancel(token) => {
             let request = driver.number((connection, token));
             driver.cancelled((connection, token));
-            request.map_or(Ok(()), |request| driver.shared().drive(Need::Cancelled, request, None))
+            request.map_or(Ok(()), |request| driver.shared().drive(LoopTask::Cancelled, request, None))
         }
         Work::Replied(ask, answer) => {
             let answer = answer.map(|answer| answer.map(Cow::into_owned).map_err(Cow::into_owned));
@@ -102,7 +102,7 @@ fn do_one(client: &Client, work: Work<'_>) -> Result<()> {
 fn ask(client: &Client, request: &Request<'_>) -> Result<()> {
     let (shared, token) = (client.driver.shared(), request.token);
     let functions = shared.host.registry.get(request.handler);
-    let Some(callee) = functions.as_deref().and_then(|functions| functions.called(&request.asked)) else {
+    let Some(callee) = functions.as_deref().and_then(|functions| functions.called(&request.params)) else {
         // What was to be called has been removed in the meantime.
         return respond(client, token, Answer::Failed(ReadError::NotFound));
     };

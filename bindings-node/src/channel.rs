@@ -27,7 +27,7 @@ impl Channel {
     pub fn new(
         server: &Server,
         driver: u32,
-        #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")] drive: Drive,
+        #[napi(ts_arg_type = "(task: number, value: number, text: string | null) => void")] drive: Drive,
         stdio: bool,
         delivers: bool,
     ) -> Result<Self> {

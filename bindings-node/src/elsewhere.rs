@@ -15,27 +15,27 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Elsewhere {
     woken: Arc<Woken>,
     /// It holds nothing: answers of a client that is gone go nowhere.
-    inbox: Weak<Inbox<Ring>>,
+    inbox: Weak<Inbox<DeliveryReady>>,
     /// `None` for the clients of an endpoint.
     pipe: Option<ConnectionId>,
 }
 
 /// There is something to deliver on the response with this number.
-pub(crate) struct Ring(pub(crate) f64);
+pub(crate) struct DeliveryReady(pub(crate) f64);
 
 impl Elsewhere {
     /// Behind the providers of `mounts`, which answer first.
     pub(crate) fn behind(
         mounts: &Arc<Mounts>,
         woken: &Arc<Woken>,
-        inbox: &Arc<Inbox<Ring>>,
+        inbox: &Arc<Inbox<DeliveryReady>>,
         pipe: Option<ConnectionId>,
     ) -> Arc<dyn Host> {
         let own = Self { woken: woken.clone(), inbox: Arc::downgrade(inbox), pipe };
         Providers::before(mounts.clone(), Arc::new(own))
     }
 
-    fn leave(&self, item: Item<Ring>) {
+    fn leave(&self, item: Item<DeliveryReady>) {
         if let Some(inbox) = self.inbox.upgrade() {
             inbox.leave_quietly(item);
             self.woken.wake(self.pipe);

@@ -25,7 +25,7 @@ pub struct PolicySource {
 
 /// Who asks.
 #[napi(object, object_to_js = false)]
-pub struct Asker {
+pub struct Requester {
     /// The identity. Default: the local process.
     pub principal: Option<String>,
     /// The scopes of its token.
@@ -43,27 +43,27 @@ impl Guard {
 
     /// What is said of a URI, in any spelling.
     #[napi(catch_unwind, ts_return_type = "'allow' | 'hidden' | 'denied' | 'missing_scope'")]
-    pub fn decide(&self, env: &Env, uri: String, asker: Asker) -> Result<&'static str> {
-        Ok(self.decision(env, &uri, asker)?.as_str())
+    pub fn decide(&self, env: &Env, uri: String, requester: Requester) -> Result<&'static str> {
+        Ok(self.decision(env, &uri, requester)?.as_str())
     }
 
     /// The scopes that are missing where nothing else is.
     #[napi(catch_unwind)]
-    pub fn missing_scopes(&self, env: &Env, uri: String, asker: Asker) -> Result<Vec<String>> {
-        Ok(self.decision(env, &uri, asker)?.missing_scopes())
+    pub fn missing_scopes(&self, env: &Env, uri: String, requester: Requester) -> Result<Vec<String>> {
+        Ok(self.decision(env, &uri, requester)?.missing_scopes())
     }
 
     /// Whether a template is listed.
     #[napi(catch_unwind)]
-    pub fn knows_template(&self, env: &Env, template: String, asker: Asker) -> Result<bool> {
+    pub fn knows_template(&self, env: &Env, template: String, requester: Requester) -> Result<bool> {
         let template = UriTemplate::parse(&template).map_err(|error| invalid_template(env, &error))?;
-        Ok(self.0.knows_template(&asker.principal(), &template))
+        Ok(self.0.knows_template(&requester.principal(), &template))
     }
 }
 
 impl Guard {
-    fn decision(&self, env: &Env, uri: &str, asker: Asker) -> Result<Decision<'_>> {
-        self.0.decide_uri(&asker.principal(), uri).map_err(|error| invalid_uri(env, &error))
+    fn decision(&self, env: &Env, uri: &str, requester: Requester) -> Result<Decision<'_>> {
+        self.0.decide_uri(&requester.principal(), uri).map_err(|error| invalid_uri(env, &error))
     }
 }
 
@@ -78,7 +78,7 @@ impl PolicySource {
     }
 }
 
-impl Asker {
+impl Requester {
     fn principal(self) -> Arc<Principal> {
         Principal::new(self.principal.unwrap_or_default()).with_scopes(self.scopes.unwrap_or_default())
     }

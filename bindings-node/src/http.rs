@@ -1,11 +1,11 @@
-//! HTTP without a socket: what `node:http`, or whoever has a `Request`, calls. Every rule is the core's; this moves its
+//! HTTP without a socket: what `node:http` calls, or any caller that has a `Request`. Every rule is the core's; this moves its
 //! turns.
 
 use crate::answer::Answers;
 use crate::auth::VerifiedFields;
-use crate::elsewhere::Ring;
+use crate::elsewhere::DeliveryReady;
 use crate::error::unusable;
-use crate::options::{Given, read};
+use crate::options::{PlainValue, read};
 use crate::peer::{Client, Drive};
 use crate::rules;
 use crate::server::{Server, number};
@@ -62,8 +62,8 @@ impl Endpoint {
     pub fn new(
         server: &Server,
         driver: u32,
-        #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")] drive: Drive,
-        fields: Given,
+        #[napi(ts_arg_type = "(task: number, value: number, text: string | null) => void")] drive: Drive,
+        fields: PlainValue,
     ) -> Result<Self> {
         let host = server.host.clone();
         let made = core::Endpoint::new(host.engine()?, read(fields)?, session_ids());
@@ -235,7 +235,7 @@ impl Exchange {
         if let Some(exchange) = self.client.peer.http() {
             let inbox = Arc::downgrade(&self.web.shared.inbox);
             let woken = self.web.shared.host.woken.clone();
-            exchange.register(&Waker::from(Arc::new(Rings { inbox, woken, response })));
+            exchange.register(&Waker::from(Arc::new(ResponseWaker { inbox, woken, response })));
         }
     }
 
@@ -267,16 +267,16 @@ impl Exchange {
 }
 
 /// A waker of one response, on any thread.
-struct Rings {
-    inbox: Weak<Inbox<Ring>>,
+struct ResponseWaker {
+    inbox: Weak<Inbox<DeliveryReady>>,
     woken: Arc<Woken>,
     response: f64,
 }
 
-impl Wake for Rings {
+impl Wake for ResponseWaker {
     fn wake(self: Arc<Self>) {
         if let Some(inbox) = self.inbox.upgrade() {
-            inbox.leave_quietly(Item::Own(Ring(self.response)));
+            inbox.leave_quietly(Item::Own(DeliveryReady(self.response)));
             self.woken.say();
         }
     }

@@ -9,6 +9,7 @@ mod channel;
 mod client;
 mod command;
 mod elsewhere;
+mod embed;
 mod error;
 mod function;
 mod guard;

@@ -6,7 +6,7 @@ use crate::about::{About, RequestFields};
 use crate::calls;
 use crate::elsewhere::Elsewhere;
 use crate::function::Callee;
-use crate::peer::{Asked, Client, Drive, Driver, Need, Shared};
+use crate::peer::{Client, Drive, Driver, LoopTask, RequestKey, Shared};
 use crate::server::{Host, number};
 use mcp_resources_engine::connection::{Events, RequestToken};
 use mcp_resources_host::transport::pump::{EventLoop, Pump, Step};
@@ -73,15 +73,15 @@ impl EventLoop for Link {
     const DEFERS: bool = true;
 
     fn drive(&self, step: Step) -> Result<()> {
-        let (need, value) = match step {
-            Step::Poll { read, .. } => (Need::Read, u64::from(read)),
-            Step::Output => (Need::Output, 0),
-            Step::Alarm(delay) => (Need::Alarm, delay),
-            Step::Flush { settled } => (Need::Flush, u64::from(settled)),
-            Step::Ended => (Need::Ended, 0),
-            Step::Idle => (Need::Idle, 0),
+        let (task, value) = match step {
+            Step::Poll { read, .. } => (LoopTask::Read, u64::from(read)),
+            Step::Output => (LoopTask::Output, 0),
+            Step::Alarm(delay) => (LoopTask::Alarm, delay),
+            Step::Flush { settled } => (LoopTask::Flush, u64::from(settled)),
+            Step::Ended => (LoopTask::Ended, 0),
+            Step::Idle => (LoopTask::Idle, 0),
         };
-        self.shared.drive(need, number(value), None)
+        self.shared.drive(task, number(value), None)
     }
 
     fn handle(&self, events: Events<'_>) -> Result<()> {
@@ -117,12 +117,12 @@ impl Driver for Link {
         number
     }
 
-    fn number(&self, (_, token): Asked) -> Option<f64> {
+    fn number(&self, (_, token): RequestKey) -> Option<f64> {
         Some(token_number(token))
     }
 
     /// If it is the one in its place.
-    fn over(&self, (_, token): Asked) -> Option<Arc<Callee>> {
+    fn over(&self, (_, token): RequestKey) -> Option<Arc<Callee>> {
         let mut abouts = self.abouts.borrow_mut();
         let (own, about, callee) = abouts.get_mut(place(token))?;
         if !is_same(*own, token_number(token)) {

@@ -17,7 +17,9 @@ const MOST_WHOLE: f64 = 9_007_199_254_740_991.0;
 
 /// The value of an option. The names of an object are those of options: what an author names stands in lists of pairs.
 #[napi(transparent)]
-pub struct Given(Either7<bool, f64, String, Uint8Array, Vec<Given>, BTreeMap<String, Given>, Null>);
+pub struct PlainValue(
+    Either7<bool, f64, String, Uint8Array, Vec<PlainValue>, BTreeMap<String, PlainValue>, Null>,
+);
 
 /// What is set beside the options of a server.
 #[napi(object, object_to_js = false)]
@@ -34,7 +36,7 @@ pub struct HostFields {
 pub(crate) fn server(
     env: &Env,
     info: ServerInfo,
-    fields: Given,
+    fields: PlainValue,
     host: HostFields,
 ) -> Result<(ServerInfo, Options)> {
     let mut setup = Setup { info, options: Options::default() };
@@ -47,7 +49,7 @@ pub(crate) fn server(
 }
 
 /// Sets what an object has.
-pub(crate) fn set<T: Named>(options: &mut T, fields: Given) -> Result<()> {
+pub(crate) fn set<T: Named>(options: &mut T, fields: PlainValue) -> Result<()> {
     set_all(options, fields.into()).map_err(|error| refused(&error))
 }
 
@@ -61,8 +63,8 @@ pub(crate) fn refused(error: &OptionError) -> Error {
     unusable(error.message(error.given(), camel_case))
 }
 
-impl From<Given> for OptionValue {
-    fn from(Given(given): Given) -> Self {
+impl From<PlainValue> for OptionValue {
+    fn from(PlainValue(given): PlainValue) -> Self {
         match given {
             Either7::A(truth) => Self::Bool(truth),
             #[expect(clippy::cast_possible_truncation, reason = "it is a whole number of at most 53 bits")]
@@ -74,7 +76,7 @@ impl From<Given> for OptionValue {
             Either7::D(bytes) => Self::Bytes(bytes.to_vec()),
             Either7::E(items) => Self::List(items.into_iter().map(Self::from).collect()),
             Either7::F(members) => {
-                let member = |(name, value): (String, Given)| (snake_case(&name), value.into());
+                let member = |(name, value): (String, PlainValue)| (snake_case(&name), value.into());
                 Self::Members(members.into_iter().map(member).collect())
             }
             Either7::G(_) => Self::None,

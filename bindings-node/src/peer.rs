@@ -3,12 +3,12 @@
 //! Law: nothing is borrowed while JavaScript runs: a handler may call anything here.
 
 use crate::about::RequestFields;
-use crate::elsewhere::Ring;
+use crate::elsewhere::DeliveryReady;
 use crate::function::Callee;
 use crate::server::{Host, number};
 use mcp_resources_engine::connection::{AskError, AskId, RequestToken};
 use mcp_resources_engine::hub::ConnectionId;
-use mcp_resources_host::transport::http::{Bell, Inbox, Verdict};
+use mcp_resources_host::transport::http::{Inbox, TokenReply, WakeLoop};
 use mcp_resources_host::transport::pump::PendingCalls;
 use mcp_resources_host::transport::{Peer, Request, Work};
 use napi::Env;
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// What the event loop must do, by the numbers of `js/driver.ts`.
 #[derive(Clone, Copy)]
-pub(crate) enum Need {
+pub(crate) enum LoopTask {
     /// Read on (1), or read no more for now (0).
     Read = 0,
     /// Take the output and see to it: nothing is written here before that is done.
@@ -47,7 +47,7 @@ pub(crate) enum Need {
     /// Call `work` once settled promises have answered.
     Work = 11,
     /// There is something to deliver on the response with this number.
-    Ring = 12,
+    Deliver = 12,
     /// Verify the token in the text; the number names the verification.
     Verify = 13,
     /// Log that a request was refused that an option would let in.
@@ -65,7 +65,7 @@ pub(crate) struct Client {
 }
 
 /// A request, in its own words.
-pub(crate) type Asked = (ConnectionId, RequestToken);
+pub(crate) type RequestKey = (ConnectionId, RequestToken);
 
 /// What reads and writes for clients, and their requests by the numbers that JavaScript names them by.
 pub(crate) trait Driver {
@@ -74,11 +74,11 @@ pub(crate) trait Driver {
     /// Takes up a request, which `callee` is to answer. Its number.
     fn begin(&self, peer: &Rc<Peer>, request: &Request<'_>, callee: &Arc<Callee>) -> f64;
     /// The number of a request that was taken up.
-    fn number(&self, asked: Asked) -> Option<f64>;
+    fn number(&self, key: RequestKey) -> Option<f64>;
     /// Nobody waits for the answer to a request any longer. Its function may never give one.
-    fn cancelled(&self, _asked: Asked) {}
+    fn cancelled(&self, _key: RequestKey) {}
     /// A request is answered. The function that was to do it.
-    fn over(&self, asked: Asked) -> Option<Arc<Callee>>;
+    fn over(&self, key: RequestKey) -> Option<Arc<Callee>>;
     /// Where the answer to a request goes; `None` if the request has ended.
     fn find(&self, request: f64) -> Option<(Rc<Peer>, RequestToken)>;
     /// What is known of a request.
@@ -105,16 +105,16 @@ pub(crate) struct Shared {
     /// What came of answers while other work was done.
     pub(crate) following: RefCell<Vec<(Client, Work<'static>)>>,
     /// What other threads have for the loop.
-    pub(crate) inbox: Arc<Inbox<Ring>>,
+    pub(crate) inbox: Arc<Inbox<DeliveryReady>>,
     /// Tokens that are being verified.
-    verdicts: RefCell<HashMap<u64, Verdict>>,
+    verdicts: RefCell<HashMap<u64, TokenReply>>,
     /// The numbers of questions that wait for an answer.
     asks: PendingCalls<AskId, u64>,
-    asked: Cell<u64>,
+    last_id: Cell<u64>,
 }
 
 impl Shared {
-    pub(crate) fn new(host: Rc<Host>, driver: u32, drive: Drive, bell: Option<Bell>) -> Self {
+    pub(crate) fn new(host: Rc<Host>, driver: u32, drive: Drive, wake_loop: Option<WakeLoop>) -> Self {
         Self {
             env: host.env,
             host,
@@ -122,16 +122,16 @@ impl Shared {
             drive: RefCell::new(Some(Rc::new(drive))),
             is_handling: Cell::default(),
             following: RefCell::default(),
-            inbox: Inbox::new(bell),
+            inbox: Inbox::new(wake_loop),
             verdicts: RefCell::default(),
             asks: PendingCalls::default(),
-            asked: Cell::default(),
+            last_id: Cell::default(),
         }
     }
 
-    pub(crate) fn drive(&self, need: Need, value: f64, text: Option<String>) -> Result<()> {
+    pub(crate) fn drive(&self, task: LoopTask, value: f64, text: Option<String>) -> Result<()> {
         let Some(drive) = self.drive.borrow().clone() else { return Ok(()) };
-        drive.borrow_back(&self.env)?.call(FnArgs::from((need as u32, value, text))).map(drop)
+        drive.borrow_back(&self.env)?.call(FnArgs::from((task as u32, value, text))).map(drop)
     }
 
     /// The driver is told nothing more.
@@ -144,38 +144,38 @@ impl Shared {
     pub(crate) fn log_misuse(&self, callee: Option<&Callee>, misuse: Option<String>) -> Result<()> {
         let Some(misuse) = misuse else { return Ok(()) };
         let named = callee.map(|callee| format!("{}: {misuse}", callee.name));
-        self.drive(Need::LogMisuse, 0.0, Some(named.unwrap_or(misuse)))
+        self.drive(LoopTask::LogMisuse, 0.0, Some(named.unwrap_or(misuse)))
     }
 
     pub(crate) fn log_refused(&self, what: String) -> Result<()> {
-        self.drive(Need::LogRefused, 0.0, Some(what))
+        self.drive(LoopTask::LogRefused, 0.0, Some(what))
     }
 
     pub(crate) fn log_held(&self, name: &str, held: Duration) -> Result<()> {
-        self.drive(Need::LogHeld, held.as_secs_f64() * 1000.0, Some(name.to_owned()))
+        self.drive(LoopTask::LogHeld, held.as_secs_f64() * 1000.0, Some(name.to_owned()))
     }
 
     /// Asks the client of `peer`. The number of the question.
     pub(crate) fn ask(&self, peer: &Peer, method: &str, params: &str) -> std::result::Result<f64, AskError> {
-        let asked = self.next();
-        self.asks.ask(peer, method, params, asked).map(|()| number(asked))
+        let id = self.next();
+        self.asks.ask(peer, method, params, id).map(|()| number(id))
     }
 
     /// Has the driver verify a token.
-    pub(crate) fn verify(&self, token: String, verdict: Verdict) -> Result<()> {
-        let asked = self.next();
-        self.verdicts.borrow_mut().insert(asked, verdict);
-        self.drive(Need::Verify, number(asked), Some(token))
+    pub(crate) fn verify(&self, token: String, reply: TokenReply) -> Result<()> {
+        let id = self.next();
+        self.verdicts.borrow_mut().insert(id, reply);
+        self.drive(LoopTask::Verify, number(id), Some(token))
     }
 
-    /// Where the verdict on a token goes, once.
-    pub(crate) fn verdict(&self, asked: f64) -> Option<Verdict> {
-        self.verdicts.borrow_mut().remove(&whole(asked))
+    /// Where the reply on a token goes, once.
+    pub(crate) fn token_reply(&self, id: f64) -> Option<TokenReply> {
+        self.verdicts.borrow_mut().remove(&whole(id))
     }
 
     fn next(&self) -> u64 {
-        self.asked.set(self.asked.get() + 1);
-        self.asked.get()
+        self.last_id.set(self.last_id.get() + 1);
+        self.last_id.get()
     }
 
     /// A client has answered with JSON text of a result or an error, or it has not.
@@ -185,11 +185,11 @@ impl Shared {
         ask: AskId,
         answer: Option<std::result::Result<String, String>>,
     ) -> Result<()> {
-        let Some(asked) = self.asks.take(connection, ask) else { return Ok(()) };
+        let Some(id) = self.asks.take(connection, ask) else { return Ok(()) };
         match answer {
-            Some(Err(error)) => self.drive(Need::Refused, number(asked), Some(error)),
-            Some(Ok(result)) => self.drive(Need::Replied, number(asked), Some(result)),
-            None => self.drive(Need::Replied, number(asked), None),
+            Some(Err(error)) => self.drive(LoopTask::Refused, number(id), Some(error)),
+            Some(Ok(result)) => self.drive(LoopTask::Replied, number(id), Some(result)),
+            None => self.drive(LoopTask::Replied, number(id), None),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Sources of resources that are ready to serve. What they do is the core's.
 
+use crate::embed::{Ask, Embeddings};
 use crate::error::unusable;
-use crate::options::{Given, read, refused};
+use crate::options::{PlainValue, read, refused};
 use crate::server::number;
 use mcp_resources_host::provider as core;
 use mcp_resources_providers::declared::{Set, one};
 use mcp_resources_providers::memory::Memory;
 use mcp_resources_providers::metrics::{Metrics, PushError};
+use mcp_resources_providers::rag::Rag;
 use mcp_resources_providers::results::{Content, Results, ResultsError};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -24,29 +26,46 @@ pub struct Provider {
     results: Option<Results>,
 }
 
+impl Provider {
+    fn of(provider: Arc<dyn core::Provider>) -> Self {
+        Self { provider, memory: None, metrics: None, results: None }
+    }
+}
+
 #[napi]
 impl Provider {
     /// A provider of this kind, with its options.
     #[napi(catch_unwind, factory)]
-    pub fn declared(kind: String, options: Given) -> Result<Self> {
+    pub fn declared(kind: String, options: PlainValue) -> Result<Self> {
         let mut set = Set::new();
         set.add(&kind, options.into()).map_err(|error| refused(&error))?;
         let provider = set.providers().pop().ok_or_else(|| unusable(format!("there is no {kind}")))?;
-        Ok(Self { provider, memory: None, metrics: None, results: None })
+        Ok(Self::of(provider))
     }
 
     /// A folder in memory.
     #[napi(catch_unwind, factory)]
     pub fn memory() -> Self {
         let memory = Memory::new();
-        Self { provider: Arc::new(memory.clone()), memory: Some(memory), metrics: None, results: None }
+        Self { memory: Some(memory.clone()), ..Self::of(Arc::new(memory)) }
     }
 
     /// Series of numbers, with their options.
     #[napi(catch_unwind, factory)]
-    pub fn metrics(options: Given) -> Result<Self> {
+    pub fn metrics(options: PlainValue) -> Result<Self> {
         let metrics: Metrics = one(options.into()).map_err(|error| refused(&error))?;
-        Ok(Self { provider: Arc::new(metrics.clone()), memory: None, metrics: Some(metrics), results: None })
+        Ok(Self { metrics: Some(metrics.clone()), ..Self::of(Arc::new(metrics)) })
+    }
+
+    /// Documents that are found by vectors too. `ask` is called with the number of a call and texts; `calls` takes the answer.
+    #[napi(catch_unwind, factory)]
+    pub fn embedded(
+        options: PlainValue,
+        calls: &Embeddings,
+        #[napi(ts_arg_type = "(number: number, texts: string[]) => void")] ask: Ask<'_>,
+    ) -> Result<Self> {
+        let rag: Rag = one(options.into()).map_err(|error| refused(&error))?;
+        Ok(Self::of(Arc::new(rag.with_embedder(calls.asking(&ask)?))))
     }
 
     /// Adds a sample to a series, at a time in milliseconds since 1970.
@@ -93,15 +112,14 @@ impl Provider {
 
     /// A cache of results, with its options.
     #[napi(catch_unwind, factory)]
-    pub fn results(options: Given) -> Result<Self> {
+    pub fn results(options: PlainValue) -> Result<Self> {
         let results: Results = one(options.into()).map_err(|error| refused(&error))?;
-        let provider = Arc::new(results.clone());
-        Ok(Self { provider, memory: None, metrics: None, results: Some(results) })
+        Ok(Self { results: Some(results.clone()), ..Self::of(Arc::new(results)) })
     }
 
     /// Puts a text or bytes under an id.
     #[napi(catch_unwind)]
-    pub fn put_result(&self, id: String, content: Either<String, &[u8]>, options: Given) -> Result<()> {
+    pub fn put_result(&self, id: String, content: Either<String, &[u8]>, options: PlainValue) -> Result<()> {
         let content = match content {
             Either::A(text) => Content::from(text),
             Either::B(bytes) => Content::from(bytes),

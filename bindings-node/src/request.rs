@@ -2,17 +2,17 @@
 
 use crate::function::Arguments;
 use crate::template::push_value;
-use mcp_resources_host::transport::{Asked, Request};
+use mcp_resources_host::transport::{Request, RequestParams};
 use napi::Env;
 use napi::bindgen_prelude::Result;
 
 /// What the function is called with, besides its numbers.
 pub(crate) fn fill(env: &Env, request: &Request<'_>, arguments: &mut Arguments) -> Result<()> {
-    match &request.asked {
-        Asked::Read { params: None, .. }
-        | Asked::List { cursor: None }
-        | Asked::Call { params: None, .. } => {}
-        Asked::Read { params: Some(params), .. } => {
+    match &request.params {
+        RequestParams::Read { params: None, .. }
+        | RequestParams::List { cursor: None }
+        | RequestParams::Call { params: None, .. } => {}
+        RequestParams::Read { params: Some(params), .. } => {
             for variable in params.variables() {
                 match params.get(&variable.name) {
                     Some(value) => push_value(env, arguments, value)?,
@@ -20,15 +20,15 @@ pub(crate) fn fill(env: &Env, request: &Request<'_>, arguments: &mut Arguments) 
                 }
             }
         }
-        Asked::Complete { value, arguments: chosen, .. } => {
+        RequestParams::Complete { value, arguments: chosen, .. } => {
             arguments.push_text(env, value)?;
             for (name, value) in chosen {
                 arguments.push_text(env, name)?;
                 arguments.push_text(env, value)?;
             }
         }
-        Asked::List { cursor: Some(cursor) } => arguments.push_text(env, cursor)?,
-        Asked::Call { params: Some(params), .. } => arguments.push_text(env, params)?,
+        RequestParams::List { cursor: Some(cursor) } => arguments.push_text(env, cursor)?,
+        RequestParams::Call { params: Some(params), .. } => arguments.push_text(env, params)?,
     }
     Ok(())
 }

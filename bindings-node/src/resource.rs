@@ -1,12 +1,12 @@
 //! Descriptions of resources and templates. What is wrong with a value is the core's to say.
 
-use crate::options::{Given, set};
+use crate::options::{PlainValue, set};
 use crate::template::UriTemplate;
 use mcp_resources_engine::resource as core;
 use napi::bindgen_prelude::*;
 
 /// A resource from its URI and fields.
-pub(crate) fn resource(fields: Given) -> Result<core::Resource> {
+pub(crate) fn resource(fields: PlainValue) -> Result<core::Resource> {
     let mut made = core::Resource::new("");
     set(&mut made, fields)?;
     Ok(made)
@@ -15,7 +15,7 @@ pub(crate) fn resource(fields: Given) -> Result<core::Resource> {
 /// A template with its fields.
 pub(crate) fn template(
     template: &UriTemplate,
-    fields: Given,
+    fields: PlainValue,
     completes: Vec<String>,
 ) -> Result<core::Template> {
     let mut made = core::Template::new(template.template.as_str()).options(template.options.clone());

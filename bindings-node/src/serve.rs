@@ -5,7 +5,7 @@
 use crate::answer::Answers;
 use crate::auth::{TokenVerifier, VerifiedFields};
 use crate::error::raise;
-use crate::options::{Given, read};
+use crate::options::{PlainValue, read};
 use crate::peer::Drive;
 use crate::rules::{self, TlsFields};
 use crate::server::Server;
@@ -51,8 +51,8 @@ impl HttpServer {
     pub fn new(
         server: &Server,
         driver: u32,
-        #[napi(ts_arg_type = "(need: number, value: number, text: string | null) => void")] drive: Drive,
-        fields: Given,
+        #[napi(ts_arg_type = "(task: number, value: number, text: string | null) => void")] drive: Drive,
+        fields: PlainValue,
         tls: Option<TlsFields>,
         bell: Function<'_, (), ()>,
     ) -> Result<Self> {
@@ -114,17 +114,17 @@ impl HttpServer {
 
     /// The token is good.
     #[napi(catch_unwind)]
-    pub fn accept(&self, asked: f64, verified: VerifiedFields) {
-        if let Some(verdict) = self.web.shared.verdict(asked) {
-            verdict.accept(verified.into());
+    pub fn accept(&self, id: f64, verified: VerifiedFields) {
+        if let Some(reply) = self.web.shared.token_reply(id) {
+            reply.accept(verified.into());
         }
     }
 
     /// The token is not good, or that cannot be found out now.
     #[napi(catch_unwind)]
-    pub fn refuse(&self, asked: f64, unavailable: bool) {
-        if let Some(verdict) = self.web.shared.verdict(asked) {
-            verdict.refuse(unavailable);
+    pub fn refuse(&self, id: f64, unavailable: bool) {
+        if let Some(reply) = self.web.shared.token_reply(id) {
+            reply.refuse(unavailable);
         }
     }
 
@@ -136,7 +136,7 @@ impl HttpServer {
         }
     }
 
-    /// Lets go of the threads; the driver is told nothing more.
+    /// Drops the threads; the driver gets no more calls.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.running.take();

@@ -4,7 +4,7 @@ use crate::audit;
 use crate::error::{raise, registration, unusable};
 use crate::function::{Function, Functions};
 use crate::link::Link;
-use crate::options::{self, Given, HostFields};
+use crate::options::{self, HostFields, PlainValue};
 use crate::providers::Provider;
 use crate::redact::{Look, Redactions};
 use crate::resource;
@@ -16,6 +16,7 @@ use mcp_resources_engine::engine::{Engine, ServerInfo, Timekeeper};
 use mcp_resources_engine::hub::{ConnectionId, ListKinds};
 use mcp_resources_engine::now::{Millis, Now};
 use mcp_resources_engine::suggest;
+use mcp_resources_host::provider::WatchChange;
 use mcp_resources_host::registry::{Change, Foreign, Registry};
 use mcp_resources_host::transport::Clock;
 use napi::Env;
@@ -54,6 +55,17 @@ pub struct Server {
     pub(crate) host: Rc<Host>,
 }
 
+/// Whether clients watch a URI from now on.
+#[napi(object)]
+pub struct Watched {
+    /// The name of what serves it.
+    pub name: String,
+    /// In canonical form.
+    pub uri: String,
+    /// From now on.
+    pub is_watched: bool,
+}
+
 /// One change of what is registered.
 #[napi]
 pub struct Edit(Change<Functions>);
@@ -62,7 +74,13 @@ pub struct Edit(Change<Functions>);
 impl Server {
     /// Nothing registered yet.
     #[napi(catch_unwind, constructor)]
-    pub fn new(env: Env, name: String, version: String, fields: Given, mut host: HostFields) -> Result<Self> {
+    pub fn new(
+        env: Env,
+        name: String,
+        version: String,
+        fields: PlainValue,
+        mut host: HostFields,
+    ) -> Result<Self> {
         let file = audit::file(host.audit.take())?;
         let info = ServerInfo { name, version, ..ServerInfo::default() };
         let (info, options) = options::server(&env, info, fields, host)?;
@@ -203,6 +221,25 @@ impl Server {
         Ok(())
     }
 
+    /// Has `bell` called when there is something for `takeWatches`: changes of who watches `uri`, a resource or
+    /// template. Only the first bell counts. Returns the name under which they are given.
+    #[napi(catch_unwind)]
+    pub fn watch(&self, uri: String, bell: napi::bindgen_prelude::Function<'_, (), ()>) -> Result<String> {
+        self.host.engine()?;
+        Ok(self.host.registry.mounts().watch_changes(&uri, audit::watcher(&bell)?).to_string())
+    }
+
+    /// What clients watch from now on, or no longer, since the last call.
+    #[napi(catch_unwind)]
+    pub fn take_watches(&self) -> Vec<Watched> {
+        let change = |one: WatchChange| Watched {
+            name: one.name.to_string(),
+            uri: one.uri.to_string(),
+            is_watched: one.is_watched,
+        };
+        self.host.registry.mounts().take_watches().into_iter().map(change).collect()
+    }
+
     /// What was recorded since the last call: a JSON object on each line.
     #[napi(catch_unwind)]
     pub fn take_records(&self) -> String {
@@ -262,7 +299,7 @@ impl Edit {
     /// Adds a resource that a function reads, or whose text or bytes never change.
     #[napi(catch_unwind, factory)]
     pub fn add_resource(
-        resource: Given,
+        resource: PlainValue,
         source: Either3<String, ClassInstance<'_, Function>, Uint8Array>,
     ) -> Result<Self> {
         let resource = resource::resource(resource)?;
@@ -286,7 +323,7 @@ impl Edit {
     #[napi(catch_unwind, factory)]
     pub fn add_template(
         template: &UriTemplate,
-        fields: Given,
+        fields: PlainValue,
         #[napi(
             ts_arg_type = "[reader: NativeFunction, completers: [string, NativeFunction][], lister: NativeFunction | null]"
         )]

@@ -16,7 +16,7 @@ pub struct TestClient(RefCell<client::TestClient>);
 #[napi(object, object_from_js = false)]
 pub struct HeardFields {
     /// What it is.
-    pub sort: &'static str,
+    pub kind: &'static str,
     /// The request that it belongs to.
     pub id: Option<f64>,
     /// Its content as JSON text.
@@ -64,7 +64,7 @@ impl TestClient {
         let mut client = self.0.borrow_mut();
         client.received(bytes);
         let fields = |heard: Heard| HeardFields {
-            sort: heard.sort.as_str(),
+            kind: heard.kind.as_str(),
             id: heard.id.map(number),
             body: heard.body,
         };

@@ -4,14 +4,14 @@ use crate::about::{About, RequestFields};
 use crate::calls;
 use crate::elsewhere::Elsewhere;
 use crate::function::Callee;
-use crate::peer::{Asked, Client, Drive, Driver, Need, Shared, whole};
+use crate::peer::{Client, Drive, Driver, LoopTask, RequestKey, Shared, whole};
 use crate::server::{Host, number};
 use mcp_resources_engine::connection::RequestToken;
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::Turn;
 use mcp_resources_engine::hub::ConnectionId;
 use mcp_resources_engine::now::Now;
-use mcp_resources_host::transport::http::Bell;
+use mcp_resources_host::transport::http::WakeLoop;
 use mcp_resources_host::transport::pump::{HttpSide, Timer};
 use mcp_resources_host::transport::{Host as Behind, Peer, Request};
 use napi::bindgen_prelude::*;
@@ -33,7 +33,7 @@ pub(crate) struct Web {
     pub(crate) side: HttpSide,
     /// The requests that handlers work on, by their numbers.
     waiting: RefCell<HashMap<u64, Waiting>>,
-    numbers: RefCell<HashMap<Asked, u64>>,
+    numbers: RefCell<HashMap<RequestKey, u64>>,
     /// Those of them that nobody waits for any longer, oldest first. Some may have been answered since.
     late: RefCell<VecDeque<u64>>,
     last: Cell<u64>,
@@ -75,10 +75,10 @@ impl Web {
         host: Rc<Host>,
         driver: u32,
         drive: Drive,
-        bell: Option<Bell>,
+        wake_loop: Option<WakeLoop>,
         make: impl FnOnce(&Shared) -> Result<HttpSide>,
     ) -> Result<Rc<Self>> {
-        let shared = Shared::new(host.clone(), driver, drive, bell);
+        let shared = Shared::new(host.clone(), driver, drive, wake_loop);
         let web = Rc::new(Self {
             side: make(&shared)?,
             elsewhere: Elsewhere::behind(host.registry.mounts(), &host.woken, &shared.inbox, None),
@@ -165,10 +165,10 @@ impl Web {
     /// it rings before that anyway.
     pub(crate) fn rest(&self) -> Result<()> {
         if self.side.is_on_loop() && self.shared.inbox.is_due() {
-            self.shared.drive(Need::Work, 0.0, None)?;
+            self.shared.drive(LoopTask::Work, 0.0, None)?;
         }
         let delay = self.timer.arm(&self.side.deadlines(), self.now());
-        delay.map_or(Ok(()), |delay| self.shared.drive(Need::Alarm, number(delay), None))
+        delay.map_or(Ok(()), |delay| self.shared.drive(LoopTask::Alarm, number(delay), None))
     }
 }
 
@@ -188,19 +188,19 @@ impl Driver for Web {
         number(own)
     }
 
-    fn number(&self, asked: Asked) -> Option<f64> {
-        self.numbers.borrow().get(&asked).map(|request| number(*request))
+    fn number(&self, key: RequestKey) -> Option<f64> {
+        self.numbers.borrow().get(&key).map(|request| number(*request))
     }
 
-    fn cancelled(&self, asked: Asked) {
-        let request = self.numbers.borrow().get(&asked).copied();
+    fn cancelled(&self, key: RequestKey) {
+        let request = self.numbers.borrow().get(&key).copied();
         if let Some(request) = request {
             self.is_late(request);
         }
     }
 
-    fn over(&self, asked: Asked) -> Option<Arc<Callee>> {
-        let request = self.numbers.borrow_mut().remove(&asked)?;
+    fn over(&self, key: RequestKey) -> Option<Arc<Callee>> {
+        let request = self.numbers.borrow_mut().remove(&key)?;
         let waiting = self.waiting.borrow_mut().remove(&request)?;
         Some(waiting.callee)
     }

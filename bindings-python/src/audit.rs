@@ -5,8 +5,9 @@
 
 use crate::server::Host;
 use mcp_resources_engine::guard::AuditEntry;
+use mcp_resources_host::provider::WatchChange;
 use mcp_resources_host::transport::pump::RecordThread;
-use mcp_resources_host::transport::{AuditFile, RecordBell};
+use mcp_resources_host::transport::{AuditFile, RecordSignal};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -26,11 +27,18 @@ pub(crate) struct Recorder {
     pub(crate) thread: RecordThread,
 }
 
+/// What clients watch, for the thread that takes it.
+#[pyclass(frozen, module = "mcp_resources._core")]
+pub struct Watches {
+    host: Weak<Host>,
+    bell: Arc<RecordSignal>,
+}
+
 /// What was recorded, for the thread that takes it.
 #[pyclass(frozen, module = "mcp_resources._core")]
 pub struct Records {
     host: Weak<Host>,
-    bell: Arc<RecordBell>,
+    bell: Arc<RecordSignal>,
 }
 
 impl Audit {
@@ -55,6 +63,12 @@ impl Recorder {
         let records = |bell| Records { host: Arc::downgrade(host), bell };
         self.thread.begin(|bell| self.start.call1(py, (records(bell),)).map(drop))
     }
+
+    /// The same for what clients watch.
+    pub(crate) fn begin_watching(&self, py: Python<'_>, host: &Arc<Host>) -> PyResult<()> {
+        let watches = |bell| Watches { host: Arc::downgrade(host), bell };
+        self.thread.begin(|bell| self.start.call1(py, (watches(bell),)).map(drop))
+    }
 }
 
 #[pymethods]
@@ -68,6 +82,24 @@ impl Records {
             }
             if !entries.is_empty() {
                 return Some(entries.iter().map(|entry| line(py, entry)).collect());
+            }
+            if !py.detach(|| self.bell.wait()) {
+                return None;
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Watches {
+    /// The next changes: the name of what serves a URI, the URI, and whether it is watched from now on. Waits for some;
+    /// `None` ends the thread.
+    fn next(&self, py: Python<'_>) -> Option<Vec<(String, String, bool)>> {
+        loop {
+            let taken = self.host.upgrade().map(|host| host.mounts().take_watches()).unwrap_or_default();
+            if !taken.is_empty() {
+                let change = |one: &WatchChange| (one.name.to_string(), one.uri.to_string(), one.is_watched);
+                return Some(taken.iter().map(change).collect());
             }
             if !py.detach(|| self.bell.wait()) {
                 return None;

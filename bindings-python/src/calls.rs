@@ -1,7 +1,7 @@
 //! From an event of the core to the author's function: on the loop, as a task, or on a worker thread.
 
 use crate::context::{self, Context};
-use crate::convert::{Gather, Given};
+use crate::convert::{Gather, HandlerResult};
 use crate::error;
 use crate::function::{Arguments, BindError, Function, Mode, Supply};
 use crate::peer::{self, Client};
@@ -76,7 +76,7 @@ fn one(py: Python<'_>, client: &Client, work: &Work<'_>) -> PyResult<Events<'sta
 /// Calls one of the author's functions.
 fn ask(py: Python<'_>, client: &Client, request: &Request<'_>) -> PyResult<Events<'static>> {
     let functions = client.runtime().host.functions(request.handler);
-    let Some(function) = functions.as_deref().and_then(|functions| functions.called(&request.asked)) else {
+    let Some(function) = functions.as_deref().and_then(|functions| functions.called(&request.params)) else {
         // What was to be called has been removed in the meantime.
         return Ok(client.peer().respond(request.token, Answer::Failed(ReadError::NotFound)).events);
     };
@@ -120,7 +120,9 @@ impl Call<'_, '_> {
                 self.answer(py, result, reply)
             }
             Err(BindError::Raised(error)) => self.answer(py, Err(error), reply),
-            Err(BindError::Refused(error)) => self.give(py, Given::Answer(Answer::Failed(error)), reply),
+            Err(BindError::Refused(error)) => {
+                self.give(py, HandlerResult::Answer(Answer::Failed(error)), reply)
+            }
         }
     }
 
@@ -131,7 +133,7 @@ impl Call<'_, '_> {
 
     fn pending(&self, py: Python<'_>, reply: Arc<PendingReply>) -> Pending {
         let (function, what) = (self.function.clone_ref(py), self.request.what().to_owned());
-        Pending { client: self.client.clone(), purpose: self.request.asked.purpose(), function, what, reply }
+        Pending { client: self.client.clone(), purpose: self.request.params.purpose(), function, what, reply }
     }
 
     /// Gives the call to a worker thread.
@@ -210,8 +212,9 @@ impl Call<'_, '_> {
     ) -> PyResult<Events<'static>> {
         let ending =
             result.as_ref().err().filter(|error| is_ending(py, error)).map(|error| error.clone_ref(py));
-        let (purpose, what) = (self.request.asked.purpose(), self.request.what());
-        let given = Given::new(purpose, self.function.get(), what, result, &self.client.runtime().host, py);
+        let (purpose, what) = (self.request.params.purpose(), self.request.what());
+        let given =
+            HandlerResult::new(purpose, self.function.get(), what, result, &self.client.runtime().host, py);
         let events = self.give(py, given, reply)?;
         ending.map_or(Ok(events), Err)
     }
@@ -220,7 +223,7 @@ impl Call<'_, '_> {
     fn give(
         &self,
         py: Python<'_>,
-        given: Given,
+        given: HandlerResult,
         reply: Option<Arc<PendingReply>>,
     ) -> PyResult<Events<'static>> {
         if let Some(reply) = reply {

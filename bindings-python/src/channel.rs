@@ -4,7 +4,7 @@ use crate::calls;
 use crate::peer::{self, Client, Runtime};
 use crate::server::Server;
 use crate::waker::{LoopWaker, Owner, Wakeup, delivering, watched};
-use crate::web::{Ring, seconds};
+use crate::web::{DeliveryReady, seconds};
 use mcp_resources_engine::connection::Events;
 use mcp_resources_engine::engine::Timekeeper;
 use mcp_resources_host::provider::Providers;
@@ -22,7 +22,7 @@ pub(crate) struct Link {
     pub(crate) runtime: Runtime,
     waker: Arc<LoopWaker>,
     /// What other threads have for the loop.
-    inbox: Arc<Inbox<Ring>>,
+    inbox: Arc<Inbox<DeliveryReady>>,
     _timekeeper: Timekeeper,
 }
 

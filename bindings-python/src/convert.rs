@@ -27,7 +27,7 @@ static PAGE: Import = Import::new("mcp_resources.results", "page");
 static METHOD: Import = Import::new("mcp_resources.results", "method");
 
 /// See the module.
-pub(crate) enum Given {
+pub(crate) enum HandlerResult {
     /// Contents that lie in objects of Python.
     Contents {
         entries: Vec<Entry>,
@@ -54,7 +54,7 @@ pub(crate) enum Data {
 type EntryParts<'py> = (Option<PyBackedStr>, Option<PyBackedStr>, Bound<'py, PyAny>, Option<String>);
 type HintParts = (u64, String);
 
-impl Given {
+impl HandlerResult {
     /// Reads what a handler returned or raised, and has it redacted. What is not meant for the client is logged.
     pub(crate) fn new(
         purpose: Purpose,
@@ -130,8 +130,11 @@ impl Given {
 }
 
 impl Entry {
-    fn alone(data: Data) -> Given {
-        Given::Contents { entries: vec![Self { uri: None, mime_type: None, data, meta: None }], cache: None }
+    fn alone(data: Data) -> HandlerResult {
+        HandlerResult::Contents {
+            entries: vec![Self { uri: None, mime_type: None, data, meta: None }],
+            cache: None,
+        }
     }
 
     pub(crate) fn contents(&self) -> Contents<'_> {
@@ -181,7 +184,7 @@ impl Data {
     }
 }
 
-fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>, encoder: &Py<PyAny>) -> PyResult<Given> {
+fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>, encoder: &Py<PyAny>) -> PyResult<HandlerResult> {
     let py = value.py();
     if let Ok(gather) = value.cast::<Gather>() {
         return gather.get().finish();
@@ -193,7 +196,7 @@ fn read(value: &Bound<'_, PyAny>, json_type: Option<&str>, encoder: &Py<PyAny>) 
         return input(value);
     }
     let (entries, cache) = parts(value, json_type, Some(encoder))?;
-    Ok(Given::Contents { entries, cache })
+    Ok(HandlerResult::Contents { entries, cache })
 }
 
 /// The contents that are not a text or bytes alone.
@@ -213,39 +216,42 @@ pub(crate) fn parts(
     Ok((entries, hint.map(cache_hint).transpose()?))
 }
 
-fn input(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+fn input(value: &Bound<'_, PyAny>) -> PyResult<HandlerResult> {
     type Parts = (Vec<(String, String, String, String)>, Option<Vec<u8>>);
     let (asks, state): Parts = INPUT_PARTS.get(value.py())?.call1((value,))?.extract()?;
-    let ask = |(key, sort, text, more): (String, String, String, String)| InputRequest {
+    let ask = |(key, kind, text, more): (String, String, String, String)| InputRequest {
         key: key.into(),
-        ask: InputAsk::of(&sort, text, more),
+        ask: InputAsk::of(&kind, text, more),
     };
     let requests = asks.into_iter().map(ask).collect();
-    Ok(Given::Answer(Answer::InputRequired(core::InputRequired { requests, state: state.map(Cow::Owned) })))
+    Ok(HandlerResult::Answer(Answer::InputRequired(core::InputRequired {
+        requests,
+        state: state.map(Cow::Owned),
+    })))
 }
 
-fn completion(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+fn completion(value: &Bound<'_, PyAny>) -> PyResult<HandlerResult> {
     let (values, total, has_more): (Vec<String>, _, _) =
         COMPLETION.get(value.py())?.call1((value,))?.extract()?;
     let values = values.into_iter().map(Cow::Owned).collect();
-    Ok(Given::Answer(Answer::Completion(core::Completion { values, total, has_more })))
+    Ok(HandlerResult::Answer(Answer::Completion(core::Completion { values, total, has_more })))
 }
 
-fn page(value: &Bound<'_, PyAny>, template: &Py<PyAny>) -> PyResult<Given> {
+fn page(value: &Bound<'_, PyAny>, template: &Py<PyAny>) -> PyResult<HandlerResult> {
     let (items, next): (Vec<PyRef<'_, Resource>>, _) =
         PAGE.get(value.py())?.call1((value, template))?.extract()?;
     let items = items.iter().map(|item| item.resource.clone());
-    Ok(Given::Answer(Answer::Listed(core::ListPage { next, ..core::ListPage::new(items) })))
+    Ok(HandlerResult::Answer(Answer::Listed(core::ListPage { next, ..core::ListPage::new(items) })))
 }
 
-fn method(value: &Bound<'_, PyAny>, encoder: &Py<PyAny>) -> PyResult<Given> {
+fn method(value: &Bound<'_, PyAny>, encoder: &Py<PyAny>) -> PyResult<HandlerResult> {
     if value.is_instance(&INPUT_REQUIRED.get(value.py())?)? {
         return input(value);
     }
     let (members, result_type, meta): (String, Option<String>, Option<String>) =
         METHOD.get(value.py())?.call1((value, encoder))?.extract()?;
     let (result_type, meta) = (result_type.map(Cow::Owned), meta.map(Cow::Owned));
-    Ok(Given::Answer(Answer::Raw(core::RawResult { members: members.into(), result_type, meta })))
+    Ok(HandlerResult::Answer(Answer::Raw(core::RawResult { members: members.into(), result_type, meta })))
 }
 
 /// A caching hint from milliseconds and the word for its scope.
@@ -299,10 +305,10 @@ impl Gather {
         Self { gather: Mutex::new(Some(gather)), cancelled }
     }
 
-    fn finish(&self) -> PyResult<Given> {
+    fn finish(&self) -> PyResult<HandlerResult> {
         let gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner).take();
         gather
-            .map(|gather| Given::Answer(Answer::Gathered(gather)))
+            .map(|gather| HandlerResult::Answer(Answer::Gathered(gather)))
             .ok_or_else(|| PyValueError::new_err("the contents were taken already"))
     }
 }

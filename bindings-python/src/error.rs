@@ -36,9 +36,11 @@ static READ_FAILED: Import = Import::new("mcp_resources.errors", "ReadFailedErro
 static TO_JSON: Import = Import::new("mcp_resources.results", "to_json");
 
 /// What [`log`] logs with: an exception of the author's with its traceback; why a handler says that there is no such resource;
-/// a handler that held the event loop; a request that an option would let in; what the author did wrong without an exception.
+/// a handler that waited for what was cancelled; one that held the event loop; a request that an option would let in; what the
+/// author did wrong without an exception.
 pub(crate) static FAILED: Import = Import::new("mcp_resources.log", "failed");
 pub(crate) static ABSENT: Import = Import::new("mcp_resources.log", "absent");
+pub(crate) static CANCELLED: Import = Import::new("mcp_resources.log", "cancelled");
 pub(crate) static HELD: Import = Import::new("mcp_resources.log", "held");
 pub(crate) static REFUSED: Import = Import::new("mcp_resources.log", "refused");
 pub(crate) static MISUSED: Import = Import::new("mcp_resources.log", "misused");
@@ -92,7 +94,7 @@ pub(crate) fn read_error(error: &Bound<'_, PyAny>) -> PyResult<Option<ReadError>
     let mut raised = None;
     let member = |name: &str| -> PyResult<OptionValue> {
         match error.getattr_opt(PyString::intern(py, name))?.filter(|member| !member.is_none()) {
-            Some(member) if name == "data" => to_json(&member).map(OptionValue::Text),
+            Some(member) if name == "data" => to_json(&member, name).map(OptionValue::Text),
             Some(member) => options::convert(&member),
             None => Ok(OptionValue::None),
         }
@@ -140,9 +142,10 @@ pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
     }
 }
 
-/// JSON text of a value.
-pub(crate) fn to_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    TO_JSON.get(value.py())?.call1((value,))?.extract()
+/// JSON text of a value. `name` is what errors call it.
+pub(crate) fn to_json(value: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    let py = value.py();
+    TO_JSON.get(py)?.call1((value, py.None(), name))?.extract()
 }
 
 /// Logs with one of the functions of `mcp_resources.log`.

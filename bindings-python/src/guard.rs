@@ -52,7 +52,7 @@ impl Guard {
 /// A policy: a mapping, or the path of a file.
 pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<Policy> {
     let is_path = value.is_instance_of::<PyString>() || value.hasattr("__fspath__")?;
-    let policy =
-        if is_path { load_policy(value.extract::<PathBuf>()?) } else { read_policy(&to_json(value)?) };
+    let text = || to_json(value, "guard");
+    let policy = if is_path { load_policy(value.extract::<PathBuf>()?) } else { read_policy(&text()?) };
     policy.map_err(|error| registration(value.py(), &error.into(), None))
 }

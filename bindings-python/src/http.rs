@@ -6,7 +6,7 @@ use crate::peer::Runtime;
 use crate::rules;
 use crate::server::Server;
 use crate::waker::{Wakeup, delivering};
-use crate::web::{HeadParts, Ring, TurnParts, Web, WebPeer, head_parts, seconds};
+use crate::web::{DeliveryReady, HeadParts, TurnParts, Web, WebPeer, head_parts, seconds};
 use mcp_resources_engine::http as core;
 use mcp_resources_engine::http::{Denied, Head, Verified};
 use mcp_resources_host::transport::Clock;
@@ -154,7 +154,8 @@ impl Admitted {
         self.0.as_ref().and_then(|(admitted, _)| admitted.token())
     }
 
-    /// Goes on when it is known whose request it is: what the token stands for; `None` where there is none to verify. `denied`: the token is not valid (`False`), or that could not be found out (`True`).
+    /// Goes on when it is known whose request it is: what the token stands for; `None` where there is none to verify.
+    /// `denied`: the token is not valid (`False`), or that could not be found out (`True`).
     #[pyo3(signature = (verified = None, denied = None))]
     fn identify<'py>(
         &mut self,
@@ -222,7 +223,7 @@ impl Exchange {
     /// Has `ring` called once on the loop, when there is something to deliver.
     fn register(&self, ring: Py<PyAny>) {
         if let Some(exchange) = self.0.peer.http() {
-            exchange.register(&self.0.web.inbox.waker(Ring(Arc::new(ring))));
+            exchange.register(&self.0.web.inbox.waker(DeliveryReady(Arc::new(ring))));
         }
     }
 

@@ -8,6 +8,7 @@ mod client;
 mod command;
 mod context;
 mod convert;
+mod embed;
 mod error;
 mod function;
 mod guard;
@@ -34,6 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         audit::Records,
+        audit::Watches,
         auth::{TokenCheck, TokenVerifier},
         channel::Channel,
         client::{Caller, Stream},
@@ -45,7 +47,7 @@ mod _core {
         guard::Guard,
         http::{Admitted, Endpoint, Exchange, Identified, Receiving},
         pending::Pending,
-        providers::{Memory, Metrics, Provider, ResultCache, declared, memory, metrics},
+        providers::{Memory, Metrics, Provider, ResultCache, declared, embedded, memory, metrics},
         queue::Queue,
         resource::{Icon, Resource},
         serve::{HttpServer, Verification},

@@ -5,7 +5,7 @@ use crate::channel::Link;
 use crate::error;
 use crate::serve::Verification;
 use crate::server::Host;
-use crate::web::{Ring, WebPeer};
+use crate::web::{DeliveryReady, WebPeer};
 use mcp_resources_engine::connection::{AskId, Events, Outcome, RequestToken};
 use mcp_resources_host::transport::Peer;
 use mcp_resources_host::transport::http::{Inbox, Item};
@@ -139,7 +139,7 @@ pub(crate) fn logged(py: Python<'_>, name: &str, misuse: Option<&str>) {
 /// Does what other threads have left for the loop. `client` finds whose work it is.
 pub(crate) fn take(
     py: Python<'_>,
-    inbox: &Inbox<Ring>,
+    inbox: &Inbox<DeliveryReady>,
     runtime: &Runtime,
     client: impl Fn(Peer) -> Client,
 ) -> PyResult<()> {
@@ -157,7 +157,7 @@ pub(crate) fn take(
                 Ok(())
             }
             Item::Ended => runtime.drive(py, "ended", ()),
-            Item::Own(Ring(ring)) => ring.call0(py).map(drop),
+            Item::Own(DeliveryReady(ring)) => ring.call0(py).map(drop),
         });
     }
     result

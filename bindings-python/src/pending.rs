@@ -1,6 +1,6 @@
 //! A request whose handler is still at work: what takes its outcome, from the loop or from a worker thread.
 
-use crate::convert::Given;
+use crate::convert::HandlerResult;
 use crate::error;
 use crate::function::Function;
 use crate::peer::Client;
@@ -32,6 +32,9 @@ impl Pending {
     fn __call__(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
         self.client.runtime().tasks.take(self.client.peer().connection(), self.reply.token());
         let result = task.call_method0(intern!(py, "result"));
+        if result.is_err() && !self.reply.is_cancelled() {
+            error::log(py, &error::CANCELLED, (&self.function.get().name, &self.what, task));
+        }
         self.finish(py, result, false)
     }
 
@@ -67,12 +70,12 @@ impl Pending {
         by_worker: bool,
     ) -> PyResult<()> {
         let host = &self.client.runtime().host;
-        let given = Given::new(self.purpose, self.function.get(), &self.what, result, host, py);
+        let given = HandlerResult::new(self.purpose, self.function.get(), &self.what, result, host, py);
         self.give(py, given, by_worker)
     }
 
     /// Encodes an answer and appends it.
-    pub(crate) fn give(&self, py: Python<'_>, given: Given, by_worker: bool) -> PyResult<()> {
+    pub(crate) fn give(&self, py: Python<'_>, given: HandlerResult, by_worker: bool) -> PyResult<()> {
         let now = self.client.peer().now();
         if let Some(reply) = self.reply.take() {
             let is_large = given.size() > LARGE;

@@ -1,11 +1,13 @@
 //! Providers, as authors hold them.
 
 use crate::convert::Data;
+use crate::embed::Embedder;
 use crate::error::shown;
 use crate::options::{convert, refused, set};
 use crate::waker::delivering;
 use mcp_resources_host::provider;
 use mcp_resources_providers::declared::{Set, one};
+use mcp_resources_providers::rag::Rag;
 use mcp_resources_providers::results::{Content, PutOptions, Results, ResultsError};
 use mcp_resources_providers::{memory as folders, metrics as series};
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
@@ -40,6 +42,14 @@ pub(crate) fn declared(kind: &str, options: &Bound<'_, PyAny>) -> PyResult<Provi
     set.add(kind, convert(options)?).map_err(|error| refused(kind, options, &error))?;
     let provider = set.providers().pop().ok_or_else(|| PyTypeError::new_err(format!("no {kind}")))?;
     Ok(Provider { provider, kind: kind.into() })
+}
+
+/// Documents that are found by vectors too, with their options by their names.
+#[pyfunction]
+pub(crate) fn embedded(options: &Bound<'_, PyAny>, embedder: Py<PyAny>) -> PyResult<Provider> {
+    let own: Rag = one(convert(options)?).map_err(|error| refused("rag", options, &error))?;
+    let provider = Arc::new(own.with_embedder(Arc::new(Embedder(embedder))));
+    Ok(Provider { provider, kind: "rag".into() })
 }
 
 /// An empty folder in memory.

@@ -29,8 +29,8 @@ struct Attached<'py>(Python<'py>);
 #[pymethods]
 impl Queue {
     #[new]
-    fn new(most: usize) -> Self {
-        Self { jobs: Jobs::new(most) }
+    fn new(max: usize) -> Self {
+        Self { jobs: Jobs::new(max) }
     }
 
     /// A new thread is in the interpreter.

@@ -1,7 +1,7 @@
 //! The author's function that looks at contents before they are encoded.
 
 use crate::context::loads;
-use crate::convert::{Entry, Given, parts};
+use crate::convert::{Entry, HandlerResult, parts};
 use crate::error::{self, Import};
 use crate::function::Function;
 use mcp_resources_engine::connection::{Answer, Contents, Plain, ReadResult};
@@ -10,27 +10,28 @@ use mcp_resources_host::transport::pump::Gate;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 static CONTENTS: Import = Import::new("mcp_resources.results", "Contents");
+
+/// For the threads of providers that call a function of the author's: closed before the interpreter ends.
+pub(crate) static GATE: LazyLock<Gate> = LazyLock::new(Gate::default);
 
 /// The author's function, called by handlers' threads and by providers' own.
 pub(crate) struct Redactor {
     pub(crate) function: Py<PyAny>,
-    /// For the threads of providers: closed before the interpreter ends.
-    pub(crate) gate: Gate,
 }
 
 impl Redactor {
     pub(crate) fn new(function: Py<PyAny>) -> Arc<Self> {
-        Arc::new(Self { function, gate: Gate::default() })
+        Arc::new(Self { function })
     }
 
     /// What it makes of what a provider has read, on a thread of the provider's. After the interpreter has begun to end every
     /// read fails: a thread that enters it then dies where it stands.
     pub(crate) fn provided(&self, uri: &str, answer: Answer<'static>) -> Answer<'static> {
         let Answer::Contents(result) = answer else { return answer };
-        let Some(_inside) = self.gate.enter() else { return Answer::Failed(ReadError::Failed) };
+        let Some(_inside) = GATE.enter() else { return Answer::Failed(ReadError::Failed) };
         let passed = Python::try_attach(|py| match self.pass(uri, result, py) {
             // Without anything of the interpreter's.
             Ok(given) => given.answer(|answer| match answer {
@@ -43,7 +44,7 @@ impl Redactor {
     }
 
     /// What it makes of contents that were read at `uri`.
-    fn pass(&self, uri: &str, result: ReadResult<'_>, py: Python<'_>) -> PyResult<Given> {
+    fn pass(&self, uri: &str, result: ReadResult<'_>, py: Python<'_>) -> PyResult<HandlerResult> {
         let mut entries = Vec::with_capacity(result.contents.len());
         for one in result.contents {
             let of = one.uri.as_deref().unwrap_or(uri).to_owned();
@@ -53,7 +54,7 @@ impl Redactor {
             }
             entries.append(&mut parts(&passed, None, None)?.0);
         }
-        Ok(Given::Contents { entries, cache: result.cache })
+        Ok(HandlerResult::Contents { entries, cache: result.cache })
     }
 }
 
@@ -80,7 +81,7 @@ fn shown<'py>(one: Contents<'_>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>>
     CONTENTS.get(py)?.call((body,), Some(&about))
 }
 
-impl Given {
+impl HandlerResult {
     /// What `redact` makes of the contents of a read of `uri`. Its error fails the read, and nothing of them is left.
     pub(crate) fn redacted(
         self,

@@ -2,7 +2,7 @@
 
 use crate::context::loads;
 use crate::function::value_to_py;
-use mcp_resources_host::transport::{Asked, Request};
+use mcp_resources_host::transport::{Request, RequestParams};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -12,21 +12,25 @@ pub(crate) fn value<'py>(
     request: &Request<'_>,
     name: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    match &request.asked {
-        Asked::Read { params, .. } => {
+    match &request.params {
+        RequestParams::Read { params, .. } => {
             let value = params.as_ref().and_then(|params| params.get(name));
             value.map(|value| value_to_py(py, value)).transpose()
         }
-        Asked::Complete { value, .. } if name == "value" => Ok(Some(PyString::new(py, value).into_any())),
-        Asked::Complete { arguments, .. } => {
+        RequestParams::Complete { value, .. } if name == "value" => {
+            Ok(Some(PyString::new(py, value).into_any()))
+        }
+        RequestParams::Complete { arguments, .. } => {
             let chosen = PyDict::new(py);
             for (name, value) in arguments {
                 chosen.set_item(&**name, &**value)?;
             }
             Ok(Some(chosen.into_any()))
         }
-        Asked::List { cursor } => Ok(cursor.as_ref().map(|cursor| PyString::new(py, cursor).into_any())),
-        Asked::Call { params: None, .. } => Ok(Some(PyDict::new(py).into_any())),
-        Asked::Call { params, .. } => loads(py, params.as_deref()).map(Some),
+        RequestParams::List { cursor } => {
+            Ok(cursor.as_ref().map(|cursor| PyString::new(py, cursor).into_any()))
+        }
+        RequestParams::Call { params: None, .. } => Ok(Some(PyDict::new(py).into_any())),
+        RequestParams::Call { params, .. } => loads(py, params.as_deref()).map(Some),
     }
 }

@@ -81,15 +81,16 @@ pub struct Icon {
 #[pymethods]
 impl Icon {
     #[new]
-    #[pyo3(signature = (src, *, mime_type = None, sizes = Vec::new(), theme = None), text_signature = "(src, *, mime_type=None, sizes=(), theme=None)")]
+    #[pyo3(signature = (src, *, mime_type = None, sizes = None, theme = None), text_signature = "(src, *, mime_type=None, sizes=(), theme=None)")]
     fn new(
         src: String,
         mime_type: Option<String>,
-        sizes: Vec<String>,
+        sizes: Option<&Bound<'_, PyAny>>,
         theme: Option<&str>,
     ) -> PyResult<Self> {
         let mut icon = core::Icon::new(src);
-        (icon.mime_type, icon.sizes) = (mime_type, sizes);
+        icon.mime_type = mime_type;
+        sizes.map_or(Ok(()), |sizes| set(&mut icon, "sizes", sizes))?;
         if let Some(theme) = theme {
             let set = icon.set("theme", theme.into());
             set.map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -118,11 +119,12 @@ fn describe<T: Named>(described: &mut T, fields: &Bound<'_, PyDict>) -> PyResult
         };
         match name {
             _ if value.is_none() => {}
-            "meta" => set(described, name, PyString::new(value.py(), &to_json(&value)?).as_any())?,
+            "meta" => set(described, name, PyString::new(value.py(), &to_json(&value, name)?).as_any())?,
             _ if T::NAMES.contains(&name) => set(described, name, &value)?,
             _ if known().any(|known| known == name) => {
-                let text =
-                    format!("the option {name:?} is for templates, or for functions; it means nothing here");
+                let is_resource = T::NAMES.contains(&"uri");
+                let place = if is_resource { "templates, or for functions" } else { "fixed URIs" };
+                let text = format!("the option {name:?} is for {place}; it means nothing here");
                 return Err(PyTypeError::new_err(text));
             }
             _ => return Err(unexpected("option", name, &known().collect::<Vec<_>>())),

@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::waker::Wakeup;
 use crate::web::Web;
 use mcp_resources_host::transport::http as core;
-use mcp_resources_host::transport::http::{HttpOptions, Running, Tls, Verdict};
+use mcp_resources_host::transport::http::{HttpOptions, Running, Tls, TokenReply};
 use mcp_resources_host::transport::pump::HttpSide;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ pub struct HttpServer {
 
 /// A token that waits for its verifier.
 #[pyclass(frozen, module = "mcp_resources._core")]
-pub struct Verification(pub(crate) Verdict);
+pub struct Verification(pub(crate) TokenReply);
 
 #[pymethods]
 impl HttpServer {
@@ -89,7 +89,7 @@ impl HttpServer {
         });
     }
 
-    /// Lets go of the threads.
+    /// Drops the threads.
     fn close(&self) {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.web.close();

@@ -6,7 +6,7 @@ use crate::function::Function;
 use crate::options;
 use crate::providers::Provider;
 use crate::queue::Queue;
-use crate::redact::Redactor;
+use crate::redact::{GATE, Redactor};
 use crate::resource::{Resource, template};
 use crate::template::UriTemplate;
 use crate::waker::delivering;
@@ -19,13 +19,13 @@ use mcp_resources_engine::resource::RegistrationError;
 use mcp_resources_host::provider::Mounts;
 use mcp_resources_host::registry::{Change, Foreign, Registry};
 use mcp_resources_host::transport::pump::{RecordThread, Serving};
-use mcp_resources_host::transport::{Clock, Need};
+use mcp_resources_host::transport::{Clock, ThreadNeed};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What all channels share.
 pub(crate) struct Host {
@@ -38,6 +38,8 @@ pub(crate) struct Host {
     /// What the server's lifespan gave.
     lifespan: Mutex<Option<Py<PyAny>>>,
     recorder: Option<Recorder>,
+    /// Takes what clients watch, once a function wants to know.
+    watcher: OnceLock<Recorder>,
     registry: Registry<Functions>,
     pub(crate) serving: Serving,
 }
@@ -98,6 +100,7 @@ impl Server {
             redactor,
             lifespan: Mutex::default(),
             recorder,
+            watcher: OnceLock::new(),
             registry,
             serving: Serving::default(),
         };
@@ -146,6 +149,14 @@ impl Server {
         mounted.map_err(|error| error::registration(py, &error, None))
     }
 
+    /// Has changes of who watches `uri`, a resource or template, taken by the thread that `start` starts when the
+    /// server begins to serve. Returns the name under which they are given.
+    fn watch(&self, uri: &str, start: Py<PyAny>) -> PyResult<String> {
+        let watcher = self.host.watcher.get_or_init(|| Recorder { start, thread: RecordThread::default() });
+        self.host.engine()?;
+        Ok(self.host.mounts().watch_changes(uri, watcher.thread.bell().clone().into()).to_string())
+    }
+
     /// Ends the mount of a provider. `False` if it is not mounted here.
     fn unmount(&self, py: Python<'_>, provider: &Provider) -> PyResult<bool> {
         let (mounts, provider) = (self.host.mounts(), &provider.provider);
@@ -191,16 +202,17 @@ impl Server {
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
             self.host.queue.get().jobs.stop();
-            self.host.redactor.iter().for_each(|redactor| redactor.gate.close());
+            GATE.close();
             self.host.registry.end_audit();
-            self.host.recorder.iter().for_each(|recorder| recorder.thread.end());
+            let recorders = self.host.recorder.iter().chain(self.host.watcher.get());
+            recorders.for_each(|recorder| recorder.thread.end());
         });
     }
 
     /// This process was forked from one that had threads.
     fn forked(&self) {
         self.host.queue.get().jobs.forked();
-        self.host.redactor.iter().for_each(|redactor| redactor.gate.forked());
+        GATE.forked();
         self.host.registry.forked();
     }
 
@@ -282,6 +294,7 @@ impl Host {
 
     /// A host begins to serve: what needs a thread of its own gets it.
     pub(crate) fn begin(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
+        self.watcher.get().map_or(Ok(()), |watcher| watcher.begin_watching(py, self))?;
         self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.begin(py, self))
     }
 
@@ -318,7 +331,8 @@ impl Host {
         result?;
         visit.call(&self.spawn)?;
         visit.call(self.redactor.as_ref().map(|redactor| &redactor.function))?;
-        self.recorder.as_ref().map_or(Ok(()), |recorder| visit.call(&recorder.start))?;
+        let recorders = self.recorder.iter().chain(self.watcher.get());
+        recorders.map(|recorder| &recorder.start).try_for_each(|start| visit.call(start))?;
         match self.lifespan.try_lock() {
             Ok(value) => visit.call(&*value),
             Err(_) => Ok(()),
@@ -333,8 +347,8 @@ impl Host {
     /// Sees to it that waiting jobs are taken. On the loop's thread, after the jobs of one read are pushed.
     pub(crate) fn kick(&self, py: Python<'_>) -> PyResult<()> {
         match self.queue.get().jobs.kick() {
-            Need::Nothing => Ok(()),
-            Need::Thread => self.start_thread(py),
+            ThreadNeed::Nothing => Ok(()),
+            ThreadNeed::Thread => self.start_thread(py),
         }
     }
 
@@ -348,7 +362,7 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.queue.get().jobs.retire();
-        self.recorder.iter().for_each(|recorder| recorder.thread.close());
+        self.recorder.iter().chain(self.watcher.get()).for_each(|recorder| recorder.thread.close());
         // The log's thread never needs the interpreter, but a disk may be slow.
         match Python::try_attach(|py| py.detach(|| self.registry.end_audit())) {
             Some(()) => {}

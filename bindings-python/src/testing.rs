@@ -2,6 +2,7 @@
 
 use crate::client::lock;
 use mcp_resources_engine::client::{self, ClientError};
+use mcp_resources_engine::option::{FromOption, OptionError};
 use mcp_resources_engine::version::Revision;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,8 +16,8 @@ pub struct TestClient(Mutex<client::TestClient>);
 impl TestClient {
     #[new]
     fn new(revision: &str, capabilities: &str) -> PyResult<Self> {
-        let unknown = || PyValueError::new_err(format!("{revision:?} is no revision of the protocol"));
-        let revision = Revision::parse(revision).ok_or_else(unknown)?;
+        let unknown = |error: OptionError| PyValueError::new_err(error.to_string());
+        let revision = Revision::from_option(revision.into()).map_err(unknown)?;
         Ok(Self(Mutex::new(client::TestClient::new(revision, capabilities))))
     }
 
@@ -44,6 +45,6 @@ impl TestClient {
     fn received(&self, bytes: &[u8]) -> Vec<(&'static str, Option<u64>, String)> {
         let mut client = lock(&self.0);
         client.received(bytes);
-        client.heard().into_iter().map(|heard| (heard.sort.as_str(), heard.id, heard.body)).collect()
+        client.heard().into_iter().map(|heard| (heard.kind.as_str(), heard.id, heard.body)).collect()
     }
 }

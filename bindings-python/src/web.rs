@@ -20,7 +20,7 @@ pub(crate) struct Web {
     pub(crate) runtime: Runtime,
     pub(crate) side: HttpSide,
     /// What other threads have for the loop.
-    pub(crate) inbox: Arc<Inbox<Ring>>,
+    pub(crate) inbox: Arc<Inbox<DeliveryReady>>,
     /// Providers, then the inbox.
     host: Arc<dyn transport::Host>,
     waker: Arc<LoopWaker>,
@@ -30,7 +30,7 @@ pub(crate) struct Web {
 
 /// What is to be called on the loop: there is something to deliver on a response.
 #[derive(Clone)]
-pub(crate) struct Ring(pub(crate) Arc<Py<PyAny>>);
+pub(crate) struct DeliveryReady(pub(crate) Arc<Py<PyAny>>);
 
 /// One request of one client.
 pub(crate) struct WebPeer {
@@ -48,7 +48,7 @@ impl Web {
     pub(crate) fn new(
         py: Python<'_>,
         runtime: Runtime,
-        make: impl FnOnce(&Arc<Inbox<Ring>>, Arc<dyn transport::Host>) -> PyResult<HttpSide>,
+        make: impl FnOnce(&Arc<Inbox<DeliveryReady>>, Arc<dyn transport::Host>) -> PyResult<HttpSide>,
     ) -> PyResult<(Arc<Self>, Py<Wakeup>)> {
         let (waker, wakeup) = watched(py)?;
         let inbox = waker.inbox();

@@ -80,7 +80,7 @@ test('progress precedes the answer (R-124, R-125)', async () => {
       await client.request('read', { uri }, { meta: { progressToken: 7 } });
       const first = await client.notification();
       const second = await client.notification();
-      assert.deepEqual([first.sort, first.params], ['progress', { progressToken: 7, progress: 0.5, total: 2 }]);
+      assert.deepEqual([first.kind, first.params], ['progress', { progressToken: 7, progress: 0.5, total: 2 }]);
       assert.deepEqual(second.params, { progressToken: 7, progress: 2, total: 2, message: 'done' });
       await client.read(uri);
       await assert.rejects(client.notification(50), { name: 'TimeoutError' });

@@ -1,7 +1,7 @@
 // Lists, completion, and what clients hear of changes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { Completion, InvalidUri, ListPage, RegistrationError, ResourceNotFound } from 'mcp-resources';
 import { Connection } from 'mcp-resources/testing';
 import { failure, heard, server, talk } from './helpers.mjs';
@@ -68,6 +68,24 @@ test('many sources one after the other: the walk does not recurse', async () => 
   assert.equal((await talk(made, (client) => client.listResources())).length, 2_000);
 });
 
+test('plain values are of the only variable (R-058)', async () => {
+  const made = server();
+  made.resource('a://{x}', { mimeType: 'text/plain', list: () => ['b c', 7] }, ({ x }) => x);
+  const listed = await talk(made, (client) => client.listResources());
+  const mimeType = 'text/plain';
+  assert.deepEqual(
+    listed.map(({ uri, mimeType }) => ({ uri, mimeType })),
+    [
+      { uri: 'a://7', mimeType },
+      { uri: 'a://b%20c', mimeType },
+    ],
+  );
+  const several = server();
+  several.resource('a://{x}/{y}', { list: () => ['b'] }, ({ x }) => x);
+  const { text } = await heard(() => talk(several, (client) => failure(client.listResources())));
+  assert.match(text, /item 0 of the list: it is "b", expected an object with a uri or values of x, y/);
+});
+
 test('a failing source fails the list', async () => {
   const made = server();
   const list = () => {
@@ -81,7 +99,7 @@ test('a failing source fails the list', async () => {
 
 test('a list of something else is logged', async () => {
   const made = server();
-  made.resource('a://{x}', { list: () => ['a://b'] }, ({ x }) => x);
+  made.resource('a://{x}', { list: () => [['a']] }, ({ x }) => x);
   const { result, text } = await heard(() => talk(made, (client) => failure(client.listResources())));
   assert.equal(result.code, -32603);
   assert.match(text, /list/);
@@ -163,6 +181,49 @@ test('a burst of updates is coalesced', async () => {
   });
 });
 
+test('a handler hears who watches: over all clients, on the event loop', async () => {
+  const made = server();
+  const seen = [];
+  const watcher = (uri, isWatched) => {
+    seen.push([uri, isWatched]);
+    if (uri === 'a://bad') throw new Error('not this one');
+  };
+  const changes = async (count) => {
+    // The bell alone does not keep the process alive.
+    while (seen.length < count) await sleep(5);
+    return seen.splice(0).sort();
+  };
+  const template = made.resource('a://{x}', ({ x }) => x).onWatch(watcher);
+  made.resource('A://fixed', () => '').onWatch((uri, isWatched) => watcher(`fixed ${uri}`, isWatched));
+  made.resource('b://{x}', ({ x }) => x);
+  const { text } = await heard(() =>
+    talk(made, (modern) =>
+      talk(
+        made,
+        async (legacy) => {
+          const listen = await modern.listen(['a://1', 'a://fixed', 'b://1', 'a://bad']);
+          assert.deepEqual(await changes(3), [
+            ['a://1', true],
+            ['a://bad', true],
+            ['fixed a://fixed', true],
+          ]);
+          await legacy.subscribe('a://%31');
+          listen.close();
+          assert.deepEqual(await changes(2), [
+            ['a://bad', false],
+            ['fixed a://fixed', false],
+          ]);
+          await legacy.unsubscribe('a://1');
+          assert.deepEqual(await changes(1), [['a://1', false]]);
+        },
+        { revision: LEGACY },
+      ),
+    ),
+  );
+  assert.match(text, /watcher failed: a:\/\/bad/);
+  assert.throws(() => template.onWatch('x'), /onWatch takes a function, not "x"/);
+});
+
 test('changes of the list are told', async () => {
   const made = server();
   const changes = [
@@ -175,7 +236,7 @@ test('changes of the list are told', async () => {
     async (client) => {
       for (const change of changes) {
         change();
-        assert.equal((await client.notification()).sort, 'list_changed');
+        assert.equal((await client.notification()).kind, 'list_changed');
       }
     },
     { revision: LEGACY },
@@ -198,7 +259,7 @@ test('a handler may notify and register', async () => {
       async (client) => {
         await client.subscribe('a://watched');
         assert.equal(await client.readText(`a://${name}`), 'ok');
-        const sorts = [await client.notification(), await client.notification()].map(({ sort }) => sort);
+        const sorts = [await client.notification(), await client.notification()].map(({ kind }) => kind);
         assert.deepEqual(sorts.sort(), ['list_changed', 'updated']);
         assert.equal(await client.readText(`a://new/${name}/${LEGACY}`), 'new');
       },

@@ -81,6 +81,14 @@ test('an installed package works, with the binary from the package of its platfo
   assert.equal(JSON.parse(answer).result.contents[0].text, 'b');
 });
 
+test('a bundle without the compiled part says how to leave the package out', () => {
+  const bundle = mkdtempSync(path.join(os.tmpdir(), 'mcp-resources-bundle-'));
+  after(() => rmSync(bundle, { recursive: true }));
+  const file = path.join(bundle, 'program.cjs');
+  writeFileSync(file, readFileSync(path.join(OURS, 'dist', 'binding.js')));
+  assert.throws(() => require(file), /cannot be loaded from .*\.node works there\. .*esbuild --external:mcp-resources/);
+});
+
 test('both module systems have the same exports, and one copy of each', () => {
   for (const [one, other] of [
     [esm, require('mcp-resources')],

@@ -25,6 +25,22 @@ for (const sort of SORTS) {
     }));
 }
 
+test('a program that reads its standard input itself is told so', () => {
+  const program = (reads) => `
+    const { ResourceServer } = require('mcp-resources');
+    ${reads}
+    new ResourceServer({ name: 'x' }).run().catch((error) => console.error(error.message));
+    setTimeout(() => process.exit(3), 200).unref();`;
+  const ends = (reads) =>
+    spawnSync(process.execPath, ['-e', program(reads)], { cwd: ROOT, input: '', encoding: 'utf8' });
+  for (const reads of ['process.stdin.on("data", () => {});', 'process.stdin.on("readable", () => {});']) {
+    const { signal, stdout, stderr } = ends(reads);
+    assert.deepEqual([signal, stdout], [null, ''], reads);
+    assert.match(stderr, /^something else reads process\.stdin, .*; remove its listeners/);
+  }
+  assert.deepEqual(ends('process.stdin.on("end", () => {}).setEncoding("utf8");').stderr, '');
+});
+
 test('streams', () =>
   running(async (server) => {
     assert.equal(await server.text('s://chunks/x'), 'x'.repeat(16_000));

@@ -20,6 +20,7 @@ server.resource('peer://touch', { ...TEXT, name: 'touch' }, () => {
   return 'touched';
 });
 server.resource('peer://slow', { ...TEXT, name: 'slow' }, async (_, ctx) => {
+  count += 1;
   await sleep(30_000, undefined, { signal: ctx.signal });
   return 'slow';
 });

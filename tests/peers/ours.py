@@ -38,6 +38,8 @@ def touch() -> str:
 
 @server.resource("peer://slow", name="slow", mime_type="text/plain")
 async def slow() -> str:
+    global count
+    count += 1
     await asyncio.sleep(30)
     return "slow"
 

@@ -7,7 +7,7 @@ The fixture, each resource with a name and a MIME type:
 
 - `peer://static`: the text "static text"; `peer://json`: `{"a": 1, "b": [true, null]}`; `peer://blob`: bytes 0 to 255
 - `peer://counter`: a number; reading `peer://touch` increments it and notifies its subscribers
-- `peer://slow`: an answer after 30 s
+- `peer://slow`: increments the number, and answers after 30 s
 - `peer://r/0` to `peer://r/249`: "resource 0" and so on
 - the template `peer://item/{id}`: "item ID"; `id` is completed with alpha, beta and gamma
 - `peer://none` does not exist: each SDK answers with its own error

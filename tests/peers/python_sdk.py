@@ -46,6 +46,8 @@ async def touch() -> str:
 
 @server.resource("peer://slow", name="slow", mime_type="text/plain")
 async def slow() -> str:
+    global count
+    count += 1
     await anyio.sleep(30)
     return "slow"
 

@@ -60,6 +60,7 @@ async def read(ctx: Asked, params: types.ReadResourceRequestParams) -> types.Rea
 
 
 async def text(uri: str) -> str:
+    global count
     match uri.removeprefix("peer://").partition("/"):
         case "static", "", _:
             return "static text"
@@ -71,6 +72,7 @@ async def text(uri: str) -> str:
             await touch()
             return "touched"
         case "slow", "", _:
+            count += 1
             await anyio.sleep(30)
             return "slow"
         case "item", _, id:

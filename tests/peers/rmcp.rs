@@ -147,6 +147,7 @@ impl ServerHandler for Fixture {
                 text("touched")
             }
             None if path == "slow" => {
+                self.state.count.fetch_add(1, Ordering::Relaxed);
                 tokio::select! {
                     () = tokio::time::sleep(Duration::from_secs(30)) => text("slow"),
                     () = context.ct.cancelled() => text("cancelled"), // nobody is sent it

@@ -49,6 +49,7 @@ function make() {
     return text(uri, 'touched');
   });
   server.registerResource('slow', 'peer://slow', PLAIN, async (uri) => {
+    count += 1;
     await sleep(30_000, undefined, { ref: false });
     return text(uri, 'slow');
   });

@@ -97,16 +97,22 @@ entries: list[dict[str, object]] = []
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Notes a test that passed, with what it cites, or was left out, with the reason."""
+    """Adds what the test cites to its report: of several processes of tests, only reports reach the first."""
     report: pytest.TestReport = yield  # type: ignore[assignment, misc]
-    if hasattr(report, "wasxfail"):
-        entries.append({"of": item.nodeid, "left_out": f"expected to fail: {report.wasxfail}"})
-    elif report.skipped:
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        entries.append({"of": item.nodeid, "left_out": reason.removeprefix("Skipped: ")})
-    elif report.passed and report.when == "call":
-        entries.append({"of": item.nodeid, "cites": _cites(item)})
+    if RECORD is not None and report.when == "call":
+        report.user_properties.append(("cites", _cites(item)))
     return report  # type: ignore[return-value]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Notes a test that passed, with what it cites, or was left out, with the reason."""
+    if hasattr(report, "wasxfail"):
+        entries.append({"of": report.nodeid, "left_out": f"expected to fail: {report.wasxfail}"})
+    elif report.skipped:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple | list) else str(report.longrepr)
+        entries.append({"of": report.nodeid, "left_out": reason.removeprefix("Skipped: ")})
+    elif report.passed and report.when == "call":
+        entries.append({"of": report.nodeid, "cites": dict(report.user_properties).get("cites", "")})
 
 
 def _cites(item: pytest.Item) -> str:
@@ -118,7 +124,7 @@ def _cites(item: pytest.Item) -> str:
 
 
 def pytest_sessionfinish(exitstatus: int) -> None:
-    if RECORD is None:
+    if RECORD is None or "PYTEST_XDIST_WORKER" in os.environ:
         return
     if directory("spec/schema") is None:
         entries.append({"left_out": NO_SCHEMAS})

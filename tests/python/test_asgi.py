@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from asgi_call import PATIENCE, Call
-from mcp_resources import Auth, Context, InvalidToken, RegistrationError, ResourceServer, Verified
+from mcp_resources import Auth, Context, InvalidToken, RegistrationError, ResourceServer, StaticTokens, Verified
+from mcp_resources.auth import verified
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from vectors import MODERN
@@ -311,3 +312,34 @@ async def test_it_is_mounted_in_starlette(server: ResourceServer) -> None:
 def test_wrong_options_are_refused_at_once(server: ResourceServer, options: Any) -> None:
     with pytest.raises((RegistrationError, ValueError, TypeError)):
         server.asgi(**options)
+
+
+async def test_a_lifespan_that_fails_ends_the_application_with_its_error() -> None:
+    """Starlette's client of tests waits for ever for an application that says `failed` and returns."""
+
+    async def life(server: ResourceServer) -> AsyncIterator[None]:
+        raise ConnectionError("no database")
+        yield
+
+    app = ResourceServer("x", lifespan=life).asgi()
+    told: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def receive() -> dict[str, str]:
+        return {"type": "lifespan.startup"}
+
+    with pytest.raises(ConnectionError, match="no database"):
+        await app({"type": "lifespan"}, receive, told.put)
+    assert (await told.get()) == {"type": "lifespan.startup.failed", "message": "no database"}
+
+
+async def test_a_verifier_that_is_not_asynchronous_is_named() -> None:
+    given: Any = StaticTokens({"secret": Verified("ada")})
+    auth = Auth("http://localhost/mcp", ["https://id.example"], given)
+    assert (await verified(auth, "secret")).subject == "ada"
+
+    def plain(token: str) -> Any:
+        return Verified("ada")
+
+    auth = Auth("http://localhost/mcp", ["https://id.example"], plain)
+    with pytest.raises(TypeError, match="write it as `async def`"):
+        await verified(auth, "secret")

@@ -125,6 +125,41 @@ async def test_errors_have_the_fixed_texts(way: str, era: str) -> None:
         assert (failed.value.kind, failed.value.code, failed.value.server) == ("server", -32601, "server")
 
 
+async def test_a_command_that_dies_at_start_is_started_once(tmp_path: Path) -> None:
+    """Each call says at once how it ended, with what it said last."""
+    starts = tmp_path / "starts"
+    program = tmp_path / "dies.py"
+    program.write_text(
+        f"import sys\nwith open({str(starts)!r}, 'a') as file:\n    file.write('x')\n"
+        "print('first', file=sys.stderr)\nsys.exit('No module named shop')"
+    )
+    ended = "the server cannot be reached: the server ended with exit status 1: first | No module named shop"
+    async with Client([sys.executable, str(program)]) as client:
+        for count, call in enumerate(
+            (client.about, lambda: client.read("shop://x"), lambda: client.request("ping")), 1
+        ):
+            with pytest.raises(ReadFailedError) as failed:
+                await call()
+            assert (str(failed.value), failed.value.kind) == (f"Failed to read resource: {ended}", "unreachable")
+            assert starts.read_text() == "x" * count
+
+
+async def test_a_server_that_wants_a_token_says_so() -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as listener:
+        url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"
+        async with Client(url) as client:
+            for call in (client.about, lambda: client.read("shop://x")):
+                with pytest.raises(ReadFailedError) as failed:
+                    await call()
+                assert failed.value.kind == "unauthorized"
+                assert f"{url} asks for authorization (status 401): give a valid token" in str(failed.value)
+
+
 @every_era
 @every_way
 async def test_the_allow_list_decides_everywhere(way: str, era: str) -> None:

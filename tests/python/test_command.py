@@ -134,6 +134,17 @@ def test_read_writes_the_bytes_and_nothing_else(
     assert contents == {"uri": GUIDE, "mimeType": "text/markdown", "text": whole.decode()}
     assert run("read", GUIDE, "--output", "copy", "--", *DOCUMENTS).stdout == b""
     assert (tmp_path / "copy").read_bytes() == whole
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    (tmp_path / "folder" / "a b.md").write_text("")
+    served = ("--", sys.executable, "-m", "mcp_resources", "serve", "files:folder")
+    table = lines(run("read", "file:///folder", *served))
+    assert [line.split() for line in table] == [
+        ["URI", "TYPE"],
+        ["file:///folder/a%20b.md", "text/markdown"],
+        ["file:///folder/inner/", "inode/directory"],
+    ]
+    assert run("read", "file:///folder/inner/", *served).stdout == b""
+    assert run("read", "file:///folder/a%20b.md", *served).stdout == b""
     none = run("read", "docs:///none", "--", *DOCUMENTS)
     assert (none.returncode, none.stdout, none.stderr) == (1, b"", b"error: Resource not found: docs:///none\n")
     failed = run("read", "odd://none", "--", *ODD)
@@ -207,6 +218,19 @@ def watching(program: Path, *words: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [program, "watch", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
     )
+
+
+def test_a_server_that_dies_at_start_is_started_once(
+    run: Callable[..., "subprocess.CompletedProcess[bytes]"], tmp_path: Path
+) -> None:
+    for command in (("ls",), ("read", "a://b"), ("lint",)):
+        dead = run(*command, "--", "sh", "-c", "echo x >> starts; echo it is broken >&2; exit 3")
+        assert dead.returncode == (2 if command == ("lint",) else 1)
+        reason = "the server cannot be reached: the server ended with exit status 3: it is broken"
+        assert dead.stderr.decode().splitlines()[0] == "it is broken"
+        assert dead.stderr.decode().splitlines()[-1].endswith(reason)
+        assert (tmp_path / "starts").read_text() == "x\n"
+        (tmp_path / "starts").unlink()
 
 
 def test_watch_writes_a_line_for_each_change(program: Path, counter: list[str]) -> None:
@@ -367,6 +391,10 @@ def test_the_console_scripts_are_the_same_program(program: Path) -> None:
     assert python.stdout == native
     assert b"mcp_resources_command" in python.stderr
     assert b"asyncio" not in python.stderr
+    module = [sys.executable, "-m", "mcp_resources"]
+    assert subprocess.run([*module, "--version"], capture_output=True, check=True, timeout=PATIENCE).stdout == native
+    wrong = subprocess.run([*module, "lss"], capture_output=True, check=False, timeout=PATIENCE)
+    assert (wrong.returncode, wrong.stdout) == (2, b"")
     failed = subprocess.run([script, "ls"], capture_output=True, check=False, timeout=PATIENCE)
     assert failed.returncode == 2
     assert failed.stderr.startswith(b"error: no server is named")

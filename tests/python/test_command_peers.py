@@ -21,6 +21,12 @@ QUICK = "5"
 every_peer = pytest.mark.parametrize("peer", [PEERS[name] for name in SIX], ids=lambda peer: peer.name)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _built() -> None:
+    """Builds the peers: the patience of a test is not meant for a compiler."""
+    ensure()
+
+
 async def run(program: Path, *words: str) -> tuple[int, list[str], str]:
     """The status of the command, its lines, and what it says on standard error beside the server itself."""
     pipe = asyncio.subprocess.PIPE

@@ -79,7 +79,7 @@ async def test_progress_precedes_the_answer(server: ResourceServer, how: str) ->
     async with Client(server) as client:
         await client.request("read", {"uri": "a://b"}, meta={"progressToken": 7})
         first, second = [await client.notification() for _ in range(2)]
-        assert (first.sort, first.params) == ("progress", {"progressToken": 7, "progress": 0.5, "total": 2})
+        assert (first.kind, first.params) == ("progress", {"progressToken": 7, "progress": 0.5, "total": 2})
         assert second.params == {"progressToken": 7, "progress": 2, "total": 2, "message": "done"}
         await client.read("a://b")
         with pytest.raises(TimeoutError):

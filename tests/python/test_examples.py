@@ -22,6 +22,7 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 import pytest
+from loopback_drive import CREDENTIALS, listening
 from mcp import Client, MCPError
 from mcp.client.session import MessageHandlerFnT
 from mcp.client.stdio import StdioServerParameters
@@ -511,6 +512,42 @@ def test_handbook(language: str, mode: str) -> None:
         assert (await refused(client, "docs:///handbook/drafts/loyalty.md")).code == NOT_FOUND[mode]
 
     converse(command(language, "handbook"), mode, body)
+
+
+def test_retrieval(language: str, mode: str, tmp_path: Path) -> None:
+    """S-03: questions in two languages, with passages of the document that answers; Drive beside a folder."""
+    with listening() as drive:
+        (tmp_path / "credentials.json").write_text(json.dumps(CREDENTIALS), "utf-8")
+        config = tmp_path / "drive.json"
+        config.write_text(json.dumps({"credentials": "credentials.json", "base_url": drive.url}), "utf-8")
+
+        async def best(client: Client, collection: str, question: str) -> types.TextResourceContents:
+            uri = f"rag:///{collection}/search/{quote(question, safe='')}"
+            contents = (await client.read_resource(uri)).contents
+            assert 1 <= len(contents) <= 3
+            first = contents[0]
+            assert isinstance(first, types.TextResourceContents)
+            assert first.meta is not None
+            assert first.meta["score"] > 0
+            assert first.meta["ranking"] == "bm25"
+            return first
+
+        async def body(client: Client) -> None:
+            found = await best(client, "handbook", "How often do we make a full backup?")
+            assert found.uri == "rag:///handbook/doc/runbooks/backup-restore.md"
+            assert "A full backup every Sunday" in found.text
+            found = await best(client, "handbook", "サーバーを再起動する手順は？")
+            assert unquote(found.uri) == "rag:///handbook/doc/ja/サーバー再起動.md"
+            assert (await read(client, found.uri)).text.startswith("---\ntitle: サーバーの再起動")
+            found = await best(client, "drive", "Where is the espresso?")
+            assert (found.uri, (found.meta or {})["source"]) == ("rag:///drive/doc/txt2", "gdrive:///txt2")
+            assert (await read(client, "gdrive:///txt2")).text == "Espresso is in the kitchen."
+            template = "rag:///{collection}/doc/{+id}"
+            assert await complete(client, template, "collection", "h") == ["handbook"]
+            error = await refused(client, "rag:///handbook/doc/drafts/loyalty.md")
+            assert error.code == NOT_FOUND[mode]
+
+        converse(command(language, "retrieval", str(config)), mode, body)
 
 
 def test_repository(language: str, mode: str, tmp_path: Path) -> None:

@@ -61,6 +61,44 @@ def commit_soon(project: Path) -> None:
     commit(project, "Third")
 
 
+def test_what_is_staged_is_what_git_says(program: Path, project: Path) -> None:
+    """S-02: also where the index says that it is the tree of some commit, but not that of HEAD."""
+    words = {"A": "added", "M": "modified", "D": "deleted"}
+
+    def by_git() -> dict[str, str]:
+        lines = git(project, "status", "--porcelain", "--untracked-files=no").splitlines()
+        return {line[3:]: words[line[0]] for line in lines if line[0] in words}
+
+    async def body(client: Client) -> None:
+        async def same(count: int) -> None:
+            status = json.loads((await read(client, "git:///project/status")).text)
+            staged = {change["path"]: change["change"] for change in status["staged"]}
+            assert staged == by_git()
+            assert len(staged) == count
+
+        (project / "sub").mkdir()
+        (project / "sub" / "b.txt").write_text("new\n")
+        await same(0)
+        git(project, "add", "--intent-to-add", "sub/b.txt")
+        await same(0)
+        git(project, "add", "sub/b.txt")
+        await same(1)
+        (project / "a.txt").write_text("three\n")
+        git(project, "rm", "-q", "--cached", "secret")
+        git(project, "add", "a.txt")
+        await same(3)
+        commit(project, "Third")
+        await same(0)
+        # The index stays the tree of the commit before.
+        git(project, "reset", "-q", "--soft", "HEAD~1")
+        await same(2)
+        git(project, "reset", "-q", "--hard")
+        git(project, "read-tree", "HEAD~1")
+        await same(2)
+
+    converse(StdioServerParameters(command=str(program), args=["serve", f"git:{project}"]), MODERN, body)
+
+
 def test_only_watchers_of_a_change_are_told(program: Path, project: Path) -> None:
     """S-02, R-083: a commit does not wake those who watch tags."""
 

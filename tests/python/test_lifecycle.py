@@ -18,7 +18,7 @@ import pytest
 from asgi_call import Call
 from mcp_resources import Context, Resource, ResourceServer, _core
 from mcp_resources.driver import Driver
-from mcp_resources.testing import Client, Connection
+from mcp_resources.testing import Client, Connection, ServerError
 from stdio_process import read as line
 from test_http import post, serving
 
@@ -345,3 +345,53 @@ async def test_the_lifespan_is_opened_once_and_closed_last() -> None:
     async with Client(server) as one:
         assert await one.read_text("a://b") == "7"
     assert seen == ["open x", "closed"] * 2
+
+
+async def test_a_client_of_tests_that_cannot_begin_closes_the_lifespan() -> None:
+    seen: list[str] = []
+
+    @asynccontextmanager
+    async def life(server: ResourceServer) -> Any:
+        seen.append("open")
+        yield
+        seen.append("closed")
+
+    server = ResourceServer("x", lifespan=life, revisions=["2026-07-28"])
+    with pytest.raises(ServerError):
+        async with Client(server, revision="2025-11-25"):
+            pass
+    assert seen == ["open", "closed"]
+
+
+async def test_a_client_of_tests_that_is_closed_says_so() -> None:
+    client = Client(ResourceServer("x"))
+    async with client:
+        assert await client.list_resources() == []
+    with pytest.raises(RuntimeError, match="not open"):
+        await client.list_resources()
+
+
+def test_a_lifespan_is_shared_on_one_loop_after_another() -> None:
+    """Tasks that wait for each other on one loop do not tie the server to it."""
+    seen: list[str] = []
+
+    @asynccontextmanager
+    async def life(server: ResourceServer) -> Any:
+        await asyncio.sleep(0)
+        seen.append("open")
+        yield
+        await asyncio.sleep(0)
+        seen.append("closed")
+
+    server = ResourceServer("x", lifespan=life)
+    server.resource("a://b")(lambda: "x")
+
+    async def one() -> str:
+        async with Client(server) as client:
+            return await client.read_text("a://b")
+
+    async def several() -> list[str]:
+        return await asyncio.gather(one(), one(), one())
+
+    assert asyncio.run(several()) == asyncio.run(several()) == ["x"] * 3
+    assert seen == ["open", "closed"] * (len(seen) // 2)

@@ -1,6 +1,7 @@
 """Lists, completion, and what clients hear of changes."""
 
 import asyncio
+import queue
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -202,14 +203,45 @@ async def test_a_burst_of_updates_is_coalesced(server: ResourceServer) -> None:
             await listen.next(0.15)
 
 
+async def test_a_handler_hears_who_watches(server: ResourceServer, caplog: pytest.LogCaptureFixture) -> None:
+    """Over all clients, on a thread of its own; what fails is logged and the next change is told."""
+    heard: queue.Queue[tuple[str, bool]] = queue.Queue()
+
+    async def changes(count: int) -> list[tuple[str, bool]]:
+        return sorted([await asyncio.to_thread(heard.get, timeout=30) for _ in range(count)])
+
+    template = server.resource("a://{x}")(lambda x: x)
+    other = server.resource("A://fixed")(lambda: "")
+    server.resource("b://{x}")(lambda x: x)
+
+    @template.on_watch
+    def watched(uri: str, on: bool) -> None:
+        heard.put((uri, on))
+        if uri.endswith("bad"):
+            raise ValueError("not this one")
+
+    other.on_watch(lambda uri, on: heard.put((f"fixed {uri}", on)))
+    async with Client(server) as client, Client(server, revision=LEGACY) as legacy:
+        async with client.listen(["a://1", "a://fixed", "b://1", "a://bad"]):
+            assert await changes(3) == [("a://1", True), ("a://bad", True), ("fixed a://fixed", True)]
+            await legacy.subscribe("a://%31")
+        assert await changes(2) == [("a://bad", False), ("fixed a://fixed", False)]
+        await legacy.unsubscribe("a://1")
+        assert await changes(1) == [("a://1", False)]
+        assert heard.empty()
+    assert "watched failed: a://bad" in caplog.text
+    with pytest.raises(TypeError, match="plain function"):
+        template.on_watch(asyncio.sleep)
+
+
 async def test_changes_of_the_list_are_told(server: ResourceServer) -> None:
     async with Client(server, revision=LEGACY) as client:
         server.add_resource(Resource("a://b"), text="")
-        assert (await client.notification()).sort == "list_changed"
+        assert (await client.notification()).kind == "list_changed"
         await asyncio.to_thread(server.remove_resource, "a://b")
-        assert (await client.notification()).sort == "list_changed"
+        assert (await client.notification()).kind == "list_changed"
         server.notify_list_changed()
-        assert (await client.notification()).sort == "list_changed"
+        assert (await client.notification()).kind == "list_changed"
 
 
 async def test_a_handler_may_notify_and_register(server: ResourceServer) -> None:
@@ -225,7 +257,7 @@ async def test_a_handler_may_notify_and_register(server: ResourceServer) -> None
         async with Client(server, revision=revision) as client:
             await client.subscribe("a://watched")
             assert await client.read_text(uri) == "ok"
-            assert {(await client.notification()).sort for _ in range(2)} == {"updated", "list_changed"}
+            assert {(await client.notification()).kind for _ in range(2)} == {"updated", "list_changed"}
             assert await client.read_text(f"a://new/{revision}") == "new"
 
 
@@ -287,3 +319,32 @@ def test_a_connection_without_time_threads_or_io(server: ResourceServer) -> None
     assert connection.deliver(0) == b""
     assert b'"uri":"a://def"' in connection.deliver()
     connection.close()
+
+
+async def test_a_value_that_a_lambda_keeps_is_its_own(server: ResourceServer) -> None:
+    """`region=region` in a loop is no place for the cursor or for the values that were chosen."""
+
+    @server.resource("a://{region}/{name}")
+    def read(region: str, name: str) -> str:
+        return name
+
+    for region in ["eu"]:
+        read.list(lambda region=region: [{"region": region, "name": "1"}])
+        read.complete("name")(lambda value, region=region: [region])
+    async with Client(server) as client:
+        assert uris(await client.list_resources()) == ["a://eu/1"]
+        assert (await client.complete("a://{region}/{name}", "name", "")).values == ["eu"]
+
+
+@pytest.mark.parametrize("default", [None, "start"])
+async def test_a_cursor_may_have_a_default(server: ResourceServer, default: str | None) -> None:
+    @server.resource("a://{name}")
+    def read(name: str) -> str:
+        return name
+
+    @read.list
+    def names(cursor: str | None = default) -> ListPage:
+        return ListPage(["2"]) if cursor == "next" else ListPage(["1"], "next")
+
+    async with Client(server) as client:
+        assert uris(await client.list_resources()) == ["a://1", "a://2"]

@@ -37,7 +37,8 @@ def tables(program: Path) -> dict[str, list[dict[str, str | None]]]:
 
 def test_the_command_has_every_kind(tables: dict[str, list[dict[str, str | None]]]) -> None:
     """S-01: a kind that is added must be looked at here."""
-    assert sorted(kind for kind, rows in tables.items() if rows) == sorted(DOCUMENTS)
+    # `clock` is an example of a provider: the table of words in docs/serve.md has its one option.
+    assert sorted(kind for kind, rows in tables.items() if rows and kind != "clock") == sorted(DOCUMENTS)
 
 
 @KINDS

@@ -154,10 +154,10 @@ def node_exports(module: str) -> tuple[set[str], set[str]]:
             name = item.removeprefix("type ").split(" as ")[-1]
             (types if is_type or item.startswith("type ") else values).add(name)
     values.update(re.findall(r"^export \* as (\w+) from", text, re.MULTILINE))
-    for sort, name in re.findall(
+    for kind, name in re.findall(
         r"^export (?:declare )?(?:abstract )?(class|interface|type|function|const) (\w+)", text, re.M
     ):
-        (values if sort in ("class", "function", "const") else types).add(name)
+        (values if kind in ("class", "function", "const") else types).add(name)
     return values, types
 
 

@@ -26,6 +26,7 @@ from mcp_resources import (
     RateLimited,
     ReadResult,
     ReadTimeout,
+    Resource,
     ResourceNotFound,
     ResourceServer,
     SizeExceeded,
@@ -326,3 +327,29 @@ async def test_a_plain_function_that_returns_a_coroutine_is_told(
     assert (await fail(server, lambda: coroutine)).kind == "read_error"
     assert "coroutine" in caplog.text
     coroutine.close()
+
+
+async def test_one_function_is_behind_several_uris(server: ResourceServer, caplog: pytest.LogCaptureFixture) -> None:
+    """A handler that is decorated again is the function that it was, whatever its kind."""
+
+    @server.resource("a://later")
+    @server.resource("a://now")
+    async def waits() -> str:
+        return "waited"
+
+    @server.resource("a://lines")
+    @server.resource("a://parts")
+    def parts() -> Iterator[str]:
+        yield "x"
+        yield "y"
+
+    server.add_resource(Resource("a://added"), read=waits)
+    async with Client(server) as client:
+        for uri in ("a://later", "a://now", "a://added"):
+            assert await client.read_text(uri) == "waited"
+        for uri in ("a://lines", "a://parts"):
+            assert await client.read_text(uri) == "xy"
+        names = {item["uri"]: item["name"] for item in await client.list_resources()}
+    assert names["a://later"] == "waits"
+    assert await waits() == "waited"
+    assert not caplog.records

@@ -2,15 +2,22 @@
 
 import json
 import os
+import re
 import signal
+import sqlite3
 import subprocess
+import threading
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_resources import providers
 from process import eventually
+from repositories import commit, git
 from test_config import post
 
 PLANTED = "hunter2-canary"
@@ -22,8 +29,6 @@ FILES = {
     "project/readme.md": "# Project\n",
     "project/src/main.py": "print('hello')\n",
     "project/.env": f"PASSWORD={PLANTED}\nTOKEN={TOKEN}\n",
-    "project/.git/config": f'[remote "origin"]\n\turl = https://me:{PLANTED}@host/x\n[http]\n\textraHeader = {TOKEN}\n',
-    "project/.git/HEAD": "ref: refs/heads/main\n",
     "project/.gitignore": "local.toml\n",
     "project/local.toml": f"secret = '{PLANTED}'\n",
     "project/keys/server.key": f"{PLANTED} {TOKEN}\n",
@@ -35,6 +40,31 @@ FILES = {
         f"hidden: {PLANTED}\n"
     ),
     "other.env": f"API_KEY={PLANTED}\nPLAIN=shown\nPATH_LIKE=/usr/bin\n",
+    "site/page.md": "# A page\n",
+    "site/.draft.md": f"# {PLANTED}\n\n{TOKEN}\n",
+    "site/keys/own.key.md": f"---\ntitle: {PLANTED}\n---\n# Keys\n\n{TOKEN}\n",
+    "skills/pdf/SKILL.md": "---\nname: pdf\ndescription: Fill forms\n---\n# Forms\n",
+    "skills/pdf/.env": f"PASSWORD={PLANTED}\n",
+    "skills/pdf/own.key": f"{PLANTED} {TOKEN}\n",
+    "drive.json": json.dumps({"client_id": "me", "client_secret": PLANTED, "refresh_token": TOKEN}),
+}
+GIT_CONFIG = {"remote.origin.url": f"https://me:{PLANTED}@host/x", "http.extraHeader": f"Authorization: {TOKEN}"}
+SCHEMA = f"""
+    CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, password TEXT);
+    INSERT INTO customers VALUES (1, 'Ada', '{PLANTED}');
+    CREATE TABLE hidden (id INTEGER PRIMARY KEY, secret TEXT);
+    INSERT INTO hidden VALUES (1, '{TOKEN}');
+"""
+DATABASES: dict[str, Any] = {
+    "shop": {
+        "url": "sqlite:shop.db",
+        "tables": ["customers"],
+        "columns_deny": ["password"],
+        "views": {"names": "SELECT name FROM customers"},
+    },
+    # Nothing listens there, so that its errors are seen too.
+    "away": {"url": f"postgres://me:{PLANTED}@127.0.0.1:1/x", "tables": ["customers"]},
+    "named": {"url": {"env": "PLANTED_URL"}, "tables": ["customers"]},
 }
 DECLARED: list[dict[str, Any]] = [
     {"files": {"roots": {"project": "project"}}},
@@ -42,8 +72,22 @@ DECLARED: list[dict[str, Any]] = [
     {"config": {"apps": {"other": "other.env"}, "allow": ["**"]}},
     {"env": {"allow": ["PLANTED_*", "TZ"]}},
     {"metrics": {"host": True, "interval": "50ms"}},
+    {"git": {"repos": {"project": "project"}, "refs": ["heads", "tags", "remotes"]}},
+    {"docs": {"sites": {"site": "site"}}},
+    {"rag": {"collections": {"kb": {"drive": {"credentials": "drive.json", "base_url": "UPSTREAM"}}}}},
+    {"rag": {"collections": {"pages": {"folder": "site"}}}},
+    {"db": {"databases": DATABASES}},
+    {"results": {"file": "results.db"}},
+    {"skills": {"paths": ["skills"]}},
 ]
-ENVIRONMENT = {"PLANTED_PASSWORD": PLANTED, "PLANTED_TOKEN": TOKEN, "OTHER_SECRET": PLANTED, "TZ": "UTC"}
+HEADERS = {"Authorization": {"env": "OTHER_SECRET"}, "X-Key": TOKEN}
+ENVIRONMENT = {
+    "PLANTED_PASSWORD": PLANTED,
+    "PLANTED_TOKEN": TOKEN,
+    "PLANTED_URL": f"postgres://me:{PLANTED}@127.0.0.1:1/x",
+    "OTHER_SECRET": PLANTED,
+    "TZ": "UTC",
+}
 
 ABSENT = [
     "file:///project/.env",
@@ -62,21 +106,142 @@ ABSENT = [
     "metrics:///OTHER_SECRET",
     "metrics:///cpu_usage_percent?from=OTHER_SECRET",
     "metrics:///..%2Foutside",
+    "git:///project/blob/HEAD/keys/server.key",
+    "git:///project/blob/HEAD/.git/config",
+    "git:///project/log?path=keys/server.key",
+    "git:///project/log/stash",
+    "git:///project/log/refs~2Fnotes~2Fcommits",
+    "docs:///site/.draft.md",
+    "docs:///site/keys/own.key.md",
+    "rag:///pages/doc/.draft.md",
+    "rag:///pages/doc/keys/own.key.md",
+    "rag:///kb/doc/broken",
+    "gdrive:///broken",
+    "db:///away/schema",
+    "db:///away/customers/1",
+    "db:///named/customers",
+    "db:///shop/hidden/1",
+    "db:///shop/query/none",
+    f"db:///shop/customers/{PLANTED[:3]}",
+    "api:///shop/broken/7",
+    "api:///shop/item/..%2Fsecret",
+    "results:///of-another",
+    "results:///expired",
+    "skill://pdf/.env",
+    "skill://pdf/own.key",
 ]
-"""What is asked for though it is not there."""
+"""What is asked for though it is not there, may not be seen, or cannot be had."""
+PRESENT = [
+    "git:///project/commit/HEAD",
+    "git:///project/diff/HEAD~1/HEAD",
+    "git:///project/tree/HEAD/",
+    "git:///project/tree/HEAD/keys",
+    "git:///project/blob/HEAD/src/main.py",
+    "docs:///site/search/page",
+    "docs:///site/search/ghp",
+    "docs:///site/search/hunter2",
+    "rag:///kb/search/plan",
+    "rag:///pages/search/hunter2",
+    "rag:///kb/doc/plan",
+    "db:///shop/customers",
+    "db:///shop/customers/1",
+    "db:///shop/query/names",
+    "api:///shop/item/7",
+    "results:///of-all",
+]
+"""What may be seen though no list has it, beside what may not."""
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """An API, and Google Drive: what it answers has secrets where a server of ours must not look."""
+
+    seen: list[str | None]
+
+    def do_POST(self) -> None:
+        """Gives an access token, and says the secrets that it was given."""
+        form = self.rfile.read(int(self.headers["content-length"])).decode()
+        self.answer(200, {"access_token": TOKEN, "expires_in": 3599, "form": form})
+
+    def do_GET(self) -> None:
+        """Answers as the API for `/items/7`, as Drive for `/drive/v3`, and says secrets for all else."""
+        self.seen.append(self.headers["authorization"])
+        path = self.path.partition("?")[0]
+        plan = {"id": "plan", "name": "plan.txt", "mimeType": "text/plain", "version": "1"}
+        match path:
+            case "/items/7":
+                self.answer(200, {"data": {"name": "shown-item"}, "debug": PLANTED})
+            case "/drive/v3/files":
+                broken = {**plan, "id": "broken", "name": "broken.txt"}
+                self.answer(200, {"files": [plan, broken], "debug": PLANTED})
+            case "/drive/v3/files/plan":
+                self.answer(200, plan if "alt=media" not in self.path else "The plan of the drive.")
+            case "/drive/v3/changes/startPageToken":
+                self.answer(200, {"startPageToken": "1"})
+            case "/drive/v3/changes":
+                self.answer(200, {"changes": [], "newStartPageToken": "1"})
+            case _:
+                self.answer(403, {"error": {"message": f"{PLANTED} {TOKEN} of {dict(self.headers)}"}})
+
+    def answer(self, status: int, body: object) -> None:
+        """Sends JSON."""
+        data = json.dumps(body).encode()
+        self.send_response(status, PLANTED)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.send_header("x-debug", TOKEN)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def upstream() -> Iterator[str]:
+    Upstream.seen = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, upstream: str) -> Path:
     for name, text in FILES.items():
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
     (tmp_path / "project" / "link.txt").symlink_to(tmp_path / "outside" / "secret.txt")
-    guard = {"audit": "audit.jsonl", "deny": ["**/*.key"], "http": {"metrics": "/metrics"}}
-    declared = {"name": "secrets", "providers": DECLARED, "guard": guard}
-    (tmp_path / "resources.json").write_text(json.dumps(declared), "utf-8")
+    keep_history(tmp_path / "project")
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database:
+        database.executescript(SCHEMA)
+    results = providers.results(file=tmp_path / "results.db")
+    results.put("of-all", "shown-result")
+    results.put("of-another", PLANTED, principal="another")
+    results.put("expired", TOKEN, ttl="1ms")
+    item = {"url": f"{upstream}/items/{{id}}", "headers": HEADERS, "pick": "/data", "ids": ["7"]}
+    endpoints = {"item": item, "broken": {**item, "url": f"{upstream}/broken/{{id}}"}}
+    api = {"api": {"apis": {"shop": {"endpoints": endpoints}}, "private_networks": True}}
+    guard = {"audit": "audit.jsonl", "deny": ["**/*.key", "**/*.key.md"], "http": {"metrics": "/metrics"}}
+    declared = {"name": "secrets", "providers": [*DECLARED, api], "guard": guard}
+    text = json.dumps(declared).replace("UPSTREAM", upstream)
+    (tmp_path / "resources.json").write_text(text, "utf-8")
     return tmp_path
+
+
+def keep_history(project: Path) -> None:
+    """A repository with credentials in its configuration, and secrets in files and references that are not served."""
+    git(project, "init", "-q", "-b", "main")
+    for name, value in GIT_CONFIG.items():
+        git(project, "config", name, value)
+    commit(project, "First")
+    (project / "keys" / "server.key").write_text(f"{PLANTED} again {TOKEN}\n", "utf-8")
+    (project / "src" / "main.py").write_text("print('hello')\n# again\n", "utf-8")
+    commit(project, "Second")
+    git(project, "notes", "add", "-m", f"{PLANTED} {TOKEN}")
+    (project / "src" / "main.py").write_text(f"print('{PLANTED}')\n", "utf-8")
+    git(project, "stash", "-q")
+    (project / "src" / "main.py").write_text("print('hello')\n", "utf-8")
 
 
 @pytest.fixture
@@ -99,6 +264,38 @@ def served(program: Path, folder: Path) -> Iterator[tuple[str, "subprocess.Popen
             process.terminate()
 
 
+SHOWN = [
+    "print('hello')",
+    "8080",
+    "[redacted:key-name]",
+    "[redacted:github-token]",
+    "cpu_usage_percent",
+    "# again",
+    "# A page",
+    "The plan of the drive.",
+    "Ada",
+    "shown-item",
+    "shown-result",
+    "Fill forms",
+]
+LISTED = [
+    "file:///project/src/main.py",
+    "config:///demo/url",
+    "env:///PLANTED_TOKEN",
+    "metrics:///cpu",
+    "git:///project/log",
+    "docs:///site/page.md",
+    "rag:///kb/doc/plan",
+    "rag:///pages/doc/page.md",
+    "db:///shop",
+    "api:///shop/item/7",
+    "results:///of-all",
+    "skill://pdf/SKILL.md",
+]
+FILLED = {"root": "project", "repo": "project", "ref": "HEAD", "site": "site", "collection": "kb"}
+"""The other variables of a template while one is completed."""
+
+
 def everything(url: str) -> list[str]:
     """All that a client can be told: lists, templates, reads, completions, and the answers to what is not there."""
     heard = [post(url, method, {}) for method in ("server/discover", "resources/templates/list")]
@@ -110,24 +307,30 @@ def everything(url: str) -> list[str]:
         uris += [item["uri"] for item in page["resources"]]
         if (cursor := page.get("nextCursor")) is None:
             break
-    for kind in ("file:///project/src/main.py", "config:///demo/url", "env:///PLANTED_TOKEN", "metrics:///cpu"):
+    for kind in LISTED:
         assert any(uri.startswith(kind) for uri in uris), kind
     metrics = [uri for uri in uris if uri.startswith("metrics:///") and uri != "metrics:///"]
     uris += [f"{uri}?format={form}" for uri in metrics for form in ("csv", "openmetrics")]
-    heard += [post(url, "resources/read", {"uri": uri}) for uri in [*uris, *ABSENT]]
+    heard += [post(url, "resources/read", {"uri": uri}) for uri in [*uris, *PRESENT, *ABSENT]]
+    heard.append(post(url, "skills/list", {}))
+    heard.append(post(url, "skills/get", {"uri": "skill://pdf/SKILL.md"}))
+    heard.append(post(url, "resources/directory/read", {"uri": "skill://pdf"}))
     for template in templates:
-        for variable in ("root", "path", "app", "key", "name"):
-            if variable in template:
-                for typed in ("", "p", "."):
-                    argument = {"name": variable, "value": typed}
-                    context = {"arguments": {"root": "project"}} if variable == "path" else {}
-                    params = {"ref": {"type": "ref/resource", "uri": template}, "argument": argument}
-                    heard.append(post(url, "completion/complete", params | {"context": context}))
+        for variable in re.findall(r"\w+(?=[,}])", template):
+            for typed in ("", "p", "."):
+                argument = {"name": variable, "value": typed}
+                others = {name: value for name, value in FILLED.items() if name != variable}
+                params: dict[str, Any] = {
+                    "ref": {"type": "ref/resource", "uri": template},
+                    "argument": argument,
+                    "context": {"arguments": others},
+                }
+                heard.append(post(url, "completion/complete", params))
     return heard
 
 
 def test_no_planted_secret_leaves(served: tuple[str, "subprocess.Popen[bytes]"], folder: Path) -> None:
-    """S-01, S-04, S-05: of the environment, files, configuration or a repository; also while files are broken."""
+    """S-01 to S-07, S-20: of files, a repository, databases, APIs or the environment; also while files are broken."""
     url, process = served
     heard = everything(url)
     for name in ("app.yaml", "other.env"):
@@ -146,8 +349,10 @@ def test_no_planted_secret_leaves(served: tuple[str, "subprocess.Popen[bytes]"],
     assert len(audit.splitlines()) > 100
     assert "still served" in said
     shown = "".join(heard)
-    for text in ("print('hello')", "8080", "[redacted:key-name]", "[redacted:github-token]", "cpu_usage_percent"):
+    for text in SHOWN:
         assert text in shown, text
+    # The upstreams were asked with the secrets that are theirs.
+    assert {PLANTED, f"Bearer {TOKEN}"} <= set(Upstream.seen)
     for text in (*heard, audit, said):
         assert PLANTED not in text
         assert TOKEN not in text

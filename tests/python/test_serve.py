@@ -207,6 +207,8 @@ async def test_a_file_says_what_is_served(program: Path, project: Path, form: st
         ({"guard": {"http": {"pth": "/x"}}}, "path"),
         ({"guard": {"http": {"hosts": "example.com"}}}, "hosts"),
         ({"guard": {"audit": 1}}, "guard.audit is 1"),
+        ({"guard": {"redact": ["jtw"]}}, 'guard.redact: unexpected detector "jtw"; did you mean "jwt"?'),
+        ({"providers": [{"clock": {}}, {"files": {"root": "project"}}]}, "providers[1]: unexpected option"),
         ({"guard": {"audit": "none/audit.jsonl"}}, "none/audit.jsonl"),
     ],
 )
@@ -217,6 +219,7 @@ def test_a_wrong_file_names_the_key(serve: Start, project: Path, members: dict[s
         assert served.process.wait(PATIENCE) == 2
         served.reader.join(PATIENCE)
         assert len(served.said) == 1, served.said
+        assert served.said[0].startswith(f"error: {path}: "), served.said
         assert text in served.said[0]
         assert served.process.stdout is not None
         assert served.process.stdout.read() == ""

@@ -19,7 +19,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 from mcp_resources import providers
-from test_examples import DATA, LEGACY, MODERN, Updates, complete, read, refused, upstream
+from test_examples import DATA, LEGACY, MODERN, Updates, call, complete, read, refused, upstream
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30.0
@@ -143,6 +143,61 @@ def test_seven_systems_at_once(program: Path, examples: Path, mode: str) -> None
     converse(served(program, examples / "techsapo.yaml"), mode, body, updates)
 
 
+@pytest.mark.parametrize("mode", [LEGACY, MODERN])
+def test_the_context_of_a_project(program: Path, examples: Path, mode: str) -> None:
+    """S-01, S-02, S-04, S-05, S-50 to S-57: files, git, configuration, environment, metrics and skills at once."""
+    updates = Updates()
+    data = examples / "data"
+    manifest = data / "skills" / "git-workflow" / "SKILL.md"
+
+    def change() -> None:
+        (data / "project" / "src" / "main.ts").write_text("export const answer = 43;\n", "utf-8")
+        commit(examples, "The second")
+        (data / "app.json").write_text(json.dumps({"server": {"port": 9090}}), "utf-8")
+        manifest.write_text(manifest.read_text("utf-8") + "\nOne more line.\n", "utf-8")
+
+    async def body(client: Client) -> None:
+        items = await listed(client)
+        schemes = {uri.partition(":")[0] for uri in items}
+        assert schemes == {"file", "git", "config", "env", "metrics", "skill"}
+        assert "hunter2" not in str(items)
+        texts = {uri: (await read(client, uri)).text for uri in PROJECT_READS}
+        assert texts["file:///project/src/main.ts"] == "export const answer = 42;\n"
+        assert texts["git:///project/blob/HEAD/examples/data/project/src/main.ts"] == "export const answer = 42;\n"
+        assert "The first" in texts["git:///project/log"]
+        assert json.loads(texts["git:///project/status"])["clean"] is True
+        assert texts["config:///app/server/port"] == "8080"
+        assert texts["env:///TZ"] == "Asia/Tokyo"
+        assert texts[SKILL] == manifest.read_text("utf-8")
+        cpu = next(uri for uri in items if uri.startswith("metrics:///cpu"))
+        assert json.loads((await read(client, cpu)).text)["points"]
+
+        before = await entry(client)
+        await updated(client, mode, updates, {*PROJECT_READS[:4], SKILL, cpu}, change)
+        assert (await read(client, "file:///project/src/main.ts")).text == "export const answer = 43;\n"
+        assert (await read(client, "config:///app/server/port")).text == "9090"
+        assert "The second" in (await read(client, "git:///project/log")).text
+        assert "One more line." in (await read(client, SKILL)).text
+        assert (await entry(client))["resources"] != before["resources"]
+
+    async def entry(client: Client) -> dict[str, object]:
+        entries = (await call(client, "skills/list"))["skills"]
+        return next(skill for skill in entries if skill["uri"] == SKILL)
+
+    converse(served(program, examples / "project.yaml"), mode, body, updates)
+
+
+SKILL = "skill://git-workflow/SKILL.md"
+PROJECT_READS = [
+    "file:///project/src/main.ts",
+    "git:///project/log",
+    "git:///project/status",
+    "config:///app/server/port",
+    "git:///project/blob/HEAD/examples/data/project/src/main.ts",
+    "env:///TZ",
+    "metrics:///",
+    SKILL,
+]
 ONE_OF_EACH = [
     "file:///project/src/main.ts",
     "git:///techsapo/log",

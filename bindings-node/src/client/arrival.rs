@@ -16,7 +16,7 @@ pub struct Arrival {
     /// The call or the question.
     pub id: f64,
     /// What it is.
-    pub sort: u32,
+    pub kind: u32,
     /// A text: contents, JSON text, a sentence, the message of an error.
     pub text: Option<String>,
     /// Contents that are bytes.
@@ -54,32 +54,32 @@ fn told(news: News) -> Arrival {
     match news {
         News::Done => Arrival::default(),
         News::Failed(error) => failed(&error),
-        News::Contents(contents) => of_contents(contents, Arrival { sort: 2, ..Arrival::default() }),
+        News::Contents(contents) => of_contents(contents, Arrival { kind: 2, ..Arrival::default() }),
         News::Entries(contents) => {
-            Arrival { sort: 2, entries: Some(entries(contents)), ..Arrival::default() }
+            Arrival { kind: 2, entries: Some(entries(contents)), ..Arrival::default() }
         }
-        News::Json(text) => Arrival { sort: 3, text: Some(text), ..Arrival::default() },
+        News::Json(text) => Arrival { kind: 3, text: Some(text), ..Arrival::default() },
         News::Listed(items) => listed(&items),
         News::Change(change) => changed(change),
         News::Completion(completion) => completed(completion),
         News::About(about) => described(&about),
         News::ListChanged(server) => {
-            Arrival { sort: 8, text: Some(server.as_ref().into()), ..Arrival::default() }
+            Arrival { kind: 8, text: Some(server.as_ref().into()), ..Arrival::default() }
         }
         News::Progress(Progress { progress, total, message }) => {
-            Arrival { sort: 9, count: Some(progress), total, text: message, ..Arrival::default() }
+            Arrival { kind: 9, count: Some(progress), total, text: message, ..Arrival::default() }
         }
         News::Question(question, capability) => Arrival {
-            sort: 10,
+            kind: 10,
             details: Some(vec![capability.into()]),
             server: Some(question.server.as_ref().into()),
             word: Some(question.method),
             text: Some(question.params),
             ..Arrival::default()
         },
-        News::Withdrawn => Arrival { sort: 11, ..Arrival::default() },
+        News::Withdrawn => Arrival { kind: 11, ..Arrival::default() },
         News::Note(server, note) => {
-            Arrival { sort: 12, server: Some(server), text: Some(note), ..Arrival::default() }
+            Arrival { kind: 12, server: Some(server), text: Some(note), ..Arrival::default() }
         }
     }
 }
@@ -91,7 +91,7 @@ fn failed(error: &ClientError) -> Arrival {
         _ => (None, None),
     };
     Arrival {
-        sort: 1,
+        kind: 1,
         text: Some(error.to_string()),
         word: Some(error.kind().into()),
         uri: error.uri().map(Into::into),
@@ -129,12 +129,12 @@ fn listed(items: &[Listed]) -> Arrival {
     }
     text.push(']');
     let server = items.first().map(|item| item.server.as_ref().into());
-    Arrival { sort: 4, text: Some(text), server, ..Arrival::default() }
+    Arrival { kind: 4, text: Some(text), server, ..Arrival::default() }
 }
 
 fn changed(Change { server, uri, contents }: Change) -> Arrival {
     let arrival =
-        Arrival { sort: 5, server: Some(server.as_ref().into()), uri: Some(uri), ..Arrival::default() };
+        Arrival { kind: 5, server: Some(server.as_ref().into()), uri: Some(uri), ..Arrival::default() };
     match contents {
         Some(contents) => of_contents(contents, arrival),
         None => arrival,
@@ -143,12 +143,12 @@ fn changed(Change { server, uri, contents }: Change) -> Arrival {
 
 fn completed(Completion { values, total, has_more }: Completion<'static>) -> Arrival {
     let values = values.into_iter().map(Cow::into_owned).collect();
-    Arrival { sort: 6, values: Some(values), total: total.map(number), has_more, ..Arrival::default() }
+    Arrival { kind: 6, values: Some(values), total: total.map(number), has_more, ..Arrival::default() }
 }
 
 fn described(about: &ServerAbout) -> Arrival {
     Arrival {
-        sort: 7,
+        kind: 7,
         word: Some(about.revision.as_str().into()),
         text: about.instructions.clone(),
         details: Some(vec![about.info.clone(), about.capabilities.clone()]),

@@ -5,12 +5,12 @@
 mod arrival;
 
 use crate::error::raise;
-use crate::options::{Given, read};
+use crate::options::{PlainValue, read};
 use crate::quick::function;
 use crate::woken::Woken;
 use arrival::Arrival;
 use mcp_resources_engine::client::ClientError;
-use mcp_resources_host::client::desk::{Asked, Desk, News, Stream};
+use mcp_resources_host::client::desk::{CallOptions, Desk, News, Stream};
 use mcp_resources_host::client::{ConfigError, runtime};
 use napi::Env;
 use napi::bindgen_prelude::*;
@@ -53,21 +53,21 @@ pub struct QuickClient<'env> {
 /// The client, and what wakes the loop for it.
 pub(crate) struct Calls {
     desk: Desk,
-    bell: Arc<Woken>,
+    wake_loop: Arc<Woken>,
 }
 
 #[napi]
 impl NativeClient {
     /// Starts nothing yet. `look` is called on the loop when something has arrived; that does not keep the process alive.
     #[napi(catch_unwind, constructor)]
-    pub fn new(env: &Env, fields: Given, look: Function<'_, (), ()>) -> Result<Self> {
+    pub fn new(env: &Env, fields: PlainValue, look: Function<'_, (), ()>) -> Result<Self> {
         let runtime = runtime().map_err(|error| Error::from_reason(error.to_string()))?;
-        let bell = Woken::new(&look)?;
-        let rung = bell.clone();
+        let wake_loop = Woken::new(&look)?;
+        let rung = wake_loop.clone();
         let opened = Desk::open(read(fields)?, runtime, move || rung.say());
         let wrong = |error: ConfigError| raise(env, "ConfigError", error.message, &[]);
         let (desk, socket) = opened.map_err(wrong)?;
-        Ok(Self { calls: Rc::new(Calls { desk, bell }), socket: RefCell::new(socket) })
+        Ok(Self { calls: Rc::new(Calls { desk, wake_loop }), socket: RefCell::new(socket) })
     }
 
     /// The functions that are called most.
@@ -78,7 +78,7 @@ impl NativeClient {
                 let (call, uri): (f64, String) = (given.get(0)?, given.get(1)?);
                 let whole: bool = given.get(2)?;
                 let scope = if given.length() > 3 { given.get(3)? } else { None };
-                calls.desk.read(numbered(call), uri, whole, asked(scope));
+                calls.desk.read(numbered(call), uri, whole, options(scope));
                 Ok(())
             })?,
             take: function(env, &self.calls, "take", |calls, _| Ok(calls.take()))?,
@@ -120,31 +120,31 @@ impl NativeClient {
         scope: Option<ScopeFields>,
     ) {
         let what = (template, variable, value);
-        self.calls.desk.complete(numbered(call), what, context, asked(scope));
+        self.calls.desk.complete(numbered(call), what, context, options(scope));
     }
 
     /// Makes a request with any method; `params` is JSON text.
     #[napi(catch_unwind)]
     pub fn request(&self, call: f64, method: String, params: String, scope: Option<ScopeFields>) {
-        self.calls.desk.request(numbered(call), method, params, asked(scope));
+        self.calls.desk.request(numbered(call), method, params, options(scope));
     }
 
     /// What a server says of itself.
     #[napi(catch_unwind)]
     pub fn about(&self, call: f64, scope: Option<ScopeFields>) {
-        self.calls.desk.about(numbered(call), asked(scope));
+        self.calls.desk.about(numbered(call), options(scope));
     }
 
     /// A list: of templates, or of resources.
     #[napi(catch_unwind)]
     pub fn list(&self, call: f64, templates: bool, scope: Option<ScopeFields>) -> NativeStream {
-        self.stream(self.calls.desk.list(numbered(call), templates, asked(scope)))
+        self.stream(self.calls.desk.list(numbered(call), templates, options(scope)))
     }
 
     /// A watched resource.
     #[napi(catch_unwind)]
     pub fn watch(&self, uri: String, scope: Option<ScopeFields>) -> NativeStream {
-        self.stream(self.calls.desk.watch(&uri, asked(scope)))
+        self.stream(self.calls.desk.watch(&uri, options(scope)))
     }
 
     /// The changes of lists.
@@ -200,15 +200,15 @@ impl NativeStream {
 
 impl Calls {
     fn take(&self) -> Vec<Arrival> {
-        // First the bell: what arrives from now on rings again.
-        self.bell.take();
+        // First the wake_loop: what arrives from now on rings again.
+        self.wake_loop.take();
         self.desk.take().into_iter().map(|(call, news)| Arrival::of(call, news)).collect()
     }
 }
 
-fn asked(scope: Option<ScopeFields>) -> Asked {
+fn options(scope: Option<ScopeFields>) -> CallOptions {
     let ScopeFields { server, timeout, progress } = scope.unwrap_or_default();
-    Asked { server, timeout: timeout.map(numbered), progress: progress == Some(true) }
+    CallOptions { server, timeout: timeout.map(numbered), progress: progress == Some(true) }
 }
 
 /// A number of JavaScript's, which counts.

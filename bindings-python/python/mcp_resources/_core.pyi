@@ -45,8 +45,10 @@ __all__ = [
     "Variable",
     "Verification",
     "Wakeup",
+    "Watches",
     "closest",
     "declared",
+    "embedded",
     "main",
     "memory",
     "metrics",
@@ -303,6 +305,12 @@ class Records:
     def next(self) -> list[bytes] | None: ...
 
 @final
+class Watches:
+    """What clients watch, for the thread that takes it."""
+
+    def next(self) -> list[tuple[str, str, bool]] | None: ...
+
+@final
 class Pending:
     """A request whose handler is still at work."""
 
@@ -314,7 +322,7 @@ class Pending:
 class Queue:
     """The jobs of the worker threads."""
 
-    def __new__(cls, most: int) -> Queue: ...
+    def __new__(cls, max: int) -> Queue: ...
     def enter(self) -> None: ...
     def next(self) -> tuple[Callable[..., object], tuple[Any, ...], dict[str, Any] | None, Pending] | None:
         """The next job: what to call, its arguments, and what to tell the outcome. `None` ends the thread."""
@@ -368,6 +376,7 @@ class Server:
     def publish(self, edits: Sequence[Edit]) -> list[str]: ...
     def mount(self, providers: Sequence[Provider]) -> None: ...
     def unmount(self, provider: Provider) -> bool: ...
+    def watch(self, uri: str, start: Callable[[Watches], object]) -> str: ...
     def notify_updated(self, uri: str) -> None: ...
     def notify_list_changed(self, lists: str) -> None: ...
     def shutdown(self) -> None: ...
@@ -485,6 +494,9 @@ class ResultCache(Provider):
         """
     def __len__(self) -> int:
         """How many results there are, of everybody and of all principals."""
+
+def embedded(options: object, embedder: object) -> Provider:
+    """A provider of documents that are found by vectors too, which `embedder` makes. The rest is as with `declared`."""
 
 def declared(kind: str, options: object) -> Provider:
     """A provider of this kind, with its options by their names.

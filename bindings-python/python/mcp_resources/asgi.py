@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ._core import Endpoint, Exchange, Identified, Server
-from .auth import Auth, InvalidToken, Parts, fields, parts
+from .auth import Auth, InvalidToken, Parts, checked, fields, parts, verified
 from .driver import Driver
-from .lifespan import Life
+from .lifespan import Alone, Life
 from .log import broken, unverified
 
 if TYPE_CHECKING:
@@ -51,10 +51,11 @@ class App:
     def __init__(
         self, server: Server, auth: Auth | None, options: dict[str, Any], life: "tuple[Life, ResourceServer] | None"
     ) -> None:
+        checked(auth)
         self._server = server
         self._life = life
         self._is_alive = life is None
-        self._opening = asyncio.Lock()
+        self._opening = Alone()
         self._auth = auth
         self._options = options if auth is None else {**options, "auth": fields(auth)}
         self._web: _Web | None = None
@@ -81,7 +82,7 @@ class App:
                 except Exception as error:
                     broken(error)
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
-                    return
+                    raise  # as Starlette does: its client of tests waits for ever for one that returns
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 self.stop()
@@ -208,7 +209,7 @@ class _Request:
         if token is None or self._auth is None:
             return None, None
         try:
-            return parts(await self._auth.verify(token)), None
+            return parts(await verified(self._auth, token)), None
         except InvalidToken:
             return None, False
         except Exception as error:

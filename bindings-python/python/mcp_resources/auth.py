@@ -1,11 +1,12 @@
 """Bearer tokens: what an HTTP endpoint asks for, and what it says of it (RFC 6750, RFC 9728)."""
 
 import asyncio
+import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ._core import TokenVerifier
 from .encoding import to_json
@@ -92,6 +93,12 @@ class StaticTokens(_Compiled):
         Raises:
             ValueError: a token could not stand in an `Authorization` header.
         """
+        if not isinstance(tokens, Mapping):
+            raise TypeError(f"tokens is {_kind(tokens)}; expected a dict, such as {{'TOKEN': Verified('alice')}}")
+        # The token itself is not repeated: an error ends in a log.
+        for verified in tokens.values():
+            if not isinstance(verified, Verified):
+                raise TypeError(f'a token stands for a value {_kind(verified)}; expected a Verified: Verified("alice")')
         super().__init__(TokenVerifier.listed([(token, parts(verified)) for token, verified in tokens.items()]))
 
 
@@ -158,6 +165,32 @@ class Auth:
     def __post_init__(self) -> None:
         """Refuses at once what no endpoint would take."""
         fields(self)
+        if not callable(self.verify):
+            raise TypeError(f"verify is {self.verify!r}, expected an async function, a JwtVerifier or StaticTokens")
+
+
+def checked(auth: Auth | None) -> None:
+    """Refuses what is no `Auth`.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if auth is not None and not isinstance(auth, Auth):
+        raise TypeError(
+            f"auth is of type `{type(auth).__name__}`, expected Auth(resource, authorization_servers, verify)"
+        )
+
+
+async def verified(auth: Auth, token: str) -> Verified:
+    """What `verify` says of a token.
+
+    Raises:
+        TypeError: it is no async function.
+    """
+    found: object = auth.verify(token)
+    if not inspect.isawaitable(found):
+        raise TypeError(f"`verify` returned {_kind(found)} at once; write it as `async def`")
+    return cast(Verified, await found)
 
 
 def fields(auth: Auth) -> dict[str, Any]:

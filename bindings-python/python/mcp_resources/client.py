@@ -542,28 +542,28 @@ def _target(
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
 ) -> dict[str, object]:
-    """How a server is reached. What belongs to another sort of server is an error."""
+    """How a server is reached. What belongs to another kind of server is an error."""
     given = {"headers": headers, "env": env, "cwd": cwd}
     target: dict[str, object]
     used: tuple[str, ...] = ()
     if isinstance(server, ResourceServer):
-        sort, target, used = "a server of this process", {}, ()
+        kind, target, used = "a server of this process", {}, ()
     elif isinstance(server, str):
         if "://" not in server:
             raise ConfigError(
                 f"server: {server!r} is not a URL; for a command give a list of its parts, such as"
                 f" shlex.split({server!r})"
             )
-        sort, target, used = "a URL", {"url": server}, ("headers",)
+        kind, target, used = "a URL", {"url": server}, ("headers",)
     elif isinstance(server, Sequence) and all(isinstance(part, str) for part in server):
-        sort, target, used = "a command", {"command": list(server)}, ("env", "cwd")
+        kind, target, used = "a command", {"command": list(server)}, ("env", "cwd")
     else:
         raise ConfigError(f"server: {server!r} is no list of texts, URL or ResourceServer")
     for option, value in given.items():
         if value is None:
             continue
         if option not in used:
-            raise ConfigError(f"{option}: it does not belong to {sort}")
+            raise ConfigError(f"{option}: it does not belong to {kind}")
         target[option] = os.fsencode(value) if option == "cwd" else list(dict(value).items())  # type: ignore[arg-type]
     return target
 

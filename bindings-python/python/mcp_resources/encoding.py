@@ -18,8 +18,8 @@ class NotJson(TypeError):
     """A value has no JSON form. The message says where it stands and what it is."""
 
 
-def to_json(value: object, encoder: Encoder | None = None) -> str:
-    """JSON text of a value.
+def to_json(value: object, encoder: Encoder | None = None, name: str = "the result") -> str:
+    """JSON text of a value. `name` is what errors call it.
 
     Besides what `json` writes: pydantic models, dataclasses, attrs classes, enums, sets, mappings, rows of `sqlite3`;
     `date`, `time` and `datetime` as ISO 8601, `UUID`, `Path` and `Decimal` as texts, numpy's arrays and numbers.
@@ -33,7 +33,7 @@ def to_json(value: object, encoder: Encoder | None = None) -> str:
     try:
         return _writer(encoder)(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise NotJson(_fault(value, encoder) or str(error)) from None
+        raise NotJson(_fault(value, encoder, name) or str(error)) from None
 
 
 @functools.lru_cache(maxsize=16)
@@ -87,10 +87,10 @@ _FORMS: tuple[_Form, ...] = (
 """By what a class has, since importing any of them would cost every server."""
 
 
-def _fault(value: object, encoder: Encoder | None) -> str | None:
+def _fault(value: object, encoder: Encoder | None, name: str) -> str | None:
     """Where the first value stands that has no JSON form, and why."""
     default = _default if encoder is None else functools.partial(_hooked, encoder)
-    return next(_faults(value, "the result", default, _DEEPEST), None)
+    return next(_faults(value, name, default, _DEEPEST), None)
 
 
 def _faults(value: object, path: str, default: Callable[[object], object], depth: int) -> Iterator[str]:
@@ -145,6 +145,10 @@ def _remedy(value: object) -> str:
         return "return bytes alone or in Contents, or encode them as base64 text"
     if hasattr(value, "__await__"):
         return "await it, or write the handler as `async def`"
+    if isinstance(value, BaseException) or (isinstance(value, type) and issubclass(value, BaseException)):
+        return "raise it instead"
+    if hasattr(value, "__anext__"):
+        return "write the handler itself as `async def` with `yield`, or gather it"
     if hasattr(value, "read"):
         return "return what it contains: its read()"
     if hasattr(value, "__next__"):

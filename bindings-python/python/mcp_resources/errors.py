@@ -140,8 +140,8 @@ class ReadFailedError(McpError):
     """A client could not do what it was asked, for a reason that has no class of its own.
 
     `kind` says which: `server` (it answered with an error: its `code` and `data`), `timeout`, `unreachable`,
-    `too_large`, `bad_answer`, `unsupported`, `input_required`, `no_server`, `several_servers`, `cancelled` (also after
-    `close`) or `limit_reached`.
+    `unauthorized`, `too_large`, `bad_answer`, `unsupported`, `input_required`, `no_server`, `several_servers`,
+    `cancelled` (also after `close`) or `limit_reached`.
     `server` is the name of the server, if only one was asked.
     """
 

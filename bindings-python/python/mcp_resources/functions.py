@@ -16,7 +16,7 @@ from .parameters import Analysis, Param, analyse
 
 Mode: TypeAlias = Literal["async", "inline", "pool"]
 Slot: TypeAlias = tuple[str, str | None, str, Callable[[Any], object] | None, bool, tuple[object] | None]
-"""What fills an argument: its sort, keyword, name, conversion, whether that takes a list as a whole, and default.
+"""What fills an argument: its kind, keyword, name, conversion, whether that takes a list as a whole, and default.
 
 The sorts: `value`; `list` and `map`, empty where there is no value; `rest`, left out then; `context`; `gather`.
 """
@@ -132,9 +132,12 @@ def helper(function: Callable[..., object], supplied: tuple[str, ...], inline: b
     """
     _check(function)
     slots = _Slots(function)
-    names = iter(supplied)
+    names = list(supplied)
     for parameter in slots.parameters():
-        name = next(names, None)
+        if names and _is_own(parameter, names[0]):
+            slots.pass_over(parameter, "")
+            continue
+        name = names.pop(0) if names else None
         if name is None:
             slots.pass_over(parameter, f"is one too many: it is called with ({', '.join(supplied)})")
         else:
@@ -151,9 +154,14 @@ def kinds(function: Callable[..., object], names: Container[str]) -> dict[str, L
     return {name: analysis.kind for name, analysis in analyses.items() if analysis.kind in ("list", "map")}
 
 
-def takes(function: Callable[..., object]) -> int:
-    """How many arguments the function takes besides the context."""
-    return sum(1 for _ in _Slots(function).parameters())
+def takes(function: Callable[..., object], name: str) -> bool:
+    """Whether the function takes an argument besides the context, which is given what `name` says."""
+    return any(not _is_own(parameter, name) for parameter in _Slots(function).parameters())
+
+
+def _is_own(parameter: inspect.Parameter, name: str) -> bool:
+    """Whether a parameter has a value of its own, as in `lambda region=region: …`, and is not given one."""
+    return parameter.name != name and parameter.default is not parameter.empty and parameter.default is not None
 
 
 def json_of(function: Callable[..., object]) -> str | None:
@@ -195,6 +203,8 @@ def _meant(name: str, template: UriTemplate | str | None, variables: Mapping[str
     near = closest(name, [*variables])
     if near is not None:
         return f'; did you mean "{near}"?'
+    if name in ("self", "cls"):
+        return f': this is a method; register it of an object: server.resource("{template}")(thing.method)'
     return "; give it a default, or annotate it as Context if that is what it is"
 
 

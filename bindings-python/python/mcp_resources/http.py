@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Unpack
 
 from ._core import HttpServer, Server, Verification
-from .auth import Auth, InvalidToken, compiled, fields, parts
+from .auth import Auth, InvalidToken, checked, compiled, fields, parts, verified
 from .driver import Driver
 from .errors import RegistrationError
 from .log import unverified
@@ -95,6 +95,7 @@ class _Http(Driver):
     ) -> None:
         super().__init__(loop)
         auth, tls = guards
+        checked(auth)
         self.stopping = asyncio.Event()
         self._server = server  # nothing of it is freed while it is served
         self._auth = auth
@@ -111,6 +112,10 @@ class _Http(Driver):
 
     def listen(self, host: str, port: int) -> str:
         """Starts to listen. Returns the URL."""
+        if not isinstance(host, str):
+            raise TypeError(f"host is {host!r}, expected a text, such as '127.0.0.1'")
+        if not isinstance(port, int) or not 0 <= port <= 65535:
+            raise TypeError(f"port is {port!r}, expected a whole number from 0 to 65535")
         try:
             port = self._http.listen(host, port)
         except OSError as error:
@@ -144,7 +149,7 @@ class _Http(Driver):
         unavailable = True
         try:
             if self._auth is not None:
-                verification.accept(parts(await self._auth.verify(token)))
+                verification.accept(parts(await verified(self._auth, token)))
         except InvalidToken:
             unavailable = False
         except Exception as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -11,9 +12,30 @@ if TYPE_CHECKING:
 
 __all__ = ["Lifespan"]
 
+_PAUSE = 0.01
+"""How long a task waits before it looks again, in seconds: what is waited for happens once in the life of a server."""
+
 Manager: TypeAlias = AbstractAsyncContextManager[Any]
 Lifespan: TypeAlias = "Callable[[ResourceServer], Manager | AsyncIterator[Any]]"
 """Called with the server; what it yields is `ctx.lifespan`."""
+
+
+class Alone:
+    """One task at a time, on whatever loops and threads tasks run.
+
+    A lock of asyncio belongs to the loop on which a task first waits for it. A server is used on several loops: one for
+    each test, or in threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    async def __aenter__(self) -> None:
+        while not self._lock.acquire(blocking=False):
+            await asyncio.sleep(_PAUSE)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 class Life:
@@ -24,7 +46,7 @@ class Life:
         if inspect.isasyncgenfunction(make):
             self._make = asynccontextmanager(make)
         self._given = given
-        self._lock = asyncio.Lock()
+        self._alone = Alone()
         self._users = 0
         self._open: Manager | None = None
 
@@ -39,7 +61,7 @@ class Life:
 
     async def enter(self, server: "ResourceServer") -> None:
         """Opens it, unless it is open already."""
-        async with self._lock:
+        async with self._alone:
             if self._users == 0:
                 manager = self._make(server)
                 if not hasattr(manager, "__aenter__"):
@@ -53,7 +75,7 @@ class Life:
 
     async def leave(self) -> None:
         """Closes it when the last user leaves."""
-        async with self._lock:
+        async with self._alone:
             self._users -= 1
             if self._users == 0 and self._open is not None:
                 manager, self._open = self._open, None

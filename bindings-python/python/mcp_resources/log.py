@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from .encoding import to_json
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ._core import Context
 
 __all__ = ["Log", "LogLevel"]
@@ -72,6 +74,15 @@ def failed(name: str, what: str, error: BaseException) -> None:
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_HERE):
         traceback = traceback.tb_next
     _logger.error("%s failed: %s", name, what, exc_info=(type(error), error, traceback))
+
+
+def cancelled(name: str, what: str, task: "asyncio.Task[object]") -> None:
+    """A handler that ended with `CancelledError` that was not meant for it: it waited for what was cancelled."""
+    if task.cancelled() and not task.cancelling():
+        try:
+            task.result()
+        except BaseException as error:
+            failed(name, what, error)
 
 
 def misused(name: str, what: str) -> None:

@@ -19,11 +19,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
-from ._core import Memory, Metrics, Provider, ResultCache, declared, memory
+from ._core import Memory, Metrics, Provider, ResultCache, declared, embedded, memory
 from ._core import metrics as _metrics
 
 __all__ = [
     "ApiOptions",
+    "ClockOptions",
     "ConfigOptions",
     "Database",
     "DbOptions",
@@ -59,6 +60,8 @@ __all__ = [
 Root: TypeAlias = str | os.PathLike[str]
 """A directory, or a file."""
 Content: TypeAlias = str | bytes
+Embedder: TypeAlias = Callable[[list[str]], Sequence[Sequence[float]]]
+"""Makes a vector of each text, all of one length: a list of lists, or an array of NumPy."""
 
 
 class ApiOptions(TypedDict, total=False):
@@ -146,6 +149,13 @@ class DocsOptions(TypedDict, total=False):
     """The largest page that is read, in bytes. Default: what an answer of the server may have."""
     index: str | None
     """The file that keeps the search index between two runs. Default: the index is in memory."""
+
+
+class ClockOptions(TypedDict, total=False):
+    """The keyword arguments of `clock`."""
+
+    zones: str | Sequence[str]
+    """Which zones are listed, such as `Asia/Tokyo`; every zone can be read. Default: UTC and the local zone."""
 
 
 class EnvOptions(TypedDict, total=False):
@@ -244,6 +254,8 @@ class RagOptions(TypedDict, total=False):
     """How often Drive is asked for changes, while it is used: `"30s"`, or milliseconds. Default 30 s."""
     hits: int
     """How many passages a search gives, at most 100. Default 10."""
+    index: str | None
+    """The file that keeps the search index between two runs. Default: the index is in memory."""
 
 
 class ResultsOptions(TypedDict, total=False):
@@ -296,8 +308,11 @@ class Results(ResultCache):
             principal: see `put`.
 
         Raises:
+            TypeError: `compute` is no function.
             Exception: what `compute` raises, and what `put` raises of its result.
         """
+        if not callable(compute):
+            raise TypeError(f"what computes {id!r} is {compute!r}, expected a function that returns the body")
 
         async def make() -> Content:
             made = compute()
@@ -384,12 +399,19 @@ def api(apis: Mapping[str, Mapping[str, object]], **options: Unpack[ApiOptions])
     return declared("api", {"apis": apis, **options})
 
 
-def clock() -> Provider:
+def clock(**options: Unpack[ClockOptions]) -> Provider:
     """The time: `clock:///now`, and `clock:///{+zone}` for a zone of this machine's database, as `clock:///Asia/Tokyo`.
 
     Clients that subscribe to it are notified every second. A clock is for one server: make another for each.
+
+    Args:
+        options: see `ClockOptions`.
+
+    Raises:
+        ValueError: there is no such zone.
+        TypeError: an option has a wrong type, or there is none of this name.
     """
-    return declared("clock", None)
+    return declared("clock", {**options})
 
 
 def config(
@@ -431,6 +453,12 @@ def db(databases: Mapping[str, Database]) -> Provider:
         ValueError: a file is not there, or a name, a URL, a table or a statement cannot be served.
         TypeError: an option has a wrong type, or there is none of this name.
     """
+    if not isinstance(databases, Mapping):
+        raise TypeError("db() takes databases by their names, such as {'shop': {'url': 'sqlite:shop.db'}}")
+    for name, database in databases.items():
+        # It may be a URL with a password, which no message shows.
+        if not isinstance(database, Mapping):
+            raise TypeError(f"db(): {name} takes a mapping of options, such as {{'url': …, 'tables': […]}}")
     return declared("db", {"databases": {name: dict(database) for name, database in databases.items()}})
 
 
@@ -524,7 +552,12 @@ def metrics(**options: Unpack[MetricsOptions]) -> Metrics:
     return _metrics(options)
 
 
-def rag(collections: Mapping[str, Root | Mapping[str, object]], **options: Unpack[RagOptions]) -> Provider:
+def rag(
+    collections: Mapping[str, Root | Mapping[str, object]],
+    *,
+    embedder: Embedder | None = None,
+    **options: Unpack[RagOptions],
+) -> Provider:
     """Documents of folders and of Google Drive, found by questions (S-03).
 
     `rag:///kb/search/QUESTION` gives passages, each with the URI of its document, `rag:///kb/doc/ID`, and with its
@@ -532,7 +565,11 @@ def rag(collections: Mapping[str, Root | Mapping[str, object]], **options: Unpac
 
     Args:
         collections: by their names, a directory, `{"folder": DIR}`, or
-            `{"drive": {"credentials": FILE, "folder": ID}}`.
+            `{"drive": {"credentials": FILE, "folder": ID}}`, where `{"drive": FILE}` names a YAML or JSON file that has
+            the same.
+        embedder: makes vectors of texts, for passages and for questions: a search then combines BM25 with the nearest
+            vectors. It is called from threads of the provider, with up to 64 texts at once. What it raises is logged,
+            and passages that have no vector are found by their words.
         options: see `RagOptions`.
 
     Raises:
@@ -540,7 +577,12 @@ def rag(collections: Mapping[str, Root | Mapping[str, object]], **options: Unpac
         TypeError: an option has a wrong type, or there is none of this name.
     """
     pairs = [[name, _paths(origin)] for name, origin in collections.items()]
-    return declared("rag", {"collections": pairs, **options})
+    given = {"collections": pairs, **options}
+    if embedder is None:
+        return declared("rag", given)
+    if not callable(embedder) or inspect.iscoroutinefunction(embedder):
+        raise TypeError(f"embedder is {embedder!r}, expected a function that is not async")
+    return embedded(given, embedder)
 
 
 def results(**options: Unpack[ResultsOptions]) -> Results:

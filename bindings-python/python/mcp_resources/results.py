@@ -85,8 +85,27 @@ class ReadResult:
         ttl_ms: int = 0,
         cache_scope: CacheScope = "private",
     ) -> None:
-        self.contents = [contents] if isinstance(contents, Contents) else list(contents)
+        self.contents = [contents] if isinstance(contents, Contents) else _all_contents(contents)
+        if not isinstance(ttl_ms, int) or ttl_ms < 0:
+            raise TypeError(f"ttl_ms is {ttl_ms!r}, expected a whole number from 0")
         self.cache = CacheHint(ttl_ms, cache_scope)
+
+
+def _all_contents(given: Any) -> list[Contents]:
+    """What a `ReadResult` is made of."""
+    is_several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+    several: list[Any] = list(given) if is_several else [given]
+    for item in several:
+        if not isinstance(item, Contents):
+            raise TypeError(f"ReadResult takes Contents, got {item!r:.80}; write ReadResult(Contents(…))")
+    return several
+
+
+def _several(name: str, given: Any) -> list[Any]:
+    """The items of a list: one text is no list of its letters."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} takes a list, got {given!r:.80}; write {name}([{given!r:.80}])")
+    return list(given)
 
 
 class Completion:
@@ -95,7 +114,9 @@ class Completion:
     __slots__ = ("has_more", "total", "values")
 
     def __init__(self, values: Iterable[str], *, total: int | None = None, has_more: bool | None = None) -> None:
-        self.values = list(values)
+        self.values = _several("Completion", values)
+        if total is not None and not (isinstance(total, int) and total >= 0):
+            raise TypeError(f"total is {total!r}, expected a whole number from 0")
         self.total = total
         self.has_more = has_more
 
@@ -106,7 +127,9 @@ class ListPage:
     __slots__ = ("items", "next")
 
     def __init__(self, items: Iterable[Any], next: str | None = None) -> None:
-        self.items = list(items)
+        self.items = _several("ListPage", items)
+        if next is not None and not isinstance(next, str):
+            raise TypeError(f"next is {next!r}, expected a text: str({next!r})")
         self.next = next
 
 
@@ -231,6 +254,11 @@ def _one_of(value: Sequence[object], at: int) -> Contents:
 
 def _entry(contents: Contents, json_type: str | None, encoder: Encoder | None) -> Entry:
     body, mime_type = contents.body, contents.mime_type
+    for name, given in (("uri", contents.uri), ("mime_type", mime_type)):
+        if given is not None and not isinstance(given, str):
+            raise TypeError(f"{name} of the Contents is {given!r}, expected a text")
+    if contents.meta is not None and not isinstance(contents.meta, Mapping):
+        raise TypeError(f"meta of the Contents is {contents.meta!r}, expected a dict")
     if not isinstance(body, str) and not _is_buffer(body):
         body, mime_type = to_json(body, encoder), mime_type or json_type
     return contents.uri, mime_type, body, None if contents.meta is None else to_json(contents.meta, encoder)
@@ -256,7 +284,7 @@ def _is_buffer(value: Any) -> bool:
 
 
 def input_parts(required: InputRequired) -> tuple[list[tuple[str, str, str, str]], bytes | None]:
-    """What is asked: key, sort and two texts each; and the state."""
+    """The questions, each with its key, kind and two texts, and the state."""
     state = None if required.state is None else to_json(required.state).encode()
     return [(key, *_ask(request)) for key, request in required.requests.items()], state
 
@@ -276,10 +304,19 @@ def _ask(request: InputRequest) -> tuple[str, str, str]:
 def completion(value: object) -> tuple[Sequence[str], int | None, bool | None]:
     """The values of a completion: a `Completion`, any iterable of texts, or `None`."""
     if isinstance(value, Completion):
-        return value.values, value.total, value.has_more
+        return _texts(value.values), value.total, value.has_more
     if isinstance(value, str):
         raise TypeError(f"the completer returned the text {value!r}, expected a list of texts: [{value!r}]")
-    return list(cast(Iterable[str], value or ())), None, None
+    if value is not None and not isinstance(value, Iterable):
+        raise TypeError(f"the completer returned {value!r}, expected a list of texts")
+    return _texts([] if value is None else list(value)), None, None
+
+
+def _texts(values: list[Any]) -> list[str]:
+    for at, value in enumerate(values):
+        if not isinstance(value, str):
+            raise TypeError(f"value {at} of the completer is {value!r}, expected a text, such as str(…)")
+    return values
 
 
 def page(value: object, template: UriTemplate | None = None) -> tuple[list[Resource], str | None]:
@@ -291,7 +328,9 @@ def page(value: object, template: UriTemplate | None = None) -> tuple[list[Resou
         return _items(value.items, template), value.next
     if isinstance(value, str | bytes | Mapping | Resource):
         raise TypeError(f"the `.list` callback returned {value!r}, expected a list of it: [{value!r}]")
-    return _items(cast(Iterable[Any], value or ()), template), None
+    if value is not None and not isinstance(value, Iterable):
+        raise TypeError(f"the `.list` callback returned {value!r}, expected a list")
+    return _items(value or (), template), None
 
 
 def _items(items: Iterable[Any], template: UriTemplate | None) -> list[Resource]:

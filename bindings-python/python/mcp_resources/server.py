@@ -19,6 +19,8 @@ from .lifespan import Life
 from .log import warned
 from .options import HttpOptions, ResourceDetails, ServerOptions
 from .recording import recorder
+from .results import CacheHint
+from .watches import Watches
 
 if TYPE_CHECKING:
     from .asgi import AsgiApp
@@ -65,6 +67,35 @@ def _not_on_stdio(options: Mapping[str, object]) -> str:
     return f'run() serves stdio, which takes no {", ".join(options)}; write run("http", {given})'
 
 
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuses what is a function or a mapping for Python alone: the core does not see these."""
+    hints = {
+        "encoder": "",
+        "redact": "; detectors belong to the policy: guard={'redact': […]}",
+        "lifespan": "",
+    }
+    for name, hint in hints.items():
+        given = options.get(name)
+        if name == "lifespan" and hasattr(given, "__aenter__"):
+            raise TypeError("lifespan is an open context manager, expected the function that makes one: without ()")
+        if given is not None and not callable(given):
+            raise TypeError(f"{name} is {given!r}, expected a function{hint}")
+    for name in ("list_cache", "discover_cache"):
+        if not isinstance(options.get(name, _NO_HINT), CacheHint):
+            raise TypeError(f'{name} is {options[name]!r}, expected a CacheHint, such as CacheHint(60_000, "private")')
+    extensions = options.get("extensions", {})
+    if not isinstance(extensions, Mapping):
+        raise TypeError(f"extensions is {extensions!r}, expected a dict of settings by names")
+
+
+_NO_HINT = CacheHint()
+
+
+def _check_text(field: str, given: object) -> None:
+    if not isinstance(given, str):
+        raise TypeError(f"{field} is {given!r}, expected a text")
+
+
 def _undecorated(decorator: str, needed: str, given: object) -> str:
     """What is wrong with a decorator that was given something else than its text."""
     if callable(given):
@@ -108,9 +139,9 @@ class ResourceServer:
     """
 
     def __init__(self, name: str, *, version: str = "0.0.0", **options: Unpack[ServerOptions]) -> None:
-        for field, value in (("name", name), ("version", version)):
-            if not isinstance(value, str):
-                raise TypeError(f"{field} is {value!r}, expected a text")
+        _check_text("name", name)
+        _check_text("version", version)
+        _check_options(options)
         extensions = [(key, to_json(settings)) for key, settings in options.get("extensions", {}).items()]
         audit = options.pop("audit", None)
         self._encoder = options.pop("encoder", None)
@@ -120,6 +151,7 @@ class ResourceServer:
         taken = recorder(audit) if callable(audit) else audit
         self._core = _core.Server(name, version, fields, _core.Queue(pool.size()), pool.spawn, taken)
         watch(self._core)
+        self._watches = Watches(self._core)
         self._life = None if lifespan is None else Life(lifespan, self._core.set_lifespan)
         self._readers: dict[tuple[Callable[..., object], bool, bool], Reader] = {}
         self._redacts = options.get("redact") is not None
@@ -143,7 +175,8 @@ class ResourceServer:
             raise TypeError(_undecorated("resource", "a URI", uri))
 
         def register(function: Callable[P, R]) -> ResourceHandler[P, R]:
-            return ResourceHandler(self._publish, uri, function, {**details, "encoder": self._encoder})
+            registrar = (self._publish, self._watches)
+            return ResourceHandler(registrar, uri, function, {**details, "encoder": self._encoder})
 
         return register
 
@@ -287,6 +320,7 @@ class ResourceServer:
         Raises:
             InvalidUri: it is not a URI.
         """
+        _check_text("uri", uri)
         self._core.notify_updated(uri)
 
     def notify_list_changed(self, lists: Literal["resources", "tools", "prompts"] = "resources") -> None:
@@ -299,6 +333,7 @@ class ResourceServer:
         Tokens of this subject that were verified before are verified again at their next use, also in a session: refuse
         them in `verify` of `Auth`. From any thread.
         """
+        _check_text("subject", subject)
         self._core.revoke(subject)
 
     def metrics_text(self) -> str | None:
@@ -435,9 +470,14 @@ class ResourceServer:
         """
         from .asgi import App
 
+        for name in ("host", "port", "tls"):
+            if name in options:
+                raise TypeError(f"asgi() takes no {name}: the host that serves the application has it, such as uvicorn")
         return App(self._core, auth, {**options}, None if self._life is None else (self._life, self))
 
     def _reader(self, function: Callable[..., object], types_json: bool, inline: bool) -> Reader:
+        if isinstance(read := function, ResourceHandler):
+            function = read._function
         key = (function, types_json, inline)
         found = self._readers.get(key)
         if found is None:

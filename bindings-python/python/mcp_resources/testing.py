@@ -44,20 +44,20 @@ class InputNeeded(Exception):
 
 
 class Notification:
-    """A notification: its sort, the request that it belongs to, and its params.
+    """A notification: its kind, the request that it belongs to, and its params.
 
-    The sorts: `updated`, `list_changed`, `acknowledged`, `progress`, `log`, `cancelled`, `other`.
+    The kinds: `updated`, `list_changed`, `acknowledged`, `progress`, `log`, `cancelled`, `other`.
     """
 
-    __slots__ = ("id", "params", "sort")
+    __slots__ = ("id", "kind", "params")
 
-    def __init__(self, sort: str, id: int | None, params: dict[str, Any]) -> None:
-        self.sort = sort
+    def __init__(self, kind: str, id: int | None, params: dict[str, Any]) -> None:
+        self.kind = kind
         self.id = id
         self.params = params
 
     def __repr__(self) -> str:
-        return f"Notification({self.sort!r}, {self.id!r}, {self.params!r})"
+        return f"Notification({self.kind!r}, {self.id!r}, {self.params!r})"
 
 
 class Listen:
@@ -93,6 +93,11 @@ class Client:
         revision: str = MODERN,
         capabilities: Mapping[str, object] | None = None,
     ) -> None:
+        if not isinstance(server, ResourceServer):
+            given = f"the class {server.__name__}" if isinstance(server, type) else f"{server!r:.80}"
+            raise TypeError(
+                f"testing.Client takes a ResourceServer, got {given}; mcp_resources.Client takes commands and URLs"
+            )
         self._server = server
         self._core = server._core
         self._client = TestClient(revision, json.dumps(capabilities or {}))
@@ -100,29 +105,42 @@ class Client:
         self._notifications: list[Notification] = []
         self._arrived = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_open = False
         self.server_info: dict[str, Any] = {}
         """What the server says of itself: the result of the handshake, or of discovery."""
 
     async def __aenter__(self) -> Self:
         if self._server._life is not None:
             await self._server._life.enter(self._server)
+        try:
+            await self._connect()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def _connect(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._driver = _Memory(self._loop, self._receive)
         self._channel = self._driver.channel = Channel(self._core, weakref.proxy(self._driver), stdio=False)
         self._driver.attach(self._channel)
+        self._is_open = True
         handshake = self._client.handshake
         if handshake is None:
             self.server_info = await self.request("discover")
         else:
             self.server_info = await self._answer(handshake)
             self._write()
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._channel.stop()
-        self._driver.release()
+        if self._is_open:
+            self._is_open = False
+            self._channel.stop()
+            self._driver.release()
+        for answer in self._answers.values():
+            answer.cancel()
         if self._server._life is not None:
             await self._server._life.leave()
 
@@ -165,10 +183,12 @@ class Client:
         Raises:
             ServerError: the server answered with an error.
         """
-        (contents,) = await self.read(uri)
-        if not isinstance(contents.body, str):
-            raise TypeError(f"{uri} is not a text")
-        return contents.body
+        found = await self.read(uri)
+        if len(found) != 1:
+            raise TypeError(f"{uri} has {len(found)} contents, expected one text; use read")
+        if not isinstance(found[0].body, str):
+            raise TypeError(f"{uri} is bytes, not a text; use read")
+        return found[0].body
 
     async def complete(
         self, template: str, variable: str, value: str, arguments: Mapping[str, str] | None = None
@@ -198,6 +218,10 @@ class Client:
     @asynccontextmanager
     async def listen(self, uris: Iterable[str] = (), *, list_changed: bool = False) -> AsyncIterator[Listen]:
         """Listens to changes of resources and of the list (revision 2026-07-28)."""
+        if isinstance(uris, str):
+            raise TypeError(f"listen takes a list of URIs, got the text {uris!r}; write [{uris!r}]")
+        if self._client.handshake is not None:
+            raise RuntimeError(f"listen is of revision {MODERN}; this client speaks an older one: use subscribe")
         wanted: dict[str, Any] = {"resourceSubscriptions": [*uris], "resourcesListChanged": list_changed}
         id, answer = self.send("listen", {"notifications": wanted})
         acknowledged = asyncio.ensure_future(self.notification(of=id))
@@ -219,12 +243,15 @@ class Client:
         Raises:
             TimeoutError: none came.
         """
-        async with asyncio.timeout(timeout), self._arrived:
-            while True:
-                for at, notification in enumerate(self._notifications):
-                    if of is None or notification.id == of:
-                        return self._notifications.pop(at)
-                await self._arrived.wait()
+        try:
+            async with asyncio.timeout(timeout), self._arrived:
+                while True:
+                    for at, notification in enumerate(self._notifications):
+                        if of is None or notification.id == of:
+                            return self._notifications.pop(at)
+                    await self._arrived.wait()
+        except TimeoutError:
+            raise TimeoutError(f"no notification came within {timeout} s") from None
 
     async def request(
         self, method: str, params: Mapping[str, object] | None = None, *, meta: Mapping[str, object] | None = None
@@ -251,6 +278,8 @@ class Client:
         self, method: str, params: Mapping[str, object] | None = None, *, meta: Mapping[str, object] | None = None
     ) -> tuple[int, "asyncio.Future[dict[str, Any]]"]:
         """Sends a request: its id, and what becomes its result."""
+        if not self._is_open:
+            raise RuntimeError("the client is not open; write `async with Client(server) as client:` and use it inside")
         id = self._client.send(method, json.dumps(params or {}), json.dumps(meta or {}))
         return id, self._answer(id)
 
@@ -281,13 +310,13 @@ class Client:
         self._channel.feed(self._client.output())
 
     def _receive(self) -> None:
-        for sort, id, body in self._client.received(self._channel.take()):
-            self._sort(sort, id, body)
+        for kind, id, body in self._client.received(self._channel.take()):
+            self._take(kind, id, body)
 
-    def _sort(self, sort: str, id: int | None, body: str) -> None:
+    def _take(self, kind: str, id: int | None, body: str) -> None:
         content = json.loads(body)
-        if sort not in ("result", "error"):
-            self._notifications.append(Notification(sort, id, content))
+        if kind not in ("result", "error"):
+            self._notifications.append(Notification(kind, id, content))
             task = self._loop.create_task(self._tell())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -295,7 +324,7 @@ class Client:
         answer = self._answers.pop(id, None) if id is not None else None
         if answer is None or answer.done():
             return
-        if sort == "result":
+        if kind == "result":
             answer.set_result(content)
         else:
             answer.set_exception(ServerError(content["code"], content["message"], content.get("data") or {}))

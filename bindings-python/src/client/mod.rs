@@ -43,7 +43,7 @@ pub struct Stream {
 }
 
 /// Which server, how many milliseconds at most, and what is called with progress.
-type Asked = (Option<String>, Option<Millis>, Option<Py<PyAny>>);
+type RequestParams = (Option<String>, Option<Millis>, Option<Py<PyAny>>);
 
 #[pymethods]
 impl Caller {
@@ -69,7 +69,7 @@ impl Caller {
         self.calls.clear();
     }
 
-    /// The descriptor for a server in this process, once. Whoever takes it closes it.
+    /// The descriptor for a server in this process, once. The caller closes it.
     fn far(&self) -> Option<i32> {
         lock(&self.far).take().map(IntoRawFd::into_raw_fd)
     }
@@ -84,7 +84,13 @@ impl Caller {
     }
 
     /// Reads into `future`, as a list of contents if `whole`. The number is for `cancel`.
-    fn read(&self, future: Bound<'_, PyAny>, uri: String, whole: bool, asked: Asked) -> PyResult<u64> {
+    fn read(
+        &self,
+        future: Bound<'_, PyAny>,
+        uri: String,
+        whole: bool,
+        asked: RequestParams,
+    ) -> PyResult<u64> {
         self.call(future, asked, |desk, number, asked| desk.read(number, uri, whole, asked))
     }
 
@@ -93,7 +99,7 @@ impl Caller {
         future: Bound<'_, PyAny>,
         what: (String, String, String),
         context: Vec<(String, String)>,
-        asked: Asked,
+        asked: RequestParams,
     ) -> PyResult<u64> {
         self.call(future, asked, |desk, number, asked| desk.complete(number, what, context, asked))
     }
@@ -103,21 +109,21 @@ impl Caller {
         future: Bound<'_, PyAny>,
         method: String,
         params: String,
-        asked: Asked,
+        asked: RequestParams,
     ) -> PyResult<u64> {
         self.call(future, asked, |desk, number, asked| desk.request(number, method, params, asked))
     }
 
-    fn about(&self, future: Bound<'_, PyAny>, asked: Asked) -> PyResult<u64> {
+    fn about(&self, future: Bound<'_, PyAny>, asked: RequestParams) -> PyResult<u64> {
         self.call(future, asked, Desk::about)
     }
 
     /// All resources, or all templates.
-    fn list(&self, py: Python<'_>, templates: bool, asked: Asked) -> PyResult<Stream> {
+    fn list(&self, py: Python<'_>, templates: bool, asked: RequestParams) -> PyResult<Stream> {
         self.stream(py, asked, |desk, number, asked| desk.list(number, templates, asked))
     }
 
-    fn watch(&self, py: Python<'_>, uri: &str, asked: Asked) -> PyResult<Stream> {
+    fn watch(&self, py: Python<'_>, uri: &str, asked: RequestParams) -> PyResult<Stream> {
         self.stream(py, asked, |desk, _, asked| desk.watch(uri, asked))
     }
 
@@ -158,7 +164,7 @@ impl Caller {
         number.map(Some)
     }
 
-    /// After the end: whoever still waits hears of it, and the loop watches no longer.
+    /// After the end: every call that still waits gets an error, and the loop watches no longer.
     fn end(&self, py: Python<'_>) -> PyResult<()> {
         self.calls.work(py)?;
         self.calls.cancel_all(py)?;
@@ -187,25 +193,25 @@ impl Caller {
     fn call(
         &self,
         future: Bound<'_, PyAny>,
-        (server, timeout, report): Asked,
-        begin: impl FnOnce(&Desk, u64, desk::Asked),
+        (server, timeout, report): RequestParams,
+        begin: impl FnOnce(&Desk, u64, desk::CallOptions),
     ) -> PyResult<u64> {
         let (desk, progress) = (self.calls.desk(future.py())?, report.is_some());
         let number = self.calls.number(report);
         self.calls.wait(number, future, server.as_deref());
-        begin(desk, number, desk::Asked { server, timeout, progress });
+        begin(desk, number, desk::CallOptions { server, timeout, progress });
         Ok(number)
     }
 
     fn stream(
         &self,
         py: Python<'_>,
-        (server, timeout, report): Asked,
-        open: impl FnOnce(&Desk, u64, desk::Asked) -> desk::Stream,
+        (server, timeout, report): RequestParams,
+        open: impl FnOnce(&Desk, u64, desk::CallOptions) -> desk::Stream,
     ) -> PyResult<Stream> {
         let (desk, progress) = (self.calls.desk(py)?, report.is_some());
         let number = self.calls.number(report);
-        let source = Owned::new(open(desk, number, desk::Asked { server, timeout, progress }));
+        let source = Owned::new(open(desk, number, desk::CallOptions { server, timeout, progress }));
         Ok(Stream { source: Mutex::new(Some(source)), calls: self.calls.clone(), number })
     }
 }

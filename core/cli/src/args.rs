@@ -79,7 +79,7 @@ pub(crate) struct ServerArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Providers:
   DIR, files:DIR, git:DIR, docs:DIR, skills:DIR   a directory; NAME=DIR names it
-  rag:NAME=DIR                                    documents, found by questions
+  rag:NAME=DIR  gdrive:FILE                       documents, found by questions
   config:FILE,GLOB  env:NAME,NAME                 configuration, environment
   db:NAME=URL,TABLE  api:FILE                     databases, HTTP APIs
   metrics:  results:SCHEME  clock:                this machine, results, time

@@ -1,8 +1,9 @@
 //! Why a command did not do its work, and what is said about it.
 
 use crate::output;
-use mcp_resources_engine::client::ClientError;
+use mcp_resources_engine::client::{ClientError, Failure};
 use mcp_resources_host::client::ConfigError;
+use std::fmt::Display;
 use std::io;
 
 /// Why a command ended early.
@@ -25,6 +26,21 @@ impl Failed {
     /// The command line makes no sense.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::Message { text: text.into(), status: 2 }
+    }
+
+    /// A read failed.
+    pub(crate) fn reading(error: &ClientError) -> Self {
+        Self::of(error, error)
+    }
+
+    /// An error of the client in these words, with the flag that helps.
+    fn of(error: &ClientError, words: &dyn Display) -> Self {
+        match error {
+            ClientError::Failed(Failure::Unauthorized { .. }) => {
+                Self::new(format!("{words} (--header 'Authorization: Bearer TOKEN')"))
+            }
+            _ => Self::new(words.to_string()),
+        }
     }
 
     /// Says what is wrong, and returns the exit status.
@@ -53,9 +69,9 @@ impl From<io::Error> for Failed {
 impl From<ClientError> for Failed {
     /// Of anything but a read: those say what could not be read (S-14).
     fn from(error: ClientError) -> Self {
-        match error {
-            ClientError::Failed(failure) => Self::new(failure.to_string()),
-            error => Self::new(error.to_string()),
+        match &error {
+            ClientError::Failed(failure) => Self::of(&error, failure),
+            error => Self::of(error, error),
         }
     }
 }

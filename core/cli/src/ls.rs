@@ -19,6 +19,13 @@ pub(crate) async fn run(args: &Ls, client: &Client) -> Outcome {
     let mut is_cut = false;
     let mut failed = None;
     for templates in [false, true].into_iter().filter(|templates| *templates || !args.templates) {
+        if matches!(
+            failed,
+            Some(ClientError::Failed(Failure::Unreachable { .. } | Failure::Unauthorized { .. }))
+        ) {
+            // A command would be started again.
+            break;
+        }
         let mut listing = if templates { client.list_templates() } else { client.list() };
         let mut rows = Vec::new();
         while let Some(listed) = listing.next().await {

@@ -79,7 +79,7 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>], width: Option<usize>) -
     let cells = |row: &[String]| row.iter().map(|cell| cell.width()).collect::<Vec<_>>();
     let mut widths: Vec<usize> = head.iter().map(|name| name.len()).collect();
     for row in rows {
-        widths.iter_mut().zip(cells(row)).for_each(|(most, width)| *most = (*most).max(width));
+        widths.iter_mut().zip(cells(row)).for_each(|(max, width)| *max = (*max).max(width));
     }
     while let Some(over) =
         width.and_then(|width| (widths.iter().sum::<usize>() + GAP * (widths.len() - 1)).checked_sub(width))

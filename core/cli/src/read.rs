@@ -1,17 +1,25 @@
-//! `read`: the contents of a resource, byte for byte.
+//! `read`: the contents of a resource, byte for byte; the children of a directory as a table.
 
 use crate::Outcome;
 use crate::args::Read;
 use crate::error::Failed;
-use crate::output;
+use crate::output::{self, plain};
+use anstream::adapter::strip_str;
 use mcp_resources_engine::connection::{Contents, Plain};
 use mcp_resources_host::client::Client;
 use std::io::{self, Write};
 use std::path::Path;
 
+const DIRECTORY: &str = "inode/directory";
+/// In `_meta` of the last child that is shown, if there are more.
+const MORE: &str = "io.github.mcp-resources/more";
+
 /// Reads one resource.
 pub(crate) async fn run(args: &Read, client: &Client) -> Outcome {
-    let contents = client.read(&args.uri).await.map_err(|error| Failed::new(error.to_string()))?;
+    let contents = client.read(&args.uri).await.map_err(|error| Failed::reading(&error))?;
+    if !args.json && is_directory(&args.uri, &contents) {
+        return show(args, &contents);
+    }
     let is_terminal = args.output.is_none() && output::is_terminal();
     let bytes = match args.json {
         true => {
@@ -28,6 +36,38 @@ pub(crate) async fn run(args: &Read, client: &Client) -> Outcome {
             out.write_all(&bytes)?;
             out.flush()?;
         }
+    }
+    Ok(0)
+}
+
+/// Whether these are the children of a directory: they have a URI each, and nothing in them.
+fn is_directory(uri: &str, contents: &[Contents<'_>]) -> bool {
+    let is_empty = |one: &Contents<'_>| matches!(one.body.clone().into_plain(), Some(Plain::Text(text)) if text.is_empty());
+    let is_child = |one: &Contents<'_>| one.uri.as_deref().is_some_and(|own| own != uri);
+    let is_own = |one: &Contents<'_>| one.mime_type.as_deref() == Some(DIRECTORY);
+    !contents.is_empty() && contents.iter().all(|one| is_empty(one) && (is_child(one) || is_own(one)))
+}
+
+/// Prints the children of a directory as `ls` does.
+fn show(args: &Read, contents: &[Contents<'_>]) -> Outcome {
+    let cell = |text: Option<&str>| plain(text.unwrap_or_default()).into_owned();
+    // One that is empty has itself in it.
+    let own = |one: &Contents<'_>| one.uri.as_deref().is_none_or(|own| own == args.uri);
+    let children = contents.iter().filter(|one| !own(one));
+    let rows: Vec<Vec<String>> =
+        children.map(|one| vec![cell(one.uri.as_deref()), cell(one.mime_type.as_deref())]).collect();
+    let width = if args.output.is_none() { output::columns() } else { None };
+    let table = if rows.is_empty() { String::new() } else { output::table(&["URI", "TYPE"], &rows, width) };
+    match &args.output {
+        Some(path) => save(path, strip_str(&table).to_string().as_bytes())?,
+        None => {
+            let mut out = anstream::stdout();
+            write!(out, "{table}")?;
+            out.flush()?;
+        }
+    }
+    if contents.last().and_then(|last| last.meta.as_deref()).is_some_and(|meta| meta.contains(MORE)) {
+        output::say("note", "the directory has more children than the server shows");
     }
     Ok(0)
 }
@@ -63,6 +103,19 @@ fn save(path: &Path, bytes: &[u8]) -> Result<(), Failed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An empty file is not a directory.
+    #[test]
+    fn children_have_uris_and_nothing_in_them() {
+        let empty =
+            |uri: &'static str, kind: &'static str| Contents::text("").with_uri(uri).with_mime_type(kind);
+        let children = [empty("a://d/x", "text/plain"), empty("a://d/y/", DIRECTORY)];
+        assert!(is_directory("a://d", &children) && is_directory("a://d", &children[..1]));
+        assert!(is_directory("a://d/", &[empty("a://d/", DIRECTORY)]));
+        assert!(!is_directory("a://d/x", &children[..1]) && !is_directory("a://d", &[]));
+        assert!(!is_directory("a://d", &[Contents::text("x").with_uri("a://d/x")]));
+        assert!(!is_directory("a://d", &[Contents::text("")]));
+    }
 
     #[test]
     fn a_pipe_gets_the_bytes_and_a_terminal_gets_text() {

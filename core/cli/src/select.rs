@@ -37,7 +37,14 @@ pub(crate) fn select(args: &ServerArgs) -> Result<Selected, Failed> {
             ));
         }
         (None, []) => named(args, None)?,
+        // What an agent may see must not be mistaken for what is shown then.
+        (None, [_, ..]) if args.config.is_some() || args.agent.is_some() => {
+            return Err(of_a_file("a command"));
+        }
         (None, [program, words @ ..]) => command(program, words),
+        (Some(text), []) if is_url(text) && (args.config.is_some() || args.agent.is_some()) => {
+            return Err(of_a_file("a URL"));
+        }
         (Some(text), []) if is_url(text) => url(text),
         (Some(name), []) if args.config.is_some() || args.agent.is_some() => named(args, Some(name))?,
         (Some(text), []) => match known(text) {
@@ -75,6 +82,11 @@ fn overlay(target: &mut Target, args: &ServerArgs) -> Result<(), Failed> {
         _ => {}
     }
     Ok(())
+}
+
+/// `--config` and `--agent` choose among the servers of a file, and the server is something else.
+fn of_a_file(what: &str) -> Failed {
+    Failed::usage(format!("--config and --agent need the name of a server of that file, not {what}"))
 }
 
 fn is_url(text: &str) -> bool {
@@ -115,6 +127,13 @@ fn words(text: &str) -> Result<Selected, Failed> {
     let words = words.ok_or_else(|| {
         Failed::usage(format!("--server {text:?} is not a command: a quote is open, or it is empty"))
     })?;
+    if let [word] = &words[..]
+        && let Some((scheme, _)) = word.split_once("://")
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    {
+        let reason = format!("{word:?} is no URL of a server: it must begin with http:// or https://");
+        return Err(Failed::usage(reason));
+    }
     // A single word that is no program is more likely a name.
     if let [word] = &words[..]
         && !is_program(word)
@@ -239,6 +258,7 @@ mod tests {
             (Some("'open"), &[]),
             (Some(""), &[]),
             (Some("mcp-none-of-these"), &[]),
+            (Some("ws://localhost/mcp"), &[]),
         ] {
             let failed = select(&args(server, command)).unwrap_err();
             assert!(matches!(failed, Failed::Message { status: 2, .. }), "{failed:?}");
@@ -253,6 +273,11 @@ mod tests {
         assert_eq!(headers["A"], "b");
         url.env = vec![("A".into(), "b".into())];
         assert!(select(&url).is_err());
+        for (server, words) in [(Some("http://a/mcp"), &[][..]), (None, &["/bin/true"])] {
+            let mut agents = args(server, words);
+            agents.agent = Some("frontend".into());
+            assert!(format!("{:?}", select(&agents).unwrap_err()).contains("need the name of a server"));
+        }
         let mut command = args(None, &["/bin/true"]);
         command.timeout = Some(5);
         assert_eq!(select(&command).unwrap().timeout, 5);

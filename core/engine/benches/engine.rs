@@ -3,7 +3,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mcp_resources_engine::catalog::{Edit, Source};
-use mcp_resources_engine::connection::{Answer, Arrival, Connection, Contents, Event, Peer};
+use mcp_resources_engine::connection::{Answer, Arrival, Connection, ConnectionKind, Contents, Event};
 use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
 use mcp_resources_engine::now::Now;
 use mcp_resources_engine::principal::Principal;
@@ -31,7 +31,7 @@ fn connection(items: usize) -> Connection {
         source: Source::Handler(handler),
     }));
     engine.publish(edits, Now::default()).expect("valid resources");
-    let mut connection = engine.connect(Peer::Stdio);
+    let mut connection = engine.connect(ConnectionKind::Stdio);
     let principal = Principal::local();
     let arrival = Arrival { message: HELLO.as_bytes(), principal: &principal, mirror: None };
     connection.message(arrival, Now::default(), &mut Vec::new());

@@ -14,12 +14,9 @@
 //!
 //! # Examples
 //! ```
-//! use mcp_resources_engine::catalog::Edit;
-//! use mcp_resources_engine::connection::{Answer, Arrival, Contents, Event, Peer};
-//! use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
-//! use mcp_resources_engine::now::Now;
-//! use mcp_resources_engine::principal::Principal;
-//! use mcp_resources_engine::resource::Template;
+//! use mcp_resources_engine::{
+//!     Answer, Arrival, ConnectionKind, Contents, Edit, Engine, Event, Now, Options, Principal, ServerInfo, Template,
+//! };
 //!
 //! let info = ServerInfo { name: "notes".into(), version: "1".into(), ..ServerInfo::default() };
 //! let engine = Engine::new(info, Options::default())?;
@@ -27,7 +24,7 @@
 //! let edit = Edit::AddTemplate { template, handler: engine.new_handler(), mount: None };
 //! engine.publish(vec![edit], Now::default())?;
 //!
-//! let (mut connection, principal, mut out) = (engine.connect(Peer::Stdio), Principal::local(), Vec::new());
+//! let (mut connection, principal, mut out) = (engine.connect(ConnectionKind::Stdio), Principal::local(), Vec::new());
 //! for message in [
 //!     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",
 //!         "capabilities":{},"clientInfo":{"name":"me","version":"1"}}}"#,
@@ -48,26 +45,74 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod base64;
+// The state machines, each with what it takes and gives. What a host needs of every one of them stands below.
 pub mod catalog;
 pub mod client;
 pub mod connection;
 pub mod engine;
-pub mod error;
 pub mod guard;
-pub mod headers;
 pub mod http;
 pub mod hub;
-pub mod json_text;
-pub mod jsonrpc;
-pub mod limits;
-pub mod meta;
-pub mod now;
-pub mod option;
-pub mod principal;
-pub mod rank;
 pub mod resource;
+
+// What the other crates of this project share. It may change with every version.
+#[doc(hidden)]
+pub mod base64;
+#[doc(hidden)]
+pub mod error;
+#[doc(hidden)]
+pub mod headers;
+#[doc(hidden)]
+pub mod json_text;
+#[doc(hidden)]
+pub mod jsonrpc;
+#[doc(hidden)]
+pub mod limits;
+#[doc(hidden)]
+pub mod meta;
+#[doc(hidden)]
+pub mod now;
+#[doc(hidden)]
+pub mod option;
+#[doc(hidden)]
+pub mod principal;
+#[doc(hidden)]
+pub mod rank;
+#[doc(hidden)]
 pub mod seal;
+#[doc(hidden)]
 pub mod suggest;
+#[doc(hidden)]
 pub mod trace;
+#[doc(hidden)]
 pub mod version;
+
+// The engine, and what is served.
+pub use catalog::{Edit, HandlerId};
+pub use engine::{Engine, Options, ServerInfo};
+pub use limits::Limits;
+pub use resource::{
+    Annotations, Audience, CacheHint, CacheScope, Icon, RegistrationError, Resource, Template,
+};
+
+// One connection.
+pub use connection::{
+    Answer, Arrival, Body, Completion, Connection, ConnectionKind, Contents, Event, Events, Item, ListPage,
+    Outcome, ReadResult, RequestToken,
+};
+pub use error::ReadError;
+pub use hub::{ConnectionId, ListKinds};
+pub use now::{Millis, Now};
+pub use principal::Principal;
+pub use version::Revision;
+
+// HTTP, access control, what is sealed and traced.
+pub use guard::Policy;
+pub use headers::Headers;
+pub use http::{Endpoint, Rules};
+pub use option::{OptionError, OptionValue};
+pub use seal::SealKey;
+pub use trace::TraceContext;
+
+// A client.
+pub use client::{Machine, MachineOptions};

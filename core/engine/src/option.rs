@@ -500,14 +500,14 @@ mod tests {
             limits.set(name, 7_777_u64).unwrap();
             assert_ne!(limits, before, "{name}");
         }
-        let most = u64::MAX;
+        let max = u64::MAX;
         for (value, is_type) in [
             (OptionValue::Integer(-1), false),
             (OptionValue::Number(1.5), true),
             ("20".into(), true),
             (true.into(), true),
         ] {
-            let message = format!("the limit \"page\" is {value}; expected a whole number from 0 to {most}");
+            let message = format!("the limit \"page\" is {value}; expected a whole number from 0 to {max}");
             assert_eq!(said(Limits::default(), "page", value), (message, is_type));
         }
     }

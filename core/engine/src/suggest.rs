@@ -16,10 +16,10 @@ pub fn closest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Opt
     if plain.len() > LONGEST {
         return None;
     }
-    let most = (plain.len() / 3).min(2);
+    let max = (plain.len() / 3).min(2);
     let distances = known.into_iter().map(|name| (distance(&plain, &self::plain(name)), name));
     distances
-        .filter(|(distance, _)| *distance <= most)
+        .filter(|(distance, _)| *distance <= max)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }

@@ -134,8 +134,8 @@ fn is_item(member: &str) -> bool {
     parts.next().is_some_and(is_pair) && parts.all(|part| is_pair(part) || is_token(trim(part)))
 }
 
-fn is_list(text: &str, most: usize) -> bool {
-    !text.is_empty() && text.len() <= LONGEST && members(text).count() <= most
+fn is_list(text: &str, max: usize) -> bool {
+    !text.is_empty() && text.len() <= LONGEST && members(text).count() <= max
 }
 
 fn members(text: &str) -> impl Iterator<Item = &str> {

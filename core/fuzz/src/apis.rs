@@ -2,8 +2,8 @@
 
 use mcp_resources_providers::api::url::UrlTemplate;
 
-/// Any text is a URL or is refused with a reason. Of a URL, an id changes nothing but its own segment or value: the line after the
-/// first is the id.
+/// Any text is a URL or is refused with a reason. Of a URL, an id changes nothing but its own segment or value: the
+/// line after the first is the id.
 pub fn api_url(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (url, id) = text.split_once('\n').unwrap_or((&text, "x"));

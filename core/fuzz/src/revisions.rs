@@ -4,8 +4,8 @@ use mcp_resources_providers::git::revision::{Revision, spell};
 use mcp_resources_template::uri::push_encoded;
 use mcp_resources_template::{Lookup, UriTemplate};
 
-/// The value of `{ref}` in a URI: an accepted one has a name that git allows, none of git's other syntax, and one spelling without a
-/// slash that the router gives back. As a name: spelled and read, it is the same name.
+/// The value of `{ref}` in a URI: an accepted one has a name that git allows, none of git's other syntax, and one
+/// spelling without a slash that the router gives back. As a name: spelled and read, it is the same name.
 pub fn git_ref(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Some(revision) = Revision::parse(&text) {

@@ -20,7 +20,7 @@
 //! # Ok(()) }
 //! ```
 
-pub use mcp_resources_engine::client::{MessageKind, MessageKind as Sort};
+pub use mcp_resources_engine::client::MessageKind;
 
 use crate::server::ResourceServer;
 use mcp_resources_engine::client::{Heard, TestClient};
@@ -84,7 +84,7 @@ pub struct Listen {
 #[non_exhaustive]
 pub struct Notification {
     /// What it is.
-    pub sort: MessageKind,
+    pub kind: MessageKind,
     /// The listen or request that it belongs to.
     pub id: Option<u64>,
     /// Its params.
@@ -238,7 +238,7 @@ impl Client {
         let wanted = json!({ "resourceSubscriptions": uris, "resourcesListChanged": list_changed });
         let id = self.send("listen", json!({ "notifications": wanted }))?;
         let first = self.heard(|heard| heard.id == Some(id)).await.ok_or_else(gone)?;
-        match first.sort {
+        match first.kind {
             MessageKind::Acknowledged => Ok(Listen { id, honoured: body(&first)["notifications"].take() }),
             _ => outcome(&first).and_then(|result| Err(unexpected("not acknowledged", result))),
         }
@@ -247,8 +247,8 @@ impl Client {
     /// The next notification of a listen; `None` if the listen has ended, or the server has gone.
     pub async fn next(&mut self, listen: &Listen) -> Option<Notification> {
         let heard = self.heard(|heard| heard.id == Some(listen.id)).await?;
-        let is_over = matches!(heard.sort, MessageKind::Result | MessageKind::Error | MessageKind::Cancelled);
-        (!is_over).then(|| Notification { sort: heard.sort, id: heard.id, params: body(&heard) })
+        let is_over = matches!(heard.kind, MessageKind::Result | MessageKind::Error | MessageKind::Cancelled);
+        (!is_over).then(|| Notification { kind: heard.kind, id: heard.id, params: body(&heard) })
     }
 
     /// Takes a request back, or ends a listen.
@@ -353,7 +353,7 @@ impl Drop for Client {
 }
 
 fn is_answer(heard: &Heard) -> bool {
-    matches!(heard.sort, MessageKind::Result | MessageKind::Error)
+    matches!(heard.kind, MessageKind::Result | MessageKind::Error)
 }
 
 fn completion(result: &Value) -> Option<Completion> {
@@ -370,7 +370,7 @@ fn body(heard: &Heard) -> Value {
 
 fn outcome(heard: &Heard) -> Result<Value, ServerError> {
     let mut body = body(heard);
-    if heard.sort != MessageKind::Error {
+    if heard.kind != MessageKind::Error {
         return Ok(body);
     }
     Err(ServerError {
@@ -458,10 +458,10 @@ mod tests {
         server.notify_updated("c://1").unwrap();
         for (listen, uri) in [(&other, "c://1"), (&one, "c://0")] {
             let told = client.next(listen).await.unwrap();
-            assert_eq!((told.sort, &told.params["uri"]), (MessageKind::Updated, &json!(uri)));
+            assert_eq!((told.kind, &told.params["uri"]), (MessageKind::Updated, &json!(uri)));
         }
         server.apply(crate::server::Changes::new().remove_resource("c://2")).unwrap();
-        assert_eq!(client.next(&other).await.unwrap().sort, MessageKind::ListChanged);
+        assert_eq!(client.next(&other).await.unwrap().kind, MessageKind::ListChanged);
         server.shutdown();
         assert_eq!(client.next(&one).await, None);
     }

@@ -1,18 +1,20 @@
-//! The time: `clock:///now`, and `clock:///{+zone}` for a time zone of the IANA database, such as `clock:///Asia/Tokyo`.
+//! The time: `clock:///now`, and `clock:///{+zone}` for a time zone of the IANA database, such as `clock:///Asia/Tokyo`. Few
+//! zones are listed: UTC and that of this machine, or those that are declared. All can be read and completed.
 //!
 //! While somebody watches, a thread marks each second as a change.
 
 use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
-use crate::options::Kind;
+use crate::options::{Kind, option_table, texts};
 use crate::path;
 use crate::watching::{Own, Watched, Watching};
 use jiff::Timestamp;
-use jiff::tz;
+use jiff::tz::{self, TimeZone};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{OptionError, OptionValue};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, set_all};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
+use mcp_resources_engine::suggest::closest;
 use mcp_resources_host::provider::{
     Complete, Entry, Feed, Interest, List, Mount, Provider, Read, ReadRef, Responder, Route,
 };
@@ -28,18 +30,99 @@ const TEXT: &str = "text/plain";
 const OF_NOW: Route = Route(0);
 const OF_ZONES: Route = Route(1);
 
+/// What is set for a [`Clock`].
+#[derive(Clone, Debug)]
+pub struct Options {
+    zones: Option<Vec<String>>,
+}
+
+impl Options {
+    /// The defaults.
+    #[expect(
+        clippy::new_without_default,
+        reason = "options are also read from a text, so there is no `Default`"
+    )]
+    pub fn new() -> Self {
+        Self { zones: None }
+    }
+
+    /// The time zones that are listed, such as `Asia/Tokyo`. Default: UTC, and that of this machine if it is known.
+    #[must_use]
+    pub fn zones(mut self, zones: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.zones = Some(zones.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+option_table!(Options, "a time zone, a list of them, or an object of options" {
+    "zones": "a list of time zones", Some("UTC and the local zone"),
+        "Which zones are listed, such as Asia/Tokyo; every zone of the machine's database can be read." =>
+        |own, value| { own.zones = Some(texts(value)?); Ok(()) };
+});
+
+impl FromOption for Options {
+    const EXPECTED: &'static str = "a time zone, a list of them, or an object of options";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        let mut options = Self::new();
+        match value {
+            OptionValue::None => {}
+            OptionValue::Members(_) => set_all(&mut options, value)?,
+            OptionValue::Text(_) | OptionValue::List(_) => options.zones = Some(texts(value)?),
+            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
+        }
+        Ok(options)
+    }
+}
+
 /// The clock. It tells of each second while somebody watches a time, or listens to the lists: they have the
 /// second as `lastModified`. It is in one server at a time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Clock {
+    /// Those that are listed, sorted.
+    zones: Vec<String>,
     own: Own,
     watching: Arc<Watching>,
 }
 
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Clock {
-    /// A clock that nobody looks at yet.
+    /// A clock that nobody looks at yet. It lists UTC and the zone of this machine.
     pub fn new() -> Self {
-        Self::default()
+        let local = TimeZone::system();
+        let local = local.iana_name().filter(|name| tz::db().get(name).is_ok());
+        Self::listing(["UTC"].into_iter().chain(local).map(str::to_owned).collect())
+    }
+
+    /// A clock with these options.
+    ///
+    /// # Errors
+    /// A time zone is not in the database of this machine.
+    pub fn with(options: Options) -> Result<Self, OptionError> {
+        let Some(names) = options.zones else { return Ok(Self::new()) };
+        for (at, name) in names.iter().enumerate() {
+            if tz::db().get(name).is_err() {
+                let known = zones();
+                let meant = closest(name, known.iter().map(String::as_str));
+                let fix = meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
+                let reason = format!("clock: there is no time zone {name:?}{fix}");
+                return Err(OptionError::sentence(reason)
+                    .under(Step::Item(at))
+                    .under(Step::Name("zones".into())));
+            }
+        }
+        Ok(Self::listing(names))
+    }
+
+    fn listing(mut zones: Vec<String>) -> Self {
+        zones.sort();
+        zones.dedup();
+        Self { zones, own: Own::default(), watching: Arc::default() }
     }
 
     fn now(&self) -> Timestamp {
@@ -55,19 +138,29 @@ impl Clock {
 }
 
 impl Declare for Clock {
-    const KIND: Kind =
-        Kind { name: "clock", about: "The time, as clock:///now and clock:///ZONE.", options: &[] };
+    const KIND: Kind = Kind {
+        name: "clock",
+        about: "The time, as clock:///now and clock:///ZONE.",
+        options: Options::TABLE,
+    };
 
     fn declare(options: OptionValue, _folder: &Path) -> Result<Self, OptionError> {
-        declared::nothing("clock", &options).map(|()| Self::new())
+        Self::with(declared::read("clock", options)?)
     }
 
-    fn take(&mut self, _other: Self) -> Result<(), OptionError> {
+    fn take(&mut self, other: Self) -> Result<(), OptionError> {
+        self.zones.extend(other.zones);
+        self.zones.sort();
+        self.zones.dedup();
         Ok(())
     }
 
+    /// Nothing, or zones with commas between them.
     fn word(rest: &str) -> Result<OptionValue, OptionError> {
-        Ok(if rest.is_empty() { OptionValue::None } else { rest.into() })
+        if rest.is_empty() {
+            return Ok(OptionValue::None);
+        }
+        Ok(OptionValue::List(rest.split(',').map(OptionValue::from).collect()))
     }
 }
 
@@ -95,9 +188,8 @@ impl Provider for Clock {
         reply.send(self.local(zone).map(|text| Contents::text(text).into()));
     }
 
-    /// The zones that this machine knows, by name.
     fn list(&self, request: List, reply: Responder<ListPage>) {
-        let zones = zones();
+        let zones = &self.zones;
         let after = request.cursor().map_or(0, |after| zones.partition_point(|zone| zone.as_str() <= after));
         let rest = zones.get(after..).unwrap_or_default().iter();
         let page = page(

@@ -48,7 +48,13 @@ pub trait Declare: Provider + fmt::Debug + Sized {
     /// # Errors
     /// The word says too little. The message has the forms that are allowed.
     fn word(rest: &str) -> Result<OptionValue, OptionError>;
+
+    /// Further words that declare one, each with what reads the rest of it as [`word`](Self::word) does.
+    const WORDS: &'static [(&'static str, Reader)] = &[];
 }
+
+/// What makes options of the rest of a word.
+pub type Reader = fn(&str) -> Result<OptionValue, OptionError>;
 
 /// One provider of type `T`, with relative paths that begin at the directory of this process.
 ///
@@ -65,7 +71,8 @@ type Made = Result<Box<dyn Declared>, OptionError>;
 struct Entry {
     kind: Kind,
     declare: fn(OptionValue, &Path) -> Made,
-    word: fn(&str) -> Result<OptionValue, OptionError>,
+    word: Reader,
+    words: &'static [(&'static str, Reader)],
 }
 
 /// The kinds that this build has, by name.
@@ -116,6 +123,7 @@ const fn entry<T: Declare>() -> Entry {
             T::declare(options, folder).map(|own| -> Box<dyn Declared> { Box::new(own) })
         },
         word: T::word,
+        words: T::WORDS,
     }
 }
 
@@ -199,6 +207,15 @@ fn find(kind: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|entry| entry.kind.name == kind)
 }
 
+/// The kind that a word declares, and what reads the rest of it.
+fn reader(word: &str) -> Option<(&'static str, Reader)> {
+    ENTRIES.iter().find_map(|entry| {
+        let own = (entry.kind.name, entry.word);
+        let (_, read) = [own].iter().chain(entry.words).find(|(other, _)| *other == word).copied()?;
+        Some((entry.kind.name, read))
+    })
+}
+
 /// Options of a kind, whose name stands before what is wrong.
 #[cfg(feature = "_options")]
 pub(crate) fn read<T: FromOption>(kind: &'static str, options: OptionValue) -> Result<T, OptionError> {
@@ -209,7 +226,7 @@ pub(crate) fn read<T: FromOption>(kind: &'static str, options: OptionValue) -> R
 ///
 /// # Errors
 /// There is one.
-#[cfg(any(feature = "clock", feature = "memory"))]
+#[cfg(feature = "memory")]
 pub(crate) fn nothing(kind: &str, options: &OptionValue) -> Result<(), OptionError> {
     match options {
         OptionValue::None => Ok(()),
@@ -225,8 +242,8 @@ pub(crate) fn nothing(kind: &str, options: &OptionValue) -> Result<(), OptionErr
 /// It is neither a kind of this build nor a directory, or its kind needs more.
 pub fn word(word: &str) -> Result<(String, OptionValue), OptionError> {
     let (kind, rest) = word.split_once(':').unwrap_or((word, ""));
-    if let Some(entry) = find(kind) {
-        let options = (entry.word)(rest);
+    if let Some((kind, read)) = reader(kind) {
+        let options = read(rest);
         // A directory may have the name of a kind that needs more than its name.
         if options.is_ok() || word.contains(':') || !Path::new(word).is_dir() {
             return Ok((kind.into(), options?));
@@ -254,7 +271,9 @@ mod tests {
             let (kind, options) = word(text)?;
             set.add(&kind, options)
         };
-        for text in ["files:one=src", "clock", "clock:", "src/files", "files:./src/../src/files/../../src"] {
+        for text in
+            ["files:one=src", "clock", "clock:Asia/Tokyo", "src/files", "files:./src/../src/files/../../src"]
+        {
             add(text).unwrap();
         }
         for (text, message) in [
@@ -265,9 +284,13 @@ mod tests {
             ("directory/a=b", "files: the root directory/a=b does not exist"),
             ("files", "\"files:\" names no directory; write files:DIR or files:NAME=DIR"),
             ("files:", "\"files:\" names no directory"),
+            ("files:two=", "is \"\", expected the path of a directory"),
             ("files:one=src/files", "files: two roots have the name \"one\": "),
             ("files:two=no/such", "files: the root no/such does not exist"),
-            ("clock:x", "clock has no options; leave out \"x\""),
+            (
+                "clock:UTC,Asia/Tokio",
+                "clock: there is no time zone \"Asia/Tokio\"; did you mean \"Asia/Tokyo\"?",
+            ),
         ] {
             let said = add(text).unwrap_err().to_string();
             assert!(said.contains(message), "{said}");

@@ -8,11 +8,14 @@
 //! A provider is a module and a cargo feature of the same name, so that a program compiles what it serves and no more. The
 //! features and what they need stand in the manifest. Two are small enough to be read as examples of
 //! [`Provider`](mcp_resources_host::provider::Provider): [`clock`], which answers from memory and tells of the time as it
-//! passes, and [`memory`], whose entries come and go. [`files`] serves directories, [`git`] repositories;
-//! [`config`] files of configuration and, with the same feature, [`env`](mod@env) the environment; [`db`] databases; [`docs`] pages of Markdown, with
-//! full-text search; [`metrics`]
-//! series of numbers; [`skills`] folders of Agent Skills. A program that names its providers in a
-//! file or on a command line makes them with [`declared`]; their options as data are [`options`].
+//! passes, and [`memory`], whose entries come and go. A program that names its providers in a file or on a command line makes
+//! them with [`declared`]; their options as data are [`options`].
+//!
+//! - [`files`] serves directories, [`git`] repositories, [`skills`] folders of Agent Skills.
+//! - [`config`] serves files of configuration and, with the same feature, [`env`](mod@env) the environment.
+//! - [`docs`] serves pages of Markdown with full-text search, [`rag`] passages of documents that questions find.
+//! - [`db`] serves tables of databases, [`api`] answers of HTTP APIs, [`metrics`] series of numbers.
+//! - [`results`] keeps what a program has computed, until it expires.
 
 #[cfg(feature = "_declared")]
 mod answers;
@@ -37,6 +40,8 @@ pub mod files;
 pub mod front_matter;
 #[cfg(feature = "git")]
 pub mod git;
+#[cfg(feature = "_search")]
+mod indexes;
 #[cfg(feature = "_masks")]
 mod masks;
 #[cfg(feature = "_paths")]
@@ -47,6 +52,8 @@ pub mod memory;
 pub mod metrics;
 #[cfg(feature = "_named")]
 mod named;
+#[cfg(any(feature = "api", feature = "rag"))]
+mod option_file;
 pub mod options;
 #[cfg(feature = "_declared")]
 mod path;
@@ -67,3 +74,30 @@ pub mod spell;
 mod values;
 #[cfg(any(feature = "_polling", feature = "files"))]
 mod watching;
+
+#[cfg(feature = "api")]
+pub use api::Api;
+#[cfg(feature = "clock")]
+pub use clock::Clock;
+#[cfg(feature = "config")]
+pub use config::Config;
+#[cfg(feature = "db")]
+pub use db::Db;
+#[cfg(feature = "docs")]
+pub use docs::Docs;
+#[cfg(feature = "config")]
+pub use env::Env;
+#[cfg(feature = "files")]
+pub use files::Files;
+#[cfg(feature = "git")]
+pub use git::Git;
+#[cfg(feature = "memory")]
+pub use memory::Memory;
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
+#[cfg(feature = "rag")]
+pub use rag::Rag;
+#[cfg(feature = "results")]
+pub use results::Results;
+#[cfg(feature = "skills")]
+pub use skills::Skills;

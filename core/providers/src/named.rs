@@ -34,12 +34,13 @@ pub(crate) fn join(folder: &Path, paths: &mut [NamedPath]) {
 /// It is none of these.
 pub(crate) fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, OptionError> {
     match value {
-        OptionValue::Text(path) => Ok(vec![NamedPath::plain(path)]),
+        OptionValue::Text(path) => Ok(vec![NamedPath::plain(some(path, noun)?)]),
         OptionValue::List(items) => items.into_iter().enumerate().map(|item| read_item(item, noun)).collect(),
         OptionValue::Members(members) => members
             .into_iter()
             .map(|(name, value)| {
                 let path = String::from_option(value)
+                    .and_then(|path| some(path, noun))
                     .map_err(|error| error.under(Step::Name(name.clone().into())))?;
                 Ok(NamedPath::new(name, path))
             })
@@ -55,15 +56,25 @@ pub(crate) fn read(value: OptionValue, noun: &str) -> Result<Vec<NamedPath>, Opt
 fn read_item((at, item): (usize, OptionValue), noun: &str) -> Result<NamedPath, OptionError> {
     let read = match item {
         OptionValue::List(pair) => match <[OptionValue; 2]>::try_from(pair) {
-            Ok([OptionValue::Text(name), OptionValue::Text(path)]) => Ok(NamedPath::new(name, path)),
+            Ok([OptionValue::Text(name), OptionValue::Text(path)]) => {
+                some(path, noun).map(|path| NamedPath::new(name, path))
+            }
             other => {
                 let pair = OptionValue::List(other.map_or_else(|items| items, Into::into));
                 Err(OptionError::wrong_type(&pair, format!("a name and a {noun}")))
             }
         },
-        other => String::from_option(other).map(NamedPath::plain),
+        other => String::from_option(other).and_then(|path| some(path, noun)).map(NamedPath::plain),
     };
     read.map_err(|error| error.under(Step::Item(at)))
+}
+
+/// The path, unless it is empty: a variable of a shell that is not set must not serve the current directory.
+fn some(path: String, noun: &str) -> Result<String, OptionError> {
+    match path.is_empty() {
+        true => Err(OptionError::not_allowed(&path.into(), format!("the path of a {noun}"))),
+        false => Ok(path),
+    }
 }
 
 /// What `NAME=PATH` or `PATH` in a word of the command stands for, in the form that [`read`] takes. What is before the first

@@ -63,6 +63,43 @@ macro_rules! option_table {
 #[cfg(feature = "_options")]
 pub(crate) use option_table;
 
+/// Reads options of which one, paths with or without names, may stand alone. `$noun` is what each is, as `directory`.
+#[cfg(feature = "_named")]
+macro_rules! paths_or_options {
+    ($type:ty, $paths:ident: $noun:literal) => {
+        impl mcp_resources_engine::option::FromOption for $type {
+            const EXPECTED: &'static str = concat!("a ", $noun, ", a list of them, or an object of options");
+
+            fn from_option(
+                value: mcp_resources_engine::option::OptionValue,
+            ) -> Result<Self, mcp_resources_engine::option::OptionError> {
+                use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
+                let mut options = Self::new();
+                match value {
+                    OptionValue::Members(_) => set_all(&mut options, value)?,
+                    OptionValue::Text(_) | OptionValue::List(_) => {
+                        options.$paths = $crate::named::read(value, $noun)?;
+                    }
+                    other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
+                }
+                Ok(options)
+            }
+        }
+    };
+}
+#[cfg(feature = "_named")]
+pub(crate) use paths_or_options;
+
+/// Sets an option to what was read.
+///
+/// # Errors
+/// What was read is an error.
+#[cfg(feature = "_named")]
+pub(crate) fn put<T>(option: &mut T, read: Result<T, OptionError>) -> Result<(), OptionError> {
+    *option = read?;
+    Ok(())
+}
+
 /// A text, or several.
 ///
 /// # Errors

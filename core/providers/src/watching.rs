@@ -4,8 +4,8 @@
 //!   nothing watched ──interest──▶ a thread calls `look` again and again ──interest ends, or unmounted──▶ no thread
 //! ```
 //!
-//! Law: the thread begins with the first interest and ends with the last; there is one at a time, in the process that is asked. The
-//! lock is a leaf: no file is read, no notification sent and nothing logged while it is held.
+//! Law: the thread begins with the first interest and ends with the last; there is one at a time, in the process that
+//! is asked. The lock is a leaf: no file is read, no notification sent and nothing logged while it is held.
 
 use mcp_resources_engine::resource::RegistrationError;
 use mcp_resources_host::provider::Feed;
@@ -49,12 +49,12 @@ mod polling {
     /// What is watched, and the thread for it.
     #[derive(Debug, Default)]
     pub(crate) struct Watching {
-        state: Mutex<State>,
+        state: Mutex<WatchState>,
         changed: Condvar,
     }
 
     #[derive(Debug, Default)]
-    struct State {
+    struct WatchState {
         watched: Watched,
         /// The thread: its process, and its number.
         thread: Option<(u32, u64)>,
@@ -88,8 +88,8 @@ mod polling {
             self.lock().watched.clone()
         }
 
-        /// Records a change of interest. The first interest starts a thread, which calls the closure that `looks` makes. The closure
-        /// is given what is watched, and returns how long to wait until it is called again.
+        /// Records a change of interest. The first interest starts a thread, which calls the closure that `looks`
+        /// makes. The closure is given what is watched, and returns how long to wait until it is called again.
         pub(crate) fn interest<L>(
             self: &Arc<Self>,
             change: Interest<'_>,
@@ -139,7 +139,7 @@ mod polling {
             }
         }
 
-        fn lock(&self) -> MutexGuard<'_, State> {
+        fn lock(&self) -> MutexGuard<'_, WatchState> {
             self.state.lock().unwrap_or_else(PoisonError::into_inner)
         }
     }

@@ -1,7 +1,7 @@
 //! From captured text to values: first what decides whether the template matches at all, then decoding and policy.
 
 use super::compile::{Compiled, Query};
-use super::options::{Kind, Policy};
+use super::options::{Kind, ValuePolicy};
 use super::parse::{Modifier, Operator};
 use super::policy::{self, Rejection};
 use super::program::Span;
@@ -118,7 +118,7 @@ impl<'u> Captured<'_, 'u> {
             _ => raw.split(slot.separator()).map(checked).collect::<Result<_, _>>()?,
         };
         let [inner @ .., _] = &items[..] else { return Ok(items) };
-        let are_segments = slot.operator == Operator::Path && slot.policy == Policy::Segment;
+        let are_segments = slot.operator == Operator::Path && slot.policy == ValuePolicy::Segment;
         if are_segments && inner.iter().any(|item| item.is_empty()) {
             Err(Rejection::EmptySegment)
         } else {

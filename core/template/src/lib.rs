@@ -12,7 +12,7 @@
 //! compiles it: the beginning of its path, where nothing is ambiguous, into edges of a trie ([`TemplateIndex`]), the rest
 //! into programs that read the URI from right to left. Both take time linear in the URI, whatever the template.
 //!
-//! Values are split first, then percent-decoded once. A value that its variable's [`Policy`] does not allow is a
+//! Values are split first, then percent-decoded once. A value that its variable's [`ValuePolicy`] does not allow is a
 //! [`Rejection`]; to a client that looks like no match.
 //!
 //! # Examples
@@ -65,7 +65,9 @@ pub use error::{ExpandError, InvalidTemplate, TemplateConflict};
 pub use expand::expand;
 pub use index::{Lookup, TemplateIndex};
 pub use lint::{Lint, LintKind};
-pub use options::{Chars, ExtraQuery, Kind, Policy, TemplateOptions, UnknownWord, Variable, VariableOptions};
+pub use options::{
+    Chars, ExtraQuery, Kind, TemplateOptions, UnknownWord, ValuePolicy, Variable, VariableOptions,
+};
 pub use policy::Rejection;
 pub use set::TemplateSet;
 pub use value::{Params, Value, Values};

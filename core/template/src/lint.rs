@@ -3,7 +3,7 @@
 use super::UriTemplate;
 use super::compile::Compiled;
 use super::index::{Indexed, Lookup, TemplateIndex};
-use super::options::Policy;
+use super::options::ValuePolicy;
 use super::parse::{Expression, Modifier, Operator, Part};
 use super::reversible::is_reversible;
 use super::sample::samples;
@@ -113,7 +113,7 @@ fn one_segment(template: &Compiled) -> Option<&str> {
     let name = &variables.last()?.name;
     let is_path = ["path", "file", "dir", "key"].contains(&&*name.to_ascii_lowercase());
     let slot = template.slots.last()?;
-    (is_path && slot.policy == Policy::Segment && slot.modifier == Modifier::None).then_some(name)
+    (is_path && slot.policy == ValuePolicy::Segment && slot.modifier == Modifier::None).then_some(name)
 }
 
 fn expressions(template: &Compiled) -> impl Iterator<Item = &Expression> {

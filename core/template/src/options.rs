@@ -32,9 +32,9 @@ impl Default for TemplateOptions {
 pub struct VariableOptions {
     /// The type of the value. Default: [`Kind::List`] with `*`, else [`Kind::Scalar`].
     pub kind: Option<Kind>,
-    /// Which values are refused. Default: [`Policy::Path`] for `{+x}`, [`Policy::Text`] in a query or fragment,
-    /// else [`Policy::Segment`].
-    pub policy: Option<Policy>,
+    /// Which values are refused. Default: [`ValuePolicy::Path`] for `{+x}`, [`ValuePolicy::Text`] in a query or fragment,
+    /// else [`ValuePolicy::Segment`].
+    pub policy: Option<ValuePolicy>,
     /// Whether `{x}` and `{+x}` may be empty; other operators always allow it. Default `false`.
     pub empty: bool,
     /// Which characters `{+x}` may hold. Default: all but `?` and `#`.
@@ -50,7 +50,7 @@ pub struct Variable {
     /// The type of its value.
     pub kind: Kind,
     /// Which values are refused.
-    pub policy: Policy,
+    pub policy: ValuePolicy,
     /// Whether every match defines it. Optional variables may be missing from the parameters.
     pub required: bool,
 }
@@ -103,7 +103,7 @@ words! {
 words! {
     /// Which decoded values are refused; each item of a list and each value of a map is checked. It is a filter, not
     /// containment: a handler that opens files still needs a rooted open.
-    Policy {
+    ValuePolicy {
         /// One path segment: refuses `/`, `\`, NUL, control characters, `.`, `..` and a drive form (`C:`).
         Segment = "segment",
         /// A relative path: refuses `\`, NUL, control characters, a leading `/`, a drive form, and any `.` or `..` segment.

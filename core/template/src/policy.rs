@@ -1,6 +1,6 @@
-//! Which decoded values a template refuses (`Policy`), and what the refusals are called.
+//! Which decoded values a template refuses (`ValuePolicy`), and what the refusals are called.
 
-use super::options::{Policy, UnknownWord, words};
+use super::options::{UnknownWord, ValuePolicy, words};
 use crate::uri;
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -28,7 +28,7 @@ words! {
 }
 
 /// Decodes one captured text and checks the value.
-pub(super) fn decode(policy: Policy, raw: &str) -> Result<Cow<'_, str>, Rejection> {
+pub(super) fn decode(policy: ValuePolicy, raw: &str) -> Result<Cow<'_, str>, Rejection> {
     if raw.bytes().all(|byte| HARMLESS[usize::from(byte)]) {
         return Ok(Cow::Borrowed(raw));
     }
@@ -49,12 +49,12 @@ const HARMLESS: [bool; 256] = {
 };
 
 /// Checks one decoded value. Characters are judged from left to right; the first offence is the reason.
-fn check(policy: Policy, value: &str) -> Result<(), Rejection> {
+fn check(policy: ValuePolicy, value: &str) -> Result<(), Rejection> {
     match policy {
-        Policy::Any => Ok(()),
-        Policy::Segment => segment(value),
-        Policy::Path => path(value),
-        Policy::Text => text(value),
+        ValuePolicy::Any => Ok(()),
+        ValuePolicy::Segment => segment(value),
+        ValuePolicy::Path => path(value),
+        ValuePolicy::Text => text(value),
     }
 }
 

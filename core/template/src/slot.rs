@@ -1,7 +1,7 @@
 //! The captures of a template: one slot for each place where a variable stands.
 
 use super::class::Class;
-use super::options::{Chars, Kind, Policy, TemplateOptions, Variable, VariableOptions};
+use super::options::{Chars, Kind, TemplateOptions, ValuePolicy, Variable, VariableOptions};
 use super::parse::{Fault, Modifier, Operator, VarSpec};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) struct VarPosition {
     pub operator: Operator,
     pub modifier: Modifier,
     pub kind: Kind,
-    pub policy: Policy,
+    pub policy: ValuePolicy,
     /// The variable stood in an earlier slot already.
     pub repeats: bool,
     /// It is one of the pairs of a query that is read as a set.
@@ -86,9 +86,9 @@ impl<'o> Slots<'o> {
             _ => {}
         }
         let policy = options.policy.unwrap_or(match (site.section, site.operator) {
-            (Section::Path { .. }, Operator::Reserved) => Policy::Path,
-            (Section::Path { .. }, _) => Policy::Segment,
-            (Section::Query | Section::Fragment, _) => Policy::Text,
+            (Section::Path { .. }, Operator::Reserved) => ValuePolicy::Path,
+            (Section::Path { .. }, _) => ValuePolicy::Segment,
+            (Section::Query | Section::Fragment, _) => ValuePolicy::Text,
         });
         let earlier = self.variables.iter().position(|variable| *variable.name == *spec.name);
         if earlier.is_some_and(|earlier| [kind, self.variables[earlier].kind] != [Kind::Scalar; 2]) {

@@ -68,10 +68,10 @@ fn variables_say_what_the_author_declared() {
     assert_eq!(
         found,
         [
-            ("a", Kind::Scalar, Policy::Segment, true),
-            ("b", Kind::Scalar, Policy::Path, true),
-            ("c", Kind::List, Policy::Segment, false),
-            ("d", Kind::Scalar, Policy::Text, false),
+            ("a", Kind::Scalar, ValuePolicy::Segment, true),
+            ("b", Kind::Scalar, ValuePolicy::Path, true),
+            ("c", Kind::List, ValuePolicy::Segment, false),
+            ("d", Kind::Scalar, ValuePolicy::Text, false),
         ]
     );
 }

@@ -31,10 +31,11 @@ impl std::error::Error for InvalidUri {}
 
 /// Checks `uri` and gives its normal form, borrowed when it is in normal form already.
 ///
-/// `max_len` is the most bytes that `uri` may have, usually [`MAX_URI`]. The normal form has: the scheme in lower case; for http, https, ws, wss and ftp the authority too; percent-triplets in upper
-/// case, and decoded where they stand for an unreserved character (`%2F` is not `/`); characters outside ASCII, `|`,
-/// `^`, and `[` `]` outside the authority percent-encoded. It is never shorter than a third of `uri` nor longer than
-/// three times. Normalising twice gives the same as once.
+/// `max_len` is the most bytes that `uri` may have, usually [`MAX_URI`]. The normal form has: the scheme in lower case;
+/// for http, https, ws, wss and ftp the authority too; percent-triplets in upper case, and decoded where they stand for
+/// an unreserved character (`%2F` is not `/`); characters outside ASCII, `|`, `^`, and `[` `]` outside the authority
+/// percent-encoded. It is never shorter than a third of `uri` nor longer than three times. Normalising twice gives the
+/// same as once.
 ///
 /// # Errors
 /// [`InvalidUri`] if `uri` is too long, has no scheme, a byte that no URI has, a `%` without two hexadecimal digits,

@@ -66,6 +66,15 @@ server.resource('a://{x}', { vars: { y: { kind: 'list' } } }, ({ x }) => x);
 // @ts-expect-error: there is no such detail
 server.resource('a://{x}', { colour: 'red' }, ({ x }) => x);
 
+// @ts-expect-error: a text is no list of texts
+server.resource('a://{x}', { complete: { x: () => 'abc' } }, ({ x }) => x);
+// @ts-expect-error: a text is no list of texts
+server.resource('a://{x}', { complete: { x: async () => 'abc' } }, ({ x }) => x);
+server.resource('a://{x}', { complete: { x: () => new Set(['a']) } }, ({ x }) => x);
+// @ts-expect-error: a text is no list of values
+server.resource('a://{x}', { list: () => 'abc' }, ({ x }) => x);
+server.resource('a://{x}', { list: () => new Map([['a', 1]]).keys() }, ({ x }) => x);
+
 // A template that is not a literal has variables of any name.
 const text: string = 'a://{x}';
 server.resource(text, ({ anything }) => {

@@ -2,6 +2,7 @@
 import { type } from 'arktype';
 import * as v from 'valibot';
 import { z } from 'zod';
+import type { Listed } from '../../../bindings-node/js/handler.js';
 import type { Expandable, TemplateValue, VariableName, Variables } from '../../../bindings-node/js/template-types.js';
 import { type Equal, holds } from './equal.js';
 
@@ -79,6 +80,12 @@ const unknown: Expandable<'a://{x}{?y*}'> = { z: 1 };
 // @ts-expect-error: a value is a text, a number, a list or a record of them
 const odd: Expandable<'a://{x}'> = { x: true };
 void [values, unknown, odd];
+
+// One variable needs no name.
+const plain: Listed<'a://{x}'>[] = ['a', 1, { x: 'a' }];
+// @ts-expect-error: which of the two is it?
+const ambiguous: Listed<'a://{x}/{y}'> = 'a';
+void [plain, ambiguous];
 
 // @ts-expect-error: these tests can fail
 holds<Equal<Variables<'a://{x}'>, { x: number }>>();

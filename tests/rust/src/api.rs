@@ -211,6 +211,42 @@ async fn concurrent_reads_are_one_request() {
     assert_eq!(upstream.count(), 1);
 }
 
+/// S-20: a poll and reads at the same time are one request, whichever comes first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_poll_joins_the_reads() {
+    let upstream = Upstream::new(|_| {
+        std::thread::sleep(Duration::from_millis(600));
+        (json_head("\r\ncache-control: no-store"), b"{}".to_vec())
+    });
+    let patient =
+        |upstream: &Upstream| options(Endpoint::new(upstream.url("/{id}"))).poll(Duration::from_secs(60));
+    for polls_first in [true, false] {
+        let (server, _) = served(patient(&upstream), "{}");
+        let mut watcher = Client::modern(&server).unwrap();
+        let mut clients: Vec<Client> = (0..64).map(|_| Client::modern(&server).unwrap()).collect();
+        let before = upstream.count();
+        if polls_first {
+            watcher.listen(&["api:///shop/item/1"], false).await.unwrap();
+            while upstream.count() == before {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+        let send = |client: &mut Client| client.send("read", json!({ "uri": "api:///shop/item/1" })).unwrap();
+        let ids: Vec<u64> = clients.iter_mut().map(send).collect();
+        if !polls_first {
+            while upstream.count() == before {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            watcher.listen(&["api:///shop/item/1"], false).await.unwrap();
+        }
+        for (client, id) in clients.iter_mut().zip(ids) {
+            assert_eq!(client.answer(id).await.unwrap()["contents"][0]["text"], "{}");
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(upstream.count(), before + 1, "{polls_first}");
+    }
+}
+
 /// S-20, R-113: `ttlMs` is what remains of `max-age`, and after it the copy is revalidated; a copy is served, marked, while the
 /// server is down; without a copy the read fails.
 #[tokio::test]
@@ -276,8 +312,8 @@ async fn changes_of_the_value_are_notified() {
     assert_eq!(upstream.count(), before, "nobody watches any longer");
 }
 
-/// S-20: headers of the operator's go to the declared origin alone, redirects are not followed unless that is said, and nothing of
-/// a secret or of the server is in an answer or a log line.
+/// S-20: headers of the operator's go to the declared origin alone, redirects are not followed unless that is said, and
+/// nothing of a secret or of the server is in an answer or a log line.
 #[tokio::test]
 async fn secrets_stay() {
     let other = Upstream::new(|_| (json_head(""), b"{}".to_vec()));

@@ -7,6 +7,7 @@ use mcp_resources_host::server::ResourceServer;
 use mcp_resources_host::testing::Client;
 use mcp_resources_providers::docs::{Docs, Options};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -390,7 +391,8 @@ async fn the_guard_is_asked_first() {
     );
 }
 
-/// S-07, R-083, R-092: an edit marks the page, the sections that it changes and the searches; a page that comes or goes, the list.
+/// S-07, R-083, R-092: an edit marks the page, the sections that it changes and the searches; a page that comes or
+/// goes, the list.
 #[tokio::test]
 async fn edits_are_reported() {
     let text = |one: &str, two: &str| format!("# Top\n\n## One\n\n{one}\n\n## Two\n\n{two}\n");
@@ -430,6 +432,47 @@ async fn edits_are_reported() {
     eventually(&mut client, "docs:///book/search/needle", &["docs:///book/other/c.md#new"]).await;
     fs::remove_dir_all(folder.0.join("other")).unwrap();
     eventually(&mut client, "docs:///book/search/needle", &[]).await;
+}
+
+/// Issue 18: a request does not wait for the whole first index. What is missing is said, and reported when it is there.
+#[tokio::test]
+async fn a_first_search_does_not_wait_for_all() {
+    let folder = book();
+    let mut client = client(folder.options().patience(Duration::ZERO));
+    let uri = "docs:///book/search?q=server";
+    let listen = client.listen(&[uri], true).await.unwrap();
+    let begun = Instant::now();
+    let mut was_partial = false;
+    loop {
+        let result = client.read(uri).await.unwrap();
+        let contents = &result["contents"][0];
+        let answer: Value = serde_json::from_str(contents["text"].as_str().unwrap()).unwrap();
+        if answer.get("incomplete").is_none() {
+            assert_eq!(answer["hits"].as_array().unwrap().len(), 2, "{answer}");
+            assert!(contents.get("_meta").is_none_or(|meta| meta.get("incomplete").is_none()));
+            break;
+        }
+        assert_eq!((&answer["incomplete"], &contents["_meta"]["incomplete"]), (&json!(true), &json!(true)));
+        was_partial = true;
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+    let mut told = HashSet::new();
+    while told.len() < 1 + usize::from(was_partial) {
+        told.insert(client.next(&listen).await.unwrap().params.get("uri").is_some());
+    }
+}
+
+/// Issue 18: the first answer of all comes at once.
+#[tokio::test]
+async fn a_search_that_begins_the_index_is_answered() {
+    let folder = book();
+    let (server, _) = served(folder.options().exclude(["drafts"]).patience(Duration::ZERO), "{}");
+    let mut client = Client::modern(&server).unwrap();
+    let answer = search(&mut client, "docs:///book/search?q=server").await;
+    assert_eq!((&answer["incomplete"], &answer["hits"]), (&json!(true), &json!([])));
+    eventually(&mut client, "docs:///book/search?q=needle", &["docs:///book/guide/plain.markdown"]).await;
+    assert!(search(&mut client, "docs:///book/search?q=server").await.get("incomplete").is_none());
+    assert!(!listed(&mut client).await.is_empty());
 }
 
 /// S-07: what changed between a read and its subscription is reported, and what did not is not.
@@ -515,7 +558,7 @@ async fn an_index_in_a_file_survives() {
 }
 
 /// Until no thread has the index.
-async fn wait_for_free(file: &Path) {
+pub(crate) async fn wait_for_free(file: &Path) {
     let begun = Instant::now();
     let is_open = || {
         let fds = fs::read_dir("/proc/self/fd").unwrap().flatten();

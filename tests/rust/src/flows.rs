@@ -4,7 +4,7 @@ use crate::talk::{Talk, engine, info, parse};
 use crate::vectors;
 use mcp_resources_engine::catalog::{Edit, Source};
 use mcp_resources_engine::connection::{
-    Answer, AskError, Completion, Contents, Event, InputRequired, ListPage, LogLevel, Peer,
+    Answer, AskError, Completion, ConnectionKind, Contents, Event, InputRequired, ListPage, LogLevel,
 };
 use mcp_resources_engine::engine::{Engine, Extension, Options};
 use mcp_resources_engine::error::ReadError;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[test]
 fn a_second_process_opens_cursors_and_states() {
     let [mut one, mut same, mut other] = ["the first secret", "the first secret", "another secret!!"]
-        .map(|key| Talk::new(&engine(key, 4), Peer::Request));
+        .map(|key| Talk::new(&engine(key, 4), ConnectionKind::Request));
     let cursor = one.modern(1, "resources/list", json!({})).sent[0]["result"]["nextCursor"].clone();
     let page = |talk: &mut Talk| talk.modern(2, "resources/list", json!({ "cursor": cursor })).sent.remove(0);
     assert_eq!(page(&mut same), page(&mut one));
@@ -36,7 +36,7 @@ fn a_second_process_opens_cursors_and_states() {
 /// what is sealed tells nothing of what is in it.
 #[test]
 fn a_state_is_not_readable() {
-    let mut talk = Talk::new(&engine("a secret of ours", 0), Peer::Request);
+    let mut talk = Talk::new(&engine("a secret of ours", 0), ConnectionKind::Request);
     let token = talk.modern(1, "resources/read", json!({ "uri": "live://status" })).tokens[0];
     let ask = InputRequired { requests: Vec::new(), state: Some(b"hidden".as_slice().into()) };
     let answer = talk.respond(token, Answer::InputRequired(ask));
@@ -49,7 +49,7 @@ fn a_state_is_not_readable() {
 #[test]
 fn bare_results_have_no_envelope() {
     let engine = engine("a secret of ours", 1);
-    let mut talk = Talk::new(&engine, Peer::Bare);
+    let mut talk = Talk::new(&engine, ConnectionKind::Bare);
     talk.shake_hands(&json!({}));
     let mut ask = |id: u32, method: &str, params: Value| {
         let legacy = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -87,7 +87,7 @@ fn bare_results_have_no_envelope() {
 /// the server's own requests have ids of their own, and run out of time.
 #[test]
 fn a_legacy_client_can_be_asked() {
-    let mut talk = Talk::new(&engine("a secret of ours", 0), Peer::Stdio);
+    let mut talk = Talk::new(&engine("a secret of ours", 0), ConnectionKind::Stdio);
     talk.shake_hands(&json!({ "roots": {} }));
     let mut ids = Vec::new();
     for method in ["ping", "ping", "roots/list"] {
@@ -120,7 +120,7 @@ fn a_legacy_client_can_be_asked() {
 /// a modern client is asked in no other way than by a result.
 #[test]
 fn a_modern_client_cannot_be_asked() {
-    let mut talk = Talk::new(&engine("a secret of ours", 0), Peer::Request);
+    let mut talk = Talk::new(&engine("a secret of ours", 0), ConnectionKind::Request);
     talk.modern(1, "resources/list", json!({}));
     let mut out = Vec::new();
     assert_eq!(talk.connection.ask("ping", "{}", talk.now, &mut out), Err(AskError::UseInputRequired));
@@ -201,7 +201,7 @@ fn walks_meet_every_item_once() {
             ("resources/list", "resources", "uri"),
             ("resources/templates/list", "resourceTemplates", "uriTemplate"),
         ] {
-            let mut talk = Talk::new(&engine, Peer::Stdio);
+            let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
             let (mut met, mut params) = (Vec::new(), json!({}));
             loop {
                 let result = talk.modern(1, method, params.clone()).sent[0]["result"].clone();
@@ -230,7 +230,7 @@ fn a_walk_goes_on_when_the_first_scoped_resource_comes() {
         source: Source::Text("".into()),
     };
     engine.publish((0..5).map(constant).collect(), Now::default()).unwrap();
-    let mut talk = Talk::new(&engine, Peer::Stdio);
+    let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     let mut page = |params: Value| talk.modern(1, "resources/list", params).sent.remove(0)["result"].take();
     let (mut met, mut scopes, mut params) = (Vec::new(), Vec::new(), json!({}));
     loop {
@@ -262,7 +262,7 @@ fn no_item_of_a_callback_is_listed_twice() {
     let engine = Engine::new(info(), options).unwrap();
     let template = Template::new("n://{id}").list(ListSource { pages: false });
     engine.publish(vec![Edit::AddTemplate { template, handler: 0, mount: None }], Now::default()).unwrap();
-    let mut talk = Talk::new(&engine, Peer::Stdio);
+    let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     let mut walk = |register: Option<&str>| {
         let (mut met, mut params, mut register) = (Vec::new(), json!({}), register);
         loop {
@@ -297,7 +297,7 @@ fn no_item_of_a_callback_is_listed_twice() {
 #[test]
 fn abandoned_rounds_leave_nothing() {
     let engine = engine("a secret of ours", 0);
-    let mut talk = Talk::new(&engine, Peer::Stdio);
+    let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     let before = engine.subscriptions();
     for id in 0..1_000 {
         let token = talk.modern(id, "resources/read", json!({ "uri": "live://status" })).tokens[0];
@@ -313,7 +313,7 @@ fn abandoned_rounds_leave_nothing() {
 #[test]
 fn a_thousand_listeners_hear_once_each() {
     let engine = engine("a secret of ours", 0);
-    let mut talks: Vec<_> = (0..1_000).map(|_| Talk::new(&engine, Peer::Request)).collect();
+    let mut talks: Vec<_> = (0..1_000).map(|_| Talk::new(&engine, ConnectionKind::Request)).collect();
     let filter = json!({ "notifications": { "resourceSubscriptions": ["live://status"], "resourcesListChanged": true } });
     for talk in &mut talks {
         assert_eq!(talk.modern(1, "subscriptions/listen", filter.clone()).sent.len(), 1);
@@ -345,7 +345,7 @@ fn the_acknowledgement_comes_first() {
         }
     });
     for _ in 0..1_000 {
-        let mut talk = Talk::new(&engine, Peer::Stdio);
+        let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
         let filter = json!({ "notifications": { "resourceSubscriptions": ["live://status"] } });
         let mut sent = talk.modern(1, "subscriptions/listen", filter).sent;
         sent.extend(talk.deliver());
@@ -361,7 +361,7 @@ fn the_acknowledgement_comes_first() {
 #[test]
 fn blobs_decode_to_their_bytes() {
     use base64::Engine as _;
-    let mut talk = Talk::new(&engine("a secret of ours", 0), Peer::Stdio);
+    let mut talk = Talk::new(&engine("a secret of ours", 0), ConnectionKind::Stdio);
     for size in (0..200).chain([1_000, 4_095, 4_096, 4_097, 100_000]) {
         let bytes: Vec<u8> = (0..size).map(|at: usize| (at * 167 + size) as u8).collect();
         let token = talk.modern(1, "resources/read", json!({ "uri": "live://status" })).tokens[0];
@@ -374,7 +374,7 @@ fn blobs_decode_to_their_bytes() {
 /// an answer of the wrong sort is an internal error to the client, and named to the host.
 #[test]
 fn an_answer_of_the_wrong_sort_is_named() {
-    let mut talk = Talk::new(&engine("a secret of ours", 0), Peer::Stdio);
+    let mut talk = Talk::new(&engine("a secret of ours", 0), ConnectionKind::Stdio);
     let token = talk.modern(1, "resources/read", json!({ "uri": "live://status" })).tokens[0];
     let mut out = Vec::new();
     let answer = Answer::Completion(Completion::default());
@@ -391,7 +391,7 @@ fn a_completion_has_at_most_a_hundred_values() {
     let add =
         Edit::AddTemplate { template: Template::new("many://{x}").completes("x"), handler, mount: None };
     engine.publish(vec![add], Now::default()).unwrap();
-    let mut talk = Talk::new(&engine, Peer::Stdio);
+    let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     let params = json!({ "ref": { "type": "ref/resource", "uri": "many://{x}" }, "argument": { "name": "x", "value": "" } });
     let token = talk.modern(1, "completion/complete", params).tokens[0];
     let values = (0..1_000).map(|n| n.to_string().into()).collect();
@@ -411,7 +411,7 @@ fn credentials_are_not_logged() {
     let edit =
         Edit::AddResource { resource: Resource::new("live://status"), source: Source::Handler(handler) };
     engine.publish(vec![edit], Now::default()).unwrap();
-    let mut talk = Talk::new(&engine, Peer::Stdio);
+    let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     talk.shake_hands(&json!({}));
     talk.send(
         &json!({ "jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": { "level": "debug" } }),
@@ -428,7 +428,7 @@ fn credentials_are_not_logged() {
 #[test]
 fn the_catalogue_changes_under_open_reads() {
     let engine = engine("a secret of ours", 1);
-    let mut talk = Talk::new(&engine, Peer::Stdio);
+    let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
     talk.modern(
         1,
         "subscriptions/listen",
@@ -468,7 +468,7 @@ fn official_examples_are_understood() {
             if message.get("method").is_none() || message.get("jsonrpc").is_none() {
                 continue;
             }
-            let sent = Talk::new(&engine, Peer::Stdio).send(&message).sent;
+            let sent = Talk::new(&engine, ConnectionKind::Stdio).send(&message).sent;
             let malformed =
                 sent.iter().any(|sent| sent["error"]["code"] == -32600 || sent["error"]["code"] == -32700);
             assert!(!malformed, "{}: {sent:?}", example.path().display());

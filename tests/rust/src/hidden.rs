@@ -5,7 +5,7 @@
 
 use mcp_resources_engine::catalog::{Edit, Source};
 use mcp_resources_engine::connection::{
-    Answer, Arrival, Completion, Connection, Contents, Event, Events, ListPage, Peer, ReadResult,
+    Answer, Arrival, Completion, Connection, ConnectionKind, Contents, Event, Events, ListPage, ReadResult,
     RequestToken,
 };
 use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
@@ -64,7 +64,7 @@ fn edits(engine: &Engine, has_hidden: bool) -> Vec<Edit> {
 }
 
 impl Side {
-    fn new(has_hidden: bool, peer: Peer) -> Self {
+    fn new(has_hidden: bool, peer: ConnectionKind) -> Self {
         let mut options = Options::default();
         options.limits.page = 2;
         options.guard = policy();
@@ -139,7 +139,7 @@ impl Side {
 struct Pair([Side; 2]);
 
 impl Pair {
-    fn new(peer: Peer) -> Self {
+    fn new(peer: ConnectionKind) -> Self {
         Self([true, false].map(|has_hidden| Side::new(has_hidden, peer)))
     }
 
@@ -230,7 +230,7 @@ fn modern(method: &str, mut params: Value) -> Value {
 /// S-12, DEC-19, DEC-20.
 #[test]
 fn what_is_hidden_is_told_like_what_is_not_there() {
-    let mut pair = Pair::new(Peer::Stdio);
+    let mut pair = Pair::new(ConnectionKind::Stdio);
     pair.say(&modern("server/discover", json!({})));
     assert_eq!(pair.walk(&|params| modern("resources/list", params)), 4);
     assert_eq!(pair.walk(&|params| modern("resources/templates/list", params)), 1);
@@ -255,7 +255,7 @@ fn what_is_hidden_is_told_like_what_is_not_there() {
 /// The same under a legacy revision.
 #[test]
 fn what_is_hidden_is_told_like_what_is_not_there_in_a_session() {
-    let mut pair = Pair::new(Peer::Stdio);
+    let mut pair = Pair::new(ConnectionKind::Stdio);
     pair.say(&request(
         "initialize",
         &json!({ "protocolVersion": "2025-11-25", "capabilities": {},
@@ -278,7 +278,7 @@ fn what_is_hidden_is_told_like_what_is_not_there_in_a_session() {
 /// A server under an explicit policy says so: the two do differ then, and the comparison sees it.
 #[test]
 fn the_comparison_can_fail() {
-    let [mut with, mut without] = Pair::new(Peer::Stdio).0;
+    let [mut with, mut without] = Pair::new(ConnectionKind::Stdio).0;
     let list = modern("resources/read", json!({ "uri": "x://a/1" }));
     assert_eq!(with.say(&list), without.say(&list));
     without.engine.publish(vec![Edit::RemoveResource { uri: "x://a/1".into() }], Now::default()).unwrap();
@@ -288,11 +288,11 @@ fn the_comparison_can_fail() {
 /// lists that differ are private, and the cursor of one principal is worth nothing to another.
 #[test]
 fn lists_that_differ_are_private_and_their_cursors_bound() {
-    let side = Side::new(true, Peer::Stdio);
+    let side = Side::new(true, ConnectionKind::Stdio);
     let ask = |who: &Arc<Principal>, params: Value| -> Value {
         let (text, mut out) = (modern("resources/list", params).to_string(), Vec::new());
         let arrival = Arrival { message: text.as_bytes(), principal: who, mirror: None };
-        side.engine.connect(Peer::Request).message(arrival, Now::default(), &mut out);
+        side.engine.connect(ConnectionKind::Request).message(arrival, Now::default(), &mut out);
         serde_json::from_slice(&out).unwrap()
     };
     let (alice, bob) = (Principal::new("alice").with_scopes(["never"]), Principal::new("bob"));

@@ -1,18 +1,23 @@
-//! A program that puts results into a file is killed at any moment: what it was told is put is there, and the file is whole (S-06).
+//! Programs that write a file are killed at any moment. Of results, what was acknowledged is there (S-06). An index of pages or
+//! documents can be read, and searches are answered as without it (S-03, S-07).
 
+use crate::docs::wait_for_free;
+use crate::indexed;
 use mcp_resources_providers::results::{Content, Options, Results};
+use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How often it is killed, unless the variable `MCP_RESOURCES_KILLS` says otherwise.
 const KILLS: u64 = 10;
 
-fn program() -> PathBuf {
+fn program(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    let program = tests.ancestors().nth(2).unwrap().join("put-results");
+    let program = tests.ancestors().nth(2).unwrap().join(name);
     assert!(program.is_file(), "{} is missing: run tests/rust/build", program.display());
     program
 }
@@ -39,7 +44,7 @@ fn nothing_acknowledged_is_lost() {
     let mut expected: BTreeMap<String, u64> = BTreeMap::new();
     let mut acknowledged = 0;
     for round in 0..kills() {
-        let mut child = Command::new(program())
+        let mut child = Command::new(program("put-results"))
             .args([file.as_os_str(), round.to_string().as_ref()])
             .stdout(Stdio::piped())
             .spawn()
@@ -65,4 +70,79 @@ fn nothing_acknowledged_is_lost() {
     }
     assert!(acknowledged > kills(), "{acknowledged} results in all: it was killed too early");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// How many pages there are.
+const PAGES: u64 = 120;
+
+/// Writes the half of the pages that has changed in this round, and removes one.
+fn edit(folder: &Path, round: u64) {
+    for page in (0..PAGES).filter(|page| round == 0 || (page + round).is_multiple_of(2)) {
+        let text =
+            format!("# Page {page}\n\nword{} of round{round}\n\n## More\n\nneedle\n", (page + round) % 10);
+        std::fs::write(folder.join(format!("{page}.md")), text).unwrap();
+    }
+    let _ = std::fs::remove_file(folder.join(format!("{}.md", round * 7 % PAGES)));
+}
+
+/// How many rows there are in an index that a killed process has left, which is sound.
+fn rows(file: &Path) -> u64 {
+    let db = Connection::open(file).unwrap();
+    let said: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(said, "ok");
+    // It may have been killed before there was a table.
+    let rows = db.query_row("SELECT count(*) FROM doc", [], |row| row.get::<_, i64>(0));
+    rows.map_or(0, i64::unsigned_abs)
+}
+
+async fn an_index_outlives_a_kill(kind: &str) {
+    let folder = std::env::temp_dir().join(format!("mcp-{kind}-kills-{}", std::process::id()));
+    let (pages, file) = (folder.join("pages"), folder.join("kb.index"));
+    std::fs::create_dir_all(&pages).unwrap();
+    let mut left = 0;
+    for round in 0..kills() {
+        edit(&pages, round);
+        if round.checked_rem(3) == Some(2) {
+            // A file that a process has made, and that no other has opened.
+            std::fs::remove_file(&file).unwrap();
+        }
+        let mut child = Command::new(program("search-index"))
+            .arg(kind)
+            .args([&pages, &file])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+        std::thread::sleep(Duration::from_micros(round.wrapping_mul(7_919) % 60_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        left += rows(&file);
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let said = log.clone();
+        let server = indexed::server(kind, &pages, Some(&file), move |line| said.lock().unwrap().push(line));
+        let fresh = indexed::server(kind, &pages, None, |_| {});
+        let (last, before) = (format!("round{round}"), format!("round{}", round.wrapping_sub(1)));
+        for word in ["needle", "word1", "word2", &last, &before] {
+            let own = indexed::found(&server, kind, word).await;
+            assert_eq!(own, indexed::found(&fresh, kind, word).await, "{word} in round {round}");
+            assert!(!own.is_empty() || ![&*last, "needle"].contains(&word), "{word} in round {round}");
+        }
+        assert!(log.lock().unwrap().is_empty(), "{log:?}");
+        drop(server);
+        wait_for_free(&file).await;
+    }
+    assert!(left > 0, "it was killed too early");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// S-07: the index of pages is whole, and answers are right, whenever the process is killed.
+#[tokio::test]
+async fn an_index_of_pages_outlives_a_kill() {
+    an_index_outlives_a_kill("docs").await;
+}
+
+/// S-03: so is that of documents.
+#[tokio::test]
+async fn an_index_of_documents_outlives_a_kill() {
+    an_index_outlives_a_kill("rag").await;
 }

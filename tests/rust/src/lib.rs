@@ -1,7 +1,9 @@
 //! The shared fixtures run through Rust; see `tests/fixtures/README.md`.
 #![expect(clippy::expect_used, clippy::panic, reason = "what runs fixtures stops at its own mistakes")]
 
+pub mod drive;
 pub mod guarding;
+pub mod indexed;
 pub mod matching;
 pub mod uritemplate;
 pub mod vectors;
@@ -18,6 +20,8 @@ mod config;
 mod db;
 #[cfg(test)]
 mod docs;
+#[cfg(test)]
+mod drives;
 #[cfg(test)]
 mod files;
 #[cfg(test)]

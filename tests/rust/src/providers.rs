@@ -3,8 +3,8 @@
 use crate::talk::{info, parse};
 use mcp_resources_engine::catalog::{Edit, HandlerId, MountId, Source};
 use mcp_resources_engine::connection::{
-    Answer, Arrival, Completion, Connection, Contents, Event, Events, Item, ListPage, Outcome, Peer,
-    ReadResult, RequestToken,
+    Answer, Arrival, Completion, Connection, ConnectionKind, Contents, Event, Events, Item, ListPage,
+    Outcome, ReadResult, RequestToken,
 };
 use mcp_resources_engine::engine::{Engine, Options};
 use mcp_resources_engine::guard::Policy;
@@ -37,7 +37,7 @@ struct Side {
 impl Side {
     fn new(options: Options, answers: impl FnMut(Asked) -> Answer<'static> + 'static) -> Self {
         let engine = Engine::new(info(), options).unwrap();
-        let connection = engine.connect(Peer::Stdio);
+        let connection = engine.connect(ConnectionKind::Stdio);
         Self { engine, connection, answers: Box::new(answers), asked: Vec::new(), misuses: Vec::new() }
     }
 

@@ -1,27 +1,27 @@
-//! Documents through retrieval: folders, Drive on loopback, and a program's own source with vectors.
+//! Documents through retrieval: folders, a program's own source with vectors, and an index in a file. Drive is in `drives`.
 
+use crate::docs::wait_for_free;
 use mcp_resources_engine::guard::Policy;
 use mcp_resources_engine::option::{FromOption, OptionValue};
 use mcp_resources_engine::version::Revision;
 use mcp_resources_host::server::ResourceServer;
 use mcp_resources_host::testing::Client;
-use mcp_resources_providers::rag::{DriveOptions, Embedder, Options, Rag};
+use mcp_resources_providers::rag::{
+    Changes, DocumentSource, Embedder, Fetched, Listed, Options, Rag, SourceError,
+};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A directory of the test's own, which is gone with it.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn with<'p>(files: impl IntoIterator<Item = (&'p str, &'p str)>) -> Self {
+    pub(crate) fn with<'p>(files: impl IntoIterator<Item = (&'p str, &'p str)>) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = Self(std::env::temp_dir().join(format!("mcp-rag-{}-{number}", std::process::id())));
@@ -30,7 +30,7 @@ impl Folder {
         folder
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.0.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -43,9 +43,9 @@ impl Drop for Folder {
     }
 }
 
-type Log = Arc<Mutex<Vec<String>>>;
+pub(crate) type Log = Arc<Mutex<Vec<String>>>;
 
-fn served(rag: Rag, policy: &str) -> (ResourceServer, Log) {
+pub(crate) fn served(rag: Rag, policy: &str) -> (ResourceServer, Log) {
     let log = Log::default();
     let said = log.clone();
     let server = ResourceServer::builder("rag", "1")
@@ -58,18 +58,18 @@ fn served(rag: Rag, policy: &str) -> (ResourceServer, Log) {
 }
 
 /// The passages of a search: contents with their URIs and `_meta`.
-async fn passages(client: &mut Client, uri: &str) -> Vec<Value> {
+pub(crate) async fn passages(client: &mut Client, uri: &str) -> Vec<Value> {
     let result = client.read(uri).await.unwrap();
     let contents = result["contents"].as_array().unwrap().clone();
     contents.into_iter().filter(|content| content["_meta"].get("score").is_some()).collect()
 }
 
-async fn found(client: &mut Client, uri: &str) -> Vec<String> {
+pub(crate) async fn found(client: &mut Client, uri: &str) -> Vec<String> {
     let passages = passages(client, uri).await;
     passages.iter().map(|passage| passage["uri"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn eventually(client: &mut Client, uri: &str, expected: &[&str]) {
+pub(crate) async fn eventually(client: &mut Client, uri: &str, expected: &[&str]) {
     let begun = Instant::now();
     loop {
         let now = found(client, uri).await;
@@ -228,6 +228,88 @@ async fn vectors_are_fused() {
     assert!((passages[0]["_meta"]["score"].as_f64().unwrap() - 1.0 / 61.0).abs() < 1e-9);
 }
 
+/// One document, whose reads fail as often as `faults` says, and how often it was asked for.
+#[derive(Clone, Debug, Default)]
+struct Faulty {
+    faults: Arc<AtomicUsize>,
+    lists: Arc<AtomicUsize>,
+}
+
+impl DocumentSource for Faulty {
+    fn list(&self) -> Result<Vec<Listed>, SourceError> {
+        Ok(vec![Listed { id: "one".into(), stamp: "1".into(), ..Listed::default() }])
+    }
+
+    fn fetch(&self, _id: &str) -> Result<Fetched, SourceError> {
+        let left = self.faults.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        match left {
+            Ok(_) => Err(SourceError::Failed("it is busy".into())),
+            Err(_) => Ok(Fetched { text: "A kettle.".into(), mime_type: "text/plain" }),
+        }
+    }
+
+    fn changes_since(&self, token: Option<&str>) -> Result<Changes, SourceError> {
+        self.lists.fetch_add(1, Ordering::Relaxed);
+        let token = Some("1".into()).filter(|_| token.is_none()).or(token.map(str::to_owned));
+        Ok(match self.lists.load(Ordering::Relaxed) {
+            1 => Changes::All { documents: self.list()?, token },
+            _ => Changes::Some { changed: Vec::new(), gone: Vec::new(), token },
+        })
+    }
+}
+
+/// S-03: a document that cannot be read when its change is reported is asked for again, and logged once.
+#[tokio::test]
+async fn what_could_not_be_read_is_asked_for_again() {
+    let source = Faulty { faults: Arc::new(AtomicUsize::new(2)), ..Faulty::default() };
+    let folder = library();
+    let rag = Rag::new(Options::new().folder("kb", &folder.0)).unwrap();
+    let (server, log) = served(rag.with_source("own", source).unwrap(), "{}");
+    let mut client = Client::modern(&server).unwrap();
+    eventually(&mut client, "rag:///own/search/kettle", &["rag:///own/doc/one"]).await;
+    let log = log.lock().unwrap();
+    assert_eq!(
+        log.iter().filter(|line| line.contains("own/one cannot be read: it is busy")).count(),
+        1,
+        "{log:?}"
+    );
+}
+
+/// S-03: with a file, a later server answers the same, finds what has changed, and finds what is known while its folder is away.
+#[tokio::test]
+async fn an_index_outlives_its_server() {
+    let folder = Folder::with([("notes/a.txt", "The espresso machine."), ("notes/b.md", BACKUP)]);
+    let (notes, file) = (folder.0.join("notes"), folder.0.join("kb.index"));
+    let options = || Options::new().folder("kb", &notes).index(&file);
+    let (espresso, kettle) = ("rag:///kb/search/espresso", "rag:///kb/search/kettle");
+    let mut answers = Vec::new();
+    for round in 0..3 {
+        let (server, log) = served(Rag::new(options()).unwrap().with_embedder(Arc::new(Hashing)), "{}");
+        let mut client = Client::modern(&server).unwrap();
+        let uri = if round < 2 { espresso } else { kettle };
+        answers.push((client.read(uri).await.unwrap(), client.list_resources().await.unwrap()));
+        assert!(log.lock().unwrap().is_empty(), "{log:?}");
+        drop((client, server));
+        wait_for_free(&file).await;
+        if round == 1 {
+            folder.write("notes/a.txt", "The kettle is in the hall.");
+            fs::remove_file(notes.join("b.md")).unwrap();
+        }
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0].0["contents"][0]["_meta"]["ranking"], "bm25+vectors");
+    assert_eq!((answers[0].1.len(), answers[2].1.len()), (4, 3));
+    assert_eq!(answers[2].0["contents"][0]["uri"], "rag:///kb/doc/a.txt");
+
+    let rag = Rag::new(options()).unwrap();
+    fs::rename(&notes, folder.0.join("away")).unwrap();
+    let (server, log) = served(rag, "{}");
+    let mut client = Client::modern(&server).unwrap();
+    assert_eq!(found(&mut client, kettle).await, ["rag:///kb/doc/a.txt"]);
+    assert!(client.read_text("rag:///kb/").await.unwrap().contains("The source does not answer now"));
+    assert!(log.lock().unwrap().join("\n").contains("cannot be brought up to date"), "{log:?}");
+}
+
 /// S-03: what is wrong at the start is named with the fix.
 #[test]
 fn mistakes_at_the_start() {
@@ -242,246 +324,12 @@ fn mistakes_at_the_start() {
         (kb(members(&[("folders", ".".into())])), "unexpected option \"folders\"; did you mean \"folder\"?"),
         (kb(members(&[("folder", "no/such".into())])), "rag: the folder no/such does not exist"),
         (kb(members(&[])), "either a folder or a drive"),
-        (kb(members(&[("drive", members(&[]))])), "drive needs credentials"),
         (
-            kb(members(&[("drive", members(&[("credentials", "no/such".into())]))])),
-            "the credentials no/such do not exist",
-        ),
-        (
-            kb(members(&[(
-                "drive",
-                members(&[("credentials", "Cargo.toml".into()), ("base_url", "http://example.com".into())]),
-            )])),
-            "base_url is \"http://example.com\"",
+            members(&[("collections", members(&[("kb", ".".into())])), ("index", "src".into())]),
+            "rag: the index src is no file; name one that may be written",
         ),
     ] {
         let said = Options::from_option(value).and_then(Rag::new).map(drop).unwrap_err().to_string();
         assert!(said.contains(message), "{said}");
     }
-}
-
-/// A Drive on loopback that behaves as the documentation of its third version says.
-struct FakeDrive {
-    url: String,
-    state: Arc<Mutex<DriveState>>,
-}
-
-#[derive(Default)]
-struct DriveState {
-    /// Name, media type, text, by id.
-    files: BTreeMap<String, (String, String, String)>,
-    /// Ids that have changed, in order: the page token is a place in it.
-    changes: Vec<String>,
-    /// The token that is valid, and how many were given.
-    token: String,
-    tokens: usize,
-    is_revoked: bool,
-    /// The next answers are these statuses.
-    statuses: Vec<u16>,
-    /// Page tokens below this are lost.
-    lost: usize,
-    heard: Vec<String>,
-}
-
-impl FakeDrive {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let state = Arc::<Mutex<DriveState>>::default();
-        let own = state.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (Ok(stream), own) = (stream, own.clone()) else { return };
-                std::thread::spawn(move || answer(stream, &own));
-            }
-        });
-        Self { url, state }
-    }
-
-    fn put(&self, id: &str, name: &str, mime_type: &str, text: &str) {
-        let mut state = self.state.lock().unwrap();
-        state.files.insert(id.into(), (name.into(), mime_type.into(), text.into()));
-        state.changes.push(id.into());
-    }
-
-    fn remove(&self, id: &str) {
-        let mut state = self.state.lock().unwrap();
-        state.files.remove(id);
-        state.changes.push(id.into());
-    }
-
-    fn state<T>(&self, change: impl FnOnce(&mut DriveState) -> T) -> T {
-        change(&mut self.state.lock().unwrap())
-    }
-}
-
-/// Answers the requests of one connection.
-fn answer(mut stream: TcpStream, state: &Mutex<DriveState>) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    loop {
-        let (mut line, mut token, mut length) = (String::new(), String::new(), 0);
-        if reader.read_line(&mut line).unwrap_or(0) == 0 {
-            return;
-        }
-        loop {
-            let mut header = String::new();
-            reader.read_line(&mut header).unwrap();
-            let (name, value) = header.trim().split_once(':').unwrap_or_default();
-            match name.to_ascii_lowercase().as_str() {
-                "" => break,
-                "authorization" => token = value.trim().replace("Bearer ", ""),
-                "content-length" => length = value.trim().parse().unwrap(),
-                _ => {}
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let target = line.split(' ').nth(1).unwrap().to_owned();
-        let (status, answer) = respond(&mut state.lock().unwrap(), &target, &token);
-        let retry = if status == 429 { "Retry-After: 0\r\n" } else { "" };
-        let head = format!("HTTP/1.1 {status} X\r\n{retry}Content-Length: {}\r\n\r\n", answer.len());
-        if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(answer.as_bytes())).is_err() {
-            return;
-        }
-    }
-}
-
-#[expect(clippy::too_many_lines, reason = "one conversation, from its beginning to its end")]
-fn respond(state: &mut DriveState, target: &str, token: &str) -> (u16, String) {
-    state.heard.push(target.to_owned());
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let param = |name: &str| {
-        query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}="))).map(str::to_owned)
-    };
-    if path == "/token" {
-        if state.is_revoked {
-            return (
-                400,
-                json!({"error": "invalid_grant", "error_description": "Token has been revoked."}).to_string(),
-            );
-        }
-        state.tokens += 1;
-        state.token = format!("token-{}", state.tokens);
-        return (200, json!({"access_token": state.token, "expires_in": 3_599}).to_string());
-    }
-    if token != state.token {
-        return (401, json!({"error": {"code": 401}}).to_string());
-    }
-    if let Some(status) = state.statuses.pop() {
-        return (status, json!({"error": {"code": status}}).to_string());
-    }
-    let file = |state: &DriveState, id: &str| {
-        let (name, mime_type, text) = state.files.get(id)?;
-        let version = state.changes.iter().filter(|other| *other == id).count().to_string();
-        Some(json!({
-            "id": id, "name": name, "mimeType": mime_type, "version": version, "size": text.len().to_string(),
-            "modifiedTime": "2026-01-02T03:04:05.000Z", "trashed": false, "parents": ["FOLDER"]
-        }))
-    };
-    let all = param("supportsAllDrives").as_deref() == Some("true");
-    match path.strip_prefix("/drive/v3/").unwrap_or_default() {
-        "changes/startPageToken" => {
-            (200, json!({"startPageToken": state.changes.len().to_string()}).to_string())
-        }
-        "changes" => {
-            let from: usize = param("pageToken").and_then(|token| token.parse().ok()).unwrap_or(0);
-            if from < state.lost {
-                return (410, "{}".into());
-            }
-            let changes: Vec<Value> = state.changes[from..]
-                .iter()
-                .map(|id| match file(state, id) {
-                    Some(file) => json!({"fileId": id, "removed": false, "file": file}),
-                    None => json!({"fileId": id, "removed": true}),
-                })
-                .collect();
-            (
-                200,
-                json!({"changes": changes, "newStartPageToken": state.changes.len().to_string()}).to_string(),
-            )
-        }
-        "files" if all && param("includeItemsFromAllDrives").as_deref() == Some("true") => {
-            // A page has one file.
-            let at: usize = param("pageToken").and_then(|token| token.parse().ok()).unwrap_or(0);
-            let ids: Vec<String> = state.files.keys().cloned().collect();
-            let files: Vec<Value> = ids.get(at).and_then(|id| file(state, id)).into_iter().collect();
-            let next = (at + 1 < ids.len()).then(|| (at + 1).to_string());
-            (200, json!({"files": files, "nextPageToken": next}).to_string())
-        }
-        rest => {
-            let rest = rest.strip_prefix("files/").unwrap_or_default();
-            let (id, action) = rest.split_once('/').unwrap_or((rest, ""));
-            let Some((_, mime_type, text)) = state.files.get(id).cloned() else { return (404, "{}".into()) };
-            let is_native = mime_type.starts_with("application/vnd.google-apps");
-            match (action, param("alt").as_deref()) {
-                ("export", _) if is_native => (200, text),
-                ("", Some("media")) if !is_native => (200, text),
-                ("", None) if all => (200, file(state, id).unwrap().to_string()),
-                _ => (403, "{}".into()),
-            }
-        }
-    }
-}
-
-/// S-03: Drive's documents are listed, found, read and followed, through expired tokens, rates and a lost page token.
-#[tokio::test]
-async fn drive_is_searched_and_followed() {
-    let drive = FakeDrive::start();
-    drive.put(
-        "doc1",
-        "Plan",
-        "application/vnd.google-apps.document",
-        "# Plan\n\nOpen the shop in Kawagoe.\n",
-    );
-    drive.put("txt2", "notes.txt", "text/plain", "Espresso is in the kitchen.");
-    drive.put("img3", "picture", "image/png", "PNG");
-    let folder = Folder::with([(
-        "credentials.json",
-        r#"{"type": "authorized_user", "client_id": "c", "client_secret": "canary-secret", "refresh_token": "canary-refresh"}"#,
-    )]);
-    let credentials =
-        DriveOptions::new(folder.0.join("credentials.json")).base_url(&drive.url).folder("FOLDER");
-    let options = Options::new().drive("kb", credentials).poll(Duration::from_millis(50));
-    let (server, log) = served(Rag::new(options).unwrap(), "{}");
-    let mut client = Client::modern(&server).unwrap();
-    drive.state(|state| state.statuses = vec![503, 429]);
-    let items = client.list_resources().await.unwrap();
-    let uris: Vec<_> = items.iter().map(|item| item["uri"].as_str().unwrap()).collect();
-    assert_eq!(uris, ["rag:///", "rag:///kb/", "rag:///kb/doc/doc1", "rag:///kb/doc/txt2"]);
-    assert_eq!(items[2]["title"], "Plan");
-    assert!(client.read_text("gdrive:///doc1").await.unwrap().contains("Kawagoe"));
-    let passages = passages(&mut client, "rag:///kb/search/kawagoe").await;
-    assert_eq!(passages[0]["_meta"]["source"], "gdrive:///doc1");
-    for uri in ["gdrive:///img3", "gdrive:///none", "gdrive:///..", "rag:///kb/doc/img3"] {
-        assert!(client.read(uri).await.is_err(), "{uri}");
-    }
-
-    // The access token expires; an edit is one update.
-    drive.state(|state| state.token = "expired".into());
-    let listen = client.listen(&["gdrive:///doc1"], false).await.unwrap();
-    drive.put("doc1", "Plan", "application/vnd.google-apps.document", "# Plan\n\nOpen the shop in Osaka.\n");
-    assert_eq!(client.next(&listen).await.unwrap().params["uri"], "gdrive:///doc1");
-    assert_eq!(found(&mut client, "rag:///kb/search/osaka").await, ["rag:///kb/doc/doc1"]);
-    assert!(drive.state(|state| state.tokens) >= 2);
-
-    // A page token that is lost is a whole listing; a file that is removed leaves the search.
-    drive.state(|state| state.lost = usize::MAX);
-    drive.put("txt2", "notes.txt", "text/plain", "The kettle is in the hall.");
-    eventually(&mut client, "rag:///kb/search/kettle", &["rag:///kb/doc/txt2"]).await;
-    drive.state(|state| state.lost = 0);
-    drive.remove("txt2");
-    eventually(&mut client, "rag:///kb/search/kettle", &[]).await;
-    assert!(client.read("gdrive:///txt2").await.is_err());
-
-    // Once the grant is gone, what is known stays, reads fail, and the log says what to do.
-    drive.state(|state| (state.is_revoked, state.token) = (true, "none".into()));
-    let error = client.read("gdrive:///doc1").await.unwrap_err();
-    assert_eq!(error.data["kind"], "read_error", "{error:?}");
-    assert_eq!(found(&mut client, "rag:///kb/search/osaka").await, ["rag:///kb/doc/doc1"]);
-    let said = log.lock().unwrap().join("\n");
-    assert!(said.contains("invalid_grant); sign in again and replace"), "{said}");
-    let heard = drive.state(|state| state.heard.join("\n"));
-    assert!(
-        !said.contains("canary") && !heard.contains("canary") && !format!("{error:?}").contains("canary")
-    );
 }

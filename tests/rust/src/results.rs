@@ -183,6 +183,41 @@ async fn a_file_is_shared() {
     assert!(client.read("results:///a").await.is_err());
 }
 
+/// S-06: a principal's own results are notified to it alone, also when they expire, also from another process.
+#[tokio::test]
+async fn nobody_hears_of_the_results_of_another() {
+    let file = File::new("private");
+    let open = || Results::new(Options::new().file(&file.0)).unwrap();
+    let shared = open();
+    for (served, other) in [(memory(), None), (open(), Some(shared))] {
+        let server = serve(&served, "{}");
+        let mut client = Client::modern(&server).unwrap();
+        let listen = client.listen(&["results:///", "results:///a", "results:///b"], true).await.unwrap();
+        // The thread has seen the file once.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        for results in [Some(&served), other.as_ref()].into_iter().flatten() {
+            let soon = PutOptions::new().ttl(Duration::from_millis(300));
+            results.put("a", "alice's", soon.clone().principal("alice")).unwrap();
+            results.put("b", "alice's", PutOptions::new().principal("alice")).unwrap();
+            results.put("b", "alice's", PutOptions::new().principal("alice")).unwrap();
+            results.remove("b", Some("alice")).unwrap();
+            tokio::time::sleep(Duration::from_millis(1_000)).await;
+            for end in ["put", "expired"] {
+                if end == "put" {
+                    results.put("a", "mine", soon.clone().principal("")).unwrap();
+                }
+                let mut heard = Vec::new();
+                for _ in 0..3 {
+                    heard.push(client.next(&listen).await.unwrap().params["uri"].as_str().map(str::to_owned));
+                }
+                heard.sort();
+                let uris = ["results:///", "results:///a"].map(|uri| Some(uri.to_owned()));
+                assert_eq!(heard, [None, uris[0].clone(), uris[1].clone()], "{end}");
+            }
+        }
+    }
+}
+
 /// S-06: the thread that looks begins with the first watcher and ends with the last; unmounted, the cache can be served anew.
 #[tokio::test]
 async fn nothing_runs_without_a_watcher() {

@@ -2,7 +2,7 @@
 
 use crate::talk::{Talk, engine};
 use mcp_resources_engine::connection::{
-    Answer, InputAsk, InputRequest, InputRequired, Peer, Refusal, Status,
+    Answer, ConnectionKind, InputAsk, InputRequest, InputRequired, Refusal, Status,
 };
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn refusals_are_told_apart() {
         (json!({ "jsonrpc": "2.0", "method": "notifications/cancelled" }), Status::Accepted),
         (json!({ "jsonrpc": "2.0", "method": "no/such" }), Status::Accepted),
     ] {
-        assert_eq!(Talk::new(&engine, Peer::Request).send(&message).status, status, "{message}");
+        assert_eq!(Talk::new(&engine, ConnectionKind::Request).send(&message).status, status, "{message}");
     }
 }
 
@@ -51,7 +51,7 @@ fn refusals_are_told_apart() {
 #[test]
 fn errors_after_dispatch_are_answers() {
     let engine = engine("a secret of ours", 1);
-    let mut talk = Talk::new(&engine, Peer::Request);
+    let mut talk = Talk::new(&engine, ConnectionKind::Request);
     for (method, params, status) in [
         ("resources/list", json!({}), Status::Answered),
         ("resources/list", json!({ "cursor": "forged" }), Status::Answered),
@@ -70,7 +70,7 @@ fn errors_after_dispatch_are_answers() {
 #[test]
 fn a_missing_capability_is_told_apart() {
     let engine = engine("a secret of ours", 0);
-    let mut talk = Talk::new(&engine, Peer::Request);
+    let mut talk = Talk::new(&engine, ConnectionKind::Request);
     let token = talk.modern(1, "resources/read", json!({ "uri": "live://status" })).tokens[0];
     let ask = InputAsk::Form { message: "?".into(), schema: r#"{"type":"object","properties":{}}"#.into() };
     let required = InputRequired { requests: vec![InputRequest { key: "q".into(), ask }], state: None };

@@ -2,7 +2,7 @@
 
 use mcp_resources_engine::catalog::{Edit, Source};
 use mcp_resources_engine::connection::{
-    Answer, Arrival, Connection, Event, Outcome, Peer, RequestToken, Status,
+    Answer, Arrival, Connection, ConnectionKind, Event, Outcome, RequestToken, Status,
 };
 use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
 use mcp_resources_engine::now::Now;
@@ -39,7 +39,7 @@ pub(crate) struct Heard {
 }
 
 impl Talk {
-    pub(crate) fn new(engine: &Arc<Engine>, peer: Peer) -> Self {
+    pub(crate) fn new(engine: &Arc<Engine>, peer: ConnectionKind) -> Self {
         let (mut connection, woken) = (engine.connect(peer), Arc::new(Count::default()));
         connection.wake_with(Waker::from(woken.clone()));
         Self { connection, now: Now::default(), woken }

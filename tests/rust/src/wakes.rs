@@ -4,7 +4,9 @@
 
 use crate::talk::{Talk, info};
 use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
-use mcp_resources_engine::connection::{Answer, Arrival, Connection, Contents, Event, Outcome, Peer};
+use mcp_resources_engine::connection::{
+    Answer, Arrival, Connection, ConnectionKind, Contents, Event, Outcome,
+};
 use mcp_resources_engine::engine::{Engine, Options};
 use mcp_resources_engine::hub::Delivered;
 use mcp_resources_engine::now::Now;
@@ -53,7 +55,7 @@ struct Client {
 
 impl Client {
     fn new(engine: &Arc<Engine>) -> Self {
-        let (mut connection, sleeper) = (engine.connect(Peer::Stdio), Arc::new(Sleeper::default()));
+        let (mut connection, sleeper) = (engine.connect(ConnectionKind::Stdio), Arc::new(Sleeper::default()));
         connection.wake_with(Waker::from(sleeper.clone()));
         Self { connection, sleeper, last: 0 }
     }
@@ -185,7 +187,7 @@ fn changes_during_deliveries_wake_again() {
     replace(&engine, engine.new_handler(), true);
     thread::scope(|scope| {
         let listen = || {
-            let mut talk = Talk::new(&engine, Peer::Stdio);
+            let mut talk = Talk::new(&engine, ConnectionKind::Stdio);
             let sleeper = Arc::new(Sleeper::default());
             talk.connection.wake_with(Waker::from(sleeper.clone()));
             let filter = json!({ "notifications": { "resourceSubscriptions": [URI] } });

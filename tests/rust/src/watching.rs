@@ -87,7 +87,7 @@ async fn a_modern_client_hears() {
             folder.write("d/a", uri);
         }
         let heard = next(&mut client, &listen).await;
-        assert_eq!((heard.sort, heard.params["uri"].as_str()), (MessageKind::Updated, Some(uri)));
+        assert_eq!((heard.kind, heard.params["uri"].as_str()), (MessageKind::Updated, Some(uri)));
     }
 }
 
@@ -108,7 +108,7 @@ async fn the_author_is_told_of_polling() {
     let listen = client.listen(&[A], true).await.unwrap();
     for text in ["2", "3"] {
         folder.write("d/a", text);
-        while next(&mut client, &listen).await.sort != MessageKind::Updated {}
+        while next(&mut client, &listen).await.kind != MessageKind::Updated {}
     }
     let said = said.lock().unwrap();
     assert_eq!(said.len(), 1, "{said:?}");

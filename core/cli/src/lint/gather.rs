@@ -71,6 +71,7 @@ pub(super) struct Reading {
 
 /// One entry of contents.
 pub(super) struct Part {
+    pub uri: Option<String>,
     pub mime_type: Option<String>,
     pub size: u64,
 }
@@ -153,9 +154,13 @@ async fn reads(client: &Client, items: &[Value], limit: usize, progress: &mut Pr
     let mut reads = Vec::new();
     for uri in &uris {
         progress.say(&format!("reading {} of {}", reads.len() + 1, uris.len()));
-        let contents = client.read(uri).await.map_err(|error| error.to_string());
+        let contents = client.read(uri).await.map_err(|error| match error {
+            ClientError::Failed(failure) => failure.to_string(),
+            error => error.to_string(),
+        });
         let outcome = contents.map(|contents| {
             let part = |one: mcp_resources_engine::connection::Contents<'_>| Part {
+                uri: one.uri.map(|uri| uri.into_owned()),
                 mime_type: one.mime_type.map(|mime| mime.into_owned()),
                 size: match one.body.into_plain() {
                     Some(Plain::Text(text)) => text.len() as u64,

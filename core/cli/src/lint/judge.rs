@@ -277,6 +277,10 @@ fn agree(uri: &str, entry: Option<&Value>, parts: &[Part], found: &mut Findings)
     let member = |name| entry.and_then(|entry| entry.get(name));
     // Of several parts none need have the type or size of the whole.
     let [part] = parts else { return };
+    // Nor the only child of a directory, which has a URI of its own.
+    if part.uri.as_deref().is_some_and(|own| !is_same(own, uri)) {
+        return;
+    }
     let essence = |mime: &str| mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if let (Some(listed), Some(read)) =
         (member("mimeType").and_then(Value::as_str), part.mime_type.as_deref())
@@ -291,6 +295,12 @@ fn agree(uri: &str, entry: Option<&Value>, parts: &[Part], found: &mut Findings)
         let what = format!("the list says {listed} bytes, a read gives {}", part.size);
         found.warning("size-differs", uri, what, "list the number of bytes, or leave the size out");
     }
+}
+
+/// Whether two URIs are spellings of one.
+fn is_same(one: &str, other: &str) -> bool {
+    one == other
+        || matches!((normalize(one, MAX_URI), normalize(other, MAX_URI)), (Ok(one), Ok(other)) if one == other)
 }
 
 fn absent(seen: &Seen, found: &mut Findings) {
@@ -350,7 +360,7 @@ mod tests {
             resources,
             json!([{"uriTemplate": "a://{x}", "name": "a"}, {"uriTemplate": "c://{x}", "name": "c"}]),
         );
-        let part = Part { mime_type: Some("TEXT/plain".into()), size: 1 };
+        let part = Part { uri: Some("A://b".into()), mime_type: Some("TEXT/plain".into()), size: 1 };
         seen.reads = vec![Reading { uri: "a://b".into(), outcome: Ok(vec![part]) }];
         seen.absent = Some(Absent::Refused { code: -32002, uri: None });
         assert_eq!(rules(&seen), [""; 0]);
@@ -418,10 +428,12 @@ mod tests {
     fn reads_are_compared_with_the_list() {
         let mut seen =
             seen(json!([{"uri": "a://b", "name": "b", "size": 2, "mimeType": "text/plain"}]), json!([]));
-        let part = || Part { mime_type: Some("text/html".into()), size: 1 };
+        let part = || Part { uri: None, mime_type: Some("text/html".into()), size: 1 };
+        let child = Part { uri: Some("a://b/c".into()), ..part() };
         for (outcome, expected) in [
             (Ok(vec![part()]), &["mime-type-differs", "size-differs"][..]),
             (Ok(vec![part(), part()]), &[]),
+            (Ok(vec![child]), &[]),
             (Ok(vec![]), &["no-contents"]),
             (Err("gone".to_owned()), &["unreadable"]),
         ] {

@@ -28,6 +28,10 @@ pub struct Document {
     /// The providers by their kinds, in the order of their first entries.
     pub(super) providers: Vec<Declared>,
     pub(super) guard: Guard,
+    /// The file that it is from.
+    file: Option<PathBuf>,
+    /// The kinds of all entries, in their order in the file.
+    order: Vec<String>,
 }
 
 /// All entries of one kind.
@@ -70,7 +74,25 @@ impl Document {
         let named = |reason: String| format!("{}: {reason}", path.display());
         let value = document_value(path).map_err(named)?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        Self::parse(value, stem.as_deref().unwrap_or("mcp-resources")).map_err(named)
+        let document = Self::parse(value, stem.as_deref().unwrap_or("mcp-resources")).map_err(named)?;
+        Ok(Self { file: Some(path.into()), ..document })
+    }
+
+    /// What is wrong, after the name of the file.
+    pub(super) fn named(&self, reason: String) -> String {
+        match &self.file {
+            Some(path) => format!("{}: {reason}", path.display()),
+            None => reason,
+        }
+    }
+
+    /// What is wrong with the entry `number` of a kind, after the name of the file and its place there.
+    pub(super) fn named_entry(&self, kind: &str, number: usize, reason: String) -> String {
+        let of_kind = self.order.iter().enumerate().filter(|(_, own)| *own == kind);
+        match of_kind.map(|(at, _)| at).nth(number) {
+            Some(at) if self.file.is_some() => self.named(format!("providers[{at}]: {reason}")),
+            _ => reason,
+        }
     }
 
     /// What the value of a file says. `name` is the server's if the file has none.
@@ -122,11 +144,14 @@ impl Document {
             instructions: None,
             providers: Vec::new(),
             guard: Guard::default(),
+            file: None,
+            order: Vec::new(),
         }
     }
 
     /// Adds an entry to those of its kind.
     pub(super) fn declare(&mut self, kind: &str, options: OptionValue) {
+        self.order.push(kind.into());
         match self.providers.iter_mut().find(|declared| declared.kind == kind) {
             Some(declared) => declared.entries.push(options),
             None => self.providers.push(Declared { kind: kind.into(), entries: vec![options] }),

@@ -167,26 +167,27 @@ impl Serving {
     fn begin(document: Document, folder: PathBuf) -> Result<Self, Failed> {
         let made: Vec<_> = document
             .providers
-            .into_iter()
-            .map(|declared| made(&declared, &folder).map(|providers| (declared, providers)))
+            .iter()
+            .map(|declared| made(&document, declared, &folder).map(|providers| (declared.clone(), providers)))
             .collect::<Result<_, _>>()
             .map_err(Failed::usage)?;
+        let wrong = |reason: String| Failed::usage(document.named(reason));
         let guard = document.guard.source.clone();
         let version = document.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
         let mut builder = ResourceServer::builder(&document.name, version);
-        if let Some(title) = document.title {
+        if let Some(title) = &document.title {
             builder = builder.title(title);
         }
-        if let Some(description) = document.description {
+        if let Some(description) = &document.description {
             builder = builder.description(description);
         }
         let kinds = made.iter().map(|(declared, _)| declared.kind.as_str());
-        builder = builder.instructions(document.instructions.unwrap_or_else(|| about(kinds)));
-        let builder = guarded(builder, document.guard, &folder)?;
-        let server = builder.build().map_err(|error| Failed::usage(error.to_string()))?;
+        builder = builder.instructions(document.instructions.clone().unwrap_or_else(|| about(kinds)));
+        let builder = guarded(builder, &document.guard, &folder).map_err(wrong)?;
+        let server = builder.build().map_err(|error| wrong(error.to_string()))?;
         let mut serving = Self { server, folder, mounted: Vec::new(), guard };
         for (declared, providers) in made {
-            serving.mount(declared, providers).map_err(Failed::usage)?;
+            serving.mount(declared, providers).map_err(wrong)?;
         }
         Ok(serving)
     }
@@ -211,7 +212,7 @@ impl Serving {
 
     /// Reads the file again. Providers that have not changed stay mounted, with their subscriptions.
     fn reload(&mut self, path: &Path) {
-        match Document::of_file(path).and_then(|document| self.replace(document)) {
+        match Document::of_file(path).and_then(|document| self.replace(&document)) {
             Ok(changed) => output::say("note", &format!("{}: read again, {changed}", path.display())),
             Err(reason) => {
                 output::say("error", &format!("{reason}; what was served before is still served"));
@@ -219,7 +220,7 @@ impl Serving {
         }
     }
 
-    fn replace(&mut self, document: Document) -> Result<&'static str, String> {
+    fn replace(&mut self, document: &Document) -> Result<&'static str, String> {
         if document.guard.source != self.guard {
             output::say("warning", "a change of guard takes effect when the server is started again");
         }
@@ -228,7 +229,9 @@ impl Serving {
             .providers
             .iter()
             .filter(|declared| !self.mounted.iter().any(|mounted| mounted.declared == **declared))
-            .map(|declared| made(declared, &self.folder).map(|providers| (declared.clone(), providers)))
+            .map(|declared| {
+                made(document, declared, &self.folder).map(|providers| (declared.clone(), providers))
+            })
             .collect::<Result<_, _>>()?;
         let (kept, old): (Vec<_>, Vec<_>) = std::mem::take(&mut self.mounted).into_iter().partition(is_kept);
         self.mounted = kept;
@@ -248,7 +251,7 @@ impl Serving {
             let providers = mounted.providers.into_iter().map(|(provider, _)| provider).collect();
             self.mount(mounted.declared, providers)?;
         }
-        Err(reason)
+        Err(document.named(reason))
     }
 }
 
@@ -260,23 +263,23 @@ fn about<'k>(kinds: impl Iterator<Item = &'k str>) -> String {
 }
 
 /// The providers of a kind. Relative paths begin at `folder`.
-fn made(declared: &Declared, folder: &Path) -> Result<Vec<Arc<dyn Provider>>, String> {
+fn made(document: &Document, declared: &Declared, folder: &Path) -> Result<Vec<Arc<dyn Provider>>, String> {
     let mut set = Set::at(folder);
-    for options in &declared.entries {
-        set.add(&declared.kind, options.clone()).map_err(|error| error.to_string())?;
+    for (number, options) in declared.entries.iter().enumerate() {
+        set.add(&declared.kind, options.clone())
+            .map_err(|error| document.named_entry(&declared.kind, number, error.to_string()))?;
     }
     Ok(set.providers())
 }
 
-fn guarded(builder: Builder, guard: Guard, folder: &Path) -> Result<Builder, Failed> {
+fn guarded(builder: Builder, guard: &Guard, folder: &Path) -> Result<Builder, String> {
     let builder = builder
-        .limits(guard.limits)
-        .guard(guard.policy)
+        .limits(guard.limits.clone())
+        .guard(guard.policy.clone())
         .diagnostics(|diagnostic| output::say("warning", &diagnostic.to_string()));
-    let Some(path) = guard.audit else { return Ok(builder) };
+    let Some(path) = &guard.audit else { return Ok(builder) };
     let path = folder.join(path);
-    let file = AuditFile::open(&path)
-        .map_err(|error| Failed::usage(format!("guard.audit: {}: {error}", path.display())))?;
+    let file = AuditFile::open(&path).map_err(|error| format!("guard.audit: {}: {error}", path.display()))?;
     Ok(builder.audit(file))
 }
 

@@ -72,9 +72,9 @@ pub(crate) fn checked(json: String, name: &str, id: &str, limits: &Limits) -> Re
 }
 
 fn check(json: &str, name: &str, id: &str, limits: &Limits) -> Result<(), String> {
-    let most = limits.list_item;
-    if json.len() > most {
-        return Err(format!("it has {} bytes, more than the limit `list_item` of {most}", json.len()));
+    let max = limits.list_item;
+    if json.len() > max {
+        return Err(format!("it has {} bytes, more than the limit `list_item` of {max}", json.len()));
     }
     let members = Json::parse(json.as_bytes(), limits.nesting).and_then(Json::object);
     let Some(members) = members else {

@@ -3,6 +3,8 @@
 use crate::now::Millis;
 use std::fmt;
 
+const FAILED: &str = "Failed to read resource";
+
 /// An error of a client. Its text has the form that S-14 fixes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -47,6 +49,11 @@ pub enum Failure {
     /// The server cannot be reached, or its connection was lost.
     Unreachable {
         /// What the system or the transport says.
+        reason: String,
+    },
+    /// The server wants other credentials, or any.
+    Unauthorized {
+        /// Which server, what it says, and what to do.
         reason: String,
     },
     /// The server's answer is larger than allowed.
@@ -109,13 +116,14 @@ impl ClientError {
 }
 
 impl Failure {
-    /// A word for it: `server`, `timeout`, `unreachable`, `too_large`, `bad_answer`, `unsupported`, `input_required`,
-    /// `no_server`, `several_servers`, `cancelled` or `limit_reached`.
+    /// A word for it: `server`, `timeout`, `unreachable`, `unauthorized`, `too_large`, `bad_answer`, `unsupported`,
+    /// `input_required`, `no_server`, `several_servers`, `cancelled` or `limit_reached`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Server { .. } => "server",
             Self::Timeout { .. } => "timeout",
             Self::Unreachable { .. } => "unreachable",
+            Self::Unauthorized { .. } => "unauthorized",
             Self::TooLarge { .. } => "too_large",
             Self::BadAnswer { .. } => "bad_answer",
             Self::Unsupported { .. } => "unsupported",
@@ -134,7 +142,23 @@ impl fmt::Display for ClientError {
             Self::NotFound { uri } => write!(f, "Resource not found: {uri}"),
             Self::AccessDenied { uri } => write!(f, "Access denied: {uri}"),
             Self::InvalidUri { uri } => write!(f, "Invalid URI: {uri}"),
-            Self::Failed(failure) => write!(f, "Failed to read resource: {failure}"),
+            Self::Failed(failure) => write!(f, "{FAILED}: {}", Reason(failure)),
+        }
+    }
+}
+
+/// A failure as the reason of [`FAILED`], which many servers say themselves.
+struct Reason<'a>(&'a Failure);
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure::Server { message, code, .. } = self.0 else { return self.0.fmt(f) };
+        match message.strip_prefix(FAILED) {
+            Some("" | ".") => write!(f, "the server gives no reason ({code})"),
+            Some(reason) if reason.starts_with(": ") => {
+                write!(f, "{} ({code})", reason.trim_start_matches(": "))
+            }
+            _ => self.0.fmt(f),
         }
     }
 }
@@ -145,6 +169,7 @@ impl fmt::Display for Failure {
             Self::Server { message, code, .. } => write!(f, "{message} ({code})"),
             Self::Timeout { after } => write!(f, "no answer within {after} ms"),
             Self::Unreachable { reason } => write!(f, "the server cannot be reached: {reason}"),
+            Self::Unauthorized { reason } => f.write_str(reason),
             Self::TooLarge { limit } => write!(f, "the answer is larger than {limit} bytes"),
             Self::BadAnswer { reason } => write!(f, "the server's answer cannot be used: {reason}"),
             Self::Unsupported { what } => write!(f, "the server has no {what}"),
@@ -167,5 +192,25 @@ impl std::error::Error for Failure {}
 impl From<Failure> for ClientError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-14: the words of the form stand in a message once, also where the server's own message has them.
+    #[test]
+    fn the_form_is_said_once() {
+        for (message, expected) in [
+            ("no such thing", "Failed to read resource: no such thing (-1)"),
+            ("Failed to read resource", "Failed to read resource: the server gives no reason (-1)"),
+            ("Failed to read resource: it is down", "Failed to read resource: it is down (-1)"),
+            ("Failed to read resources", "Failed to read resource: Failed to read resources (-1)"),
+        ] {
+            let error =
+                ClientError::Failed(Failure::Server { code: -1, message: message.into(), data: None });
+            assert_eq!(error.to_string(), expected);
+        }
     }
 }

@@ -36,7 +36,7 @@ pub struct TestClient {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
     /// What it is.
-    pub sort: MessageKind,
+    pub kind: MessageKind,
     /// The request that it answers, or belongs to.
     pub id: Option<u64>,
     /// The method of a notification; empty for an answer.
@@ -45,7 +45,7 @@ pub struct Heard {
     pub body: String,
 }
 
-/// The sorts of message that a server sends.
+/// The kinds of message that a server sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
     /// A result.
@@ -201,11 +201,11 @@ impl TestClient {
 
 impl Heard {
     pub(super) fn answer(id: Option<u64>, result: Result<Json<'_>, Json<'_>>) -> Self {
-        let (sort, body) = match result {
+        let (kind, body) = match result {
             Ok(result) => (MessageKind::Result, result),
             Err(error) => (MessageKind::Error, error),
         };
-        Self { sort, id, method: String::new(), body: body.raw().to_owned() }
+        Self { kind, id, method: String::new(), body: body.raw().to_owned() }
     }
 
     pub(super) fn notification(method: &str, params: &Params<'_>) -> Self {
@@ -214,7 +214,7 @@ impl Heard {
             Params::Absent | Params::Other(_) => "{}",
         };
         Self {
-            sort: MessageKind::of(method),
+            kind: MessageKind::of(method),
             id: belongs_to(params),
             method: method.to_owned(),
             body: body.to_owned(),
@@ -328,7 +328,7 @@ mod tests {
         let answer = json!({ "jsonrpc": "2.0", "id": hello["id"], "result": {
             "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": { "name": "x", "version": "1" } } });
         client.received(format!("{answer}\n").as_bytes());
-        assert_eq!(client.heard()[0].sort, MessageKind::Result);
+        assert_eq!(client.heard()[0].kind, MessageKind::Result);
         assert_eq!(sent(&mut client)[0]["method"], "notifications/initialized");
         client.send("resources/list", "{}", "{}").unwrap();
         assert_eq!(sent(&mut client)[0].get("params"), None);
@@ -352,7 +352,7 @@ mod tests {
         client.received(first);
         client.received(rest);
         let heard: Vec<_> =
-            client.heard().into_iter().map(|heard| (heard.sort, heard.id, heard.body)).collect();
+            client.heard().into_iter().map(|heard| (heard.kind, heard.id, heard.body)).collect();
         assert_eq!(heard[0], (MessageKind::Result, Some(ids[1]), r#"{"a": 1}"#.to_owned()));
         assert_eq!((heard[1].0, heard[1].1), (MessageKind::Error, Some(ids[0])));
         assert_eq!((heard[2].0, heard[2].1), (MessageKind::Updated, Some(ids[2])));

@@ -171,8 +171,8 @@ pub enum Effect {
     Connect,
     /// Close the transport. Nothing that still comes from it counts.
     Disconnect {
-        /// Why, as half a sentence for a person.
-        reason: String,
+        /// Why there is no connection.
+        why: Failure,
     },
     /// Send a message.
     Send(Outgoing),
@@ -205,7 +205,8 @@ pub enum Effect {
     Withdrawn(u64),
     /// The list of resources has changed.
     ListChanged,
-    /// What the server has said, as it said it. Only for [`TestClient`](super::TestClient), before what the machine does about it.
+    /// What the server has said, as it said it. Only for [`TestClient`](super::TestClient), before what the machine
+    /// does about it.
     #[doc(hidden)]
     Heard(Heard),
     /// Something that the author of the server would want to know: an entry left out, a message that makes no sense.
@@ -219,16 +220,19 @@ pub enum Lost {
     NotOpened(String),
     /// It was open, and broke or ended.
     Broken(String),
+    /// The server is there, and refuses this client.
+    Refused(Failure),
     /// A session of HTTP has ended, the server is still there.
     Session,
 }
 
 impl Lost {
-    /// Why, as half a sentence for a person.
-    pub fn reason(&self) -> &str {
+    /// What calls fail with that it ends.
+    pub fn failure(&self) -> Failure {
         match self {
-            Self::NotOpened(reason) | Self::Broken(reason) => reason,
-            Self::Session => "its session has ended",
+            Self::NotOpened(reason) | Self::Broken(reason) => Failure::Unreachable { reason: reason.clone() },
+            Self::Refused(failure) => failure.clone(),
+            Self::Session => Failure::Unreachable { reason: "its session has ended".into() },
         }
     }
 }

@@ -56,17 +56,17 @@ impl Batches {
     }
 
     /// Whether its answers of `bytes` have room beside those of other batches. If not, none that follows has.
-    pub(super) fn has_room(&mut self, bytes: usize, most: usize) -> bool {
-        self.full |= self.held.saturating_add(bytes) > most;
+    pub(super) fn has_room(&mut self, bytes: usize, max: usize) -> bool {
+        self.full |= self.held.saturating_add(bytes) > max;
         !self.full
     }
 
     /// A request that waited is answered with `line`, or with an error if there is no room for that.
-    pub(super) fn answer(&mut self, ticket: &Ticket, line: &[u8], most: usize, out: &mut Vec<u8>) {
+    pub(super) fn answer(&mut self, ticket: &Ticket, line: &[u8], max: usize, out: &mut Vec<u8>) {
         let Some(id) = ticket.batch else { return };
         let mut refusal = Vec::new();
-        if self.held.saturating_add(line.len()) > most {
-            ticket.say_too_much(most, &mut refusal);
+        if self.held.saturating_add(line.len()) > max {
+            ticket.say_too_much(max, &mut refusal);
         }
         let shorter = !refusal.is_empty() && refusal.len() < line.len();
         self.close(id, if shorter { &refusal } else { line }, out);

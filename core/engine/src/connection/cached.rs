@@ -81,9 +81,9 @@ impl Connection {
 }
 
 /// Whether the call behind a request goes on without its own client, because others wait for it too.
-pub(super) fn has_waiters(engine: &Engine, ticket: &Ticket, but: Option<ConnectionId>) -> bool {
+pub(super) fn has_waiters(engine: &Engine, ticket: &Ticket, except: Option<ConnectionId>) -> bool {
     let flight = ticket.flight.as_ref();
-    flight.is_some_and(|flight| engine.cache().is_some_and(|cache| cache.has_waiters(flight, but)))
+    flight.is_some_and(|flight| engine.cache().is_some_and(|cache| cache.has_waiters(flight, except)))
 }
 
 /// The call behind a request has run out of time: for those who wait for it, too.
@@ -119,7 +119,7 @@ impl ReadTask {
         let mime_type = self.served.mime_type();
         let kept = |kept: EncodedContents| FlightOutcome::Contents(Arc::new(kept));
         match answer {
-            Answer::Contents(result) => match contents::check(result, self.most) {
+            Answer::Contents(result) => match contents::check(result, self.max) {
                 Ok(()) => {
                     kept(EncodedContents::of(result, mime_type, engine.shared(self.cache(result.cache))))
                 }

@@ -37,9 +37,9 @@ impl Connection {
             return unknown_method(&self.wording(request), &method, out);
         };
         let name = named.and_then(|named| request.optional_text(named).ok().flatten()).unwrap_or_default();
-        let most = self.engine.limits().uri;
-        if name.len() > most {
-            let why = format!("Invalid params: {} is longer than {most} bytes", named.unwrap_or_default());
+        let max = self.engine.limits().uri;
+        if name.len() > max {
+            let why = format!("Invalid params: {} is longer than {max} bytes", named.unwrap_or_default());
             return self.refuse(request, INVALID_PARAMS, &why, out);
         }
         if let Some(refused) = self.refuse_rate(request, RateClass::Call, None, out) {

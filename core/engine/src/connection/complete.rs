@@ -237,13 +237,13 @@ impl CompleteParams<'_> {
     }
 }
 
-/// The values chosen so far, of at most `most` bytes as they were written.
-fn context<'m>(request: &Request<'_, 'm>, most: usize) -> Result<Arguments<'m>, Cow<'static, str>> {
+/// The values chosen so far, of at most `max` bytes as they were written.
+fn context<'m>(request: &Request<'_, 'm>, max: usize) -> Result<Arguments<'m>, Cow<'static, str>> {
     const WRONG: &str = "Invalid params: context.arguments must be an object of strings";
     let Some(context) = request.params.get("context") else { return Ok(Vec::new()) };
     let Some(arguments) = context.object().ok_or(WRONG)?.get("arguments") else { return Ok(Vec::new()) };
-    if arguments.raw().len() > most {
-        return Err(format!("Invalid params: context.arguments is longer than {most} bytes").into());
+    if arguments.raw().len() > max {
+        return Err(format!("Invalid params: context.arguments is longer than {max} bytes").into());
     }
     let members = arguments.object().ok_or(WRONG)?;
     let values = members.iter().map(|(name, value)| Some((name, value.as_str()?)));
@@ -252,10 +252,10 @@ fn context<'m>(request: &Request<'_, 'm>, most: usize) -> Result<Arguments<'m>, 
 
 /// The result: at most 100 values, and how many there are.
 fn write(wording: &Wording<'_>, out: &mut Vec<u8>, completion: &Completion<'_>, limits: &Limits) {
-    let most = limits.completion_values.min(100);
+    let max = limits.completion_values.min(100);
     let given = completion.values.len();
     let total = completion.total.unwrap_or(given as u64).max(given as u64);
-    let shown = given.min(most);
+    let shown = given.min(max);
     let has_more = completion.has_more.unwrap_or(false) || total > shown as u64;
     wording.complete(out, |result| {
         result.object("completion", |writer| {

@@ -16,13 +16,13 @@ const TTL: &str = "ttlMs";
 const SCOPE: &str = "cacheScope";
 
 /// Refuses what is empty or larger than a reply may be.
-pub(super) fn check(result: &ReadResult<'_>, most: usize) -> Result<(), ReadError> {
+pub(super) fn check(result: &ReadResult<'_>, max: usize) -> Result<(), ReadError> {
     if result.contents.is_empty() {
         return Err(ReadError::NotFound);
     }
     let size: usize = result.contents.iter().map(|contents| contents.body.len()).sum();
-    if size > most {
-        return Err(ReadError::SizeExceeded { limit: most as u64, size: Some(size as u64) });
+    if size > max {
+        return Err(ReadError::SizeExceeded { limit: max as u64, size: Some(size as u64) });
     }
     Ok(())
 }

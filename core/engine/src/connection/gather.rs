@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// [`Answer::Gathered`](super::Answer::Gathered).
 pub struct Gather {
     engine: Arc<Engine>,
-    most: usize,
+    max: usize,
     mime_type: Option<String>,
     pub(super) cache: Option<CacheHint>,
     chunks: Chunks,
@@ -36,11 +36,11 @@ enum Chunks {
 }
 
 impl Gather {
-    pub(super) fn new(engine: Arc<Engine>, most: usize) -> Self {
+    pub(super) fn new(engine: Arc<Engine>, max: usize) -> Self {
         let is_raw = engine.looks_at_contents();
         Self {
             engine,
-            most,
+            max,
             mime_type: None,
             cache: None,
             chunks: Chunks::None,
@@ -157,8 +157,8 @@ impl Gather {
     fn reserve(&mut self, more: usize) -> Result<(), ReadError> {
         let limits = self.engine.limits();
         let exceeded = |limit: usize| ReadError::SizeExceeded { limit: limit as u64, size: None };
-        if self.size + more > self.most {
-            return Err(exceeded(self.most));
+        if self.size + more > self.max {
+            return Err(exceeded(self.max));
         }
         if !self.engine.hold(more) {
             return Err(exceeded(limits.contents_total));

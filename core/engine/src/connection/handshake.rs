@@ -21,9 +21,9 @@ impl Connection {
             let why = "Invalid params: protocolVersion, capabilities and clientInfo with name and version are required";
             return self.reject(raw, INVALID_PARAMS, why, Refusal::Envelope, out);
         };
-        let most = self.engine.limits().client_info;
-        if hello.client_info.raw().len() > most {
-            let why = format!("Invalid params: clientInfo is longer than {most} bytes");
+        let max = self.engine.limits().client_info;
+        if hello.client_info.raw().len() > max {
+            let why = format!("Invalid params: clientInfo is longer than {max} bytes");
             return self.reject(raw, INVALID_PARAMS, &why, Refusal::Envelope, out);
         }
         let Some(revision) = negotiate(self, &hello.version) else {

@@ -284,9 +284,9 @@ impl Ticket {
         self.wording("").error(out, version::REQUEST_CANCELLED, "Request cancelled", |_| ());
     }
 
-    /// Says that the batch it stands in has answers of more than `most` bytes.
-    pub(super) fn say_too_much(&self, most: usize, out: &mut Vec<u8>) {
-        self.wording("").too_much(most, out);
+    /// Says that the batch it stands in has answers of more than `max` bytes.
+    pub(super) fn say_too_much(&self, max: usize, out: &mut Vec<u8>) {
+        self.wording("").too_much(max, out);
     }
 
     pub(super) fn say_expired(&self, out: &mut Vec<u8>) {

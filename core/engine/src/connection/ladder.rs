@@ -6,7 +6,7 @@ use super::mirror::{Named, Standing, printable};
 use super::request::{Request, unknown_method};
 use super::terms::{self, Claim, Terms};
 use super::words::{self, Wording};
-use super::{Arrival, Connection, Event, Events, Outcome, Peer, Refusal, Status};
+use super::{Arrival, Connection, ConnectionKind, Event, Events, Outcome, Refusal, Status};
 use crate::catalog::ListKind;
 use crate::guard::Verdict;
 use crate::jsonrpc::{
@@ -111,7 +111,9 @@ impl Connection {
     /// Over HTTP a modern client cancels by closing its stream.
     fn cancelled<'m>(&mut self, params: &Params<'m>, now: Now) -> Vec<Event<'m>> {
         let id = params.get("requestId").and_then(Id::from_json);
-        let Some(id) = id.filter(|_| !matches!(self.peer, Peer::Request | Peer::Stateless)) else {
+        let Some(id) =
+            id.filter(|_| !matches!(self.peer, ConnectionKind::Request | ConnectionKind::Stateless))
+        else {
             return Vec::new();
         };
         let (engine, inflight) = (&self.engine, &mut self.inflight);
@@ -138,7 +140,7 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
         let has_batches = self.session.as_ref().is_some_and(|session| session.revision.has_batches());
-        if !has_batches || self.peer == Peer::Bare {
+        if !has_batches || self.peer == ConnectionKind::Bare {
             return self.unreadable(None, INVALID_REQUEST, "Invalid Request: batches are not supported", out);
         }
         if messages.is_empty() {
@@ -217,22 +219,22 @@ impl Connection {
 
     /// A request whose answer shares an array with others: all of them together have a limit.
     fn batched<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
-        let (before, most) = (out.len(), self.engine.limits().batch_bytes);
+        let (before, max) = (out.len(), self.engine.limits().batch_bytes);
         if !self.batches.is_full() {
             let outcome = self.identified(raw, step, out);
-            if outcome.status == Status::Pending || self.batches.has_room(out.len(), most) {
+            if outcome.status == Status::Pending || self.batches.has_room(out.len(), max) {
                 return outcome;
             }
             out.truncate(before);
         }
-        self.wording_of(raw).too_much(most, out);
+        self.wording_of(raw).too_much(max, out);
         Outcome { verdict: Verdict::SizeExceeded, ..Outcome::answered() }
     }
 
     fn identified<'m>(&mut self, raw: &Raw<'m>, step: Step<'m>, out: &mut Vec<u8>) -> Outcome<'m> {
-        let most = self.engine.limits().id;
-        if raw.id.raw().len() > most {
-            let why = format!("Invalid Request: the id is longer than {most} bytes");
+        let max = self.engine.limits().id;
+        if raw.id.raw().len() > max {
+            let why = format!("Invalid Request: the id is longer than {max} bytes");
             return self.reject(raw, INVALID_REQUEST, &why, Refusal::Malformed, out);
         }
         if self.is_in_flight(raw.id) {

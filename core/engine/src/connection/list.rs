@@ -370,9 +370,9 @@ impl ListQuestion {
 
 /// The error that is logged for a cursor that cannot be sent.
 fn too_long(source: &str, length: usize, engine: &Engine) -> String {
-    let most = engine.limits().state;
+    let max = engine.limits().state;
     format!(
-        "the list of {} ends early: its cursor of {length} bytes, sealed, is longer than the limit `state` of {most} bytes; \
+        "the list of {} ends early: its cursor of {length} bytes, sealed, is longer than the limit `state` of {max} bytes; \
          return a shorter cursor or raise the limit",
         Shown(source)
     )
@@ -400,14 +400,24 @@ fn served_by(
         match check_item(&mut item, engine.limits()) {
             Ok(canonical) => {
                 let route = catalog.route(&canonical);
-                if matches!(route, Route::None { .. }) {
-                    bad.add(index, || format!("{}: no resource or template has this URI", Shown(item.uri())));
+                match &route {
+                    Route::None { .. } => {
+                        bad.add(index, || {
+                            format!("{}: no resource or template has this URI", Shown(item.uri()))
+                        });
+                    }
+                    Route::Rejected { template, variable, .. } => bad.add(index, || {
+                        let (uri, text) = (Shown(item.uri()), template.parsed.as_str());
+                        format!("{uri}: {} refuses the value of {{{variable}}}", Shown(text))
+                    }),
+                    _ => {}
                 }
                 let guard = engine.guard();
                 // What serves the item need not be the template that lists it: it may need other scopes.
                 let is_seen =
                     || guard.permits(viewer, &canonical) && guard.missing(viewer, route.scopes()).is_empty();
                 if source.owns(&route) && is_seen() {
+                    complete(&mut item, source, &route);
                     listed.push((canonical.clone(), item));
                 }
             }
@@ -415,6 +425,14 @@ fn served_by(
         }
     }
     (listed, bad.message(source.name(), total))
+}
+
+/// Says of a resource that a `.list` callback gives what its template says of all.
+fn complete(item: &mut Item, source: Lister<'_>, route: &Route<'_, '_>) {
+    if let (Item::Resource(resource), Lister::Template(_), Route::Template(served, _)) = (item, source, route)
+    {
+        resource.details.complete_from(&served.template.details);
+    }
 }
 
 /// Puts an item into the form in which it is listed, and gives its canonical URI, or says what is wrong with it.

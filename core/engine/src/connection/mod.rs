@@ -77,7 +77,7 @@ const BIG: usize = 64 * 1024;
 
 /// What a connection is to its transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
+pub enum ConnectionKind {
     /// A process at the other end of a pipe: both eras, one message per line.
     Stdio,
     /// One legacy HTTP session.
@@ -111,7 +111,7 @@ pub struct Arrival<'m> {
 /// ```
 pub struct Connection {
     engine: Arc<Engine>,
-    peer: Peer,
+    peer: ConnectionKind,
     id: ConnectionId,
     waker: Waker,
     decode: DecodeLimits,
@@ -134,7 +134,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: Peer) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, id: ConnectionId, peer: ConnectionKind) -> Self {
         let limits = engine.limits();
         let decode = DecodeLimits { nesting: limits.nesting, batch: limits.batch, ..DecodeLimits::default() };
         let open = OpenConnection::of(&engine, peer);
@@ -180,11 +180,11 @@ impl Connection {
     /// Takes one message. Appends what can be answered to `out`, each message ended by a newline, and returns what
     /// cannot.
     pub fn message<'m>(&mut self, arrival: Arrival<'m>, now: Now, out: &mut Vec<u8>) -> Outcome<'m> {
-        if self.peer == Peer::Session {
+        if self.peer == ConnectionKind::Session {
             self.know(arrival.principal);
         }
         let outcome = self.climb(arrival, now, out);
-        if self.peer != Peer::Session {
+        if self.peer != ConnectionKind::Session {
             for (_, mut line) in self.take_completed() {
                 out.append(&mut line);
             }
@@ -241,10 +241,10 @@ impl Connection {
     pub fn finish(&mut self, encoded: Encoded, now: Now, out: &mut Vec<u8>) -> Outcome<'static> {
         let Encoded { misuse, token, mut bytes, next, missing_capability, verdict } = encoded;
         let length = bytes.len();
-        let most = self.engine.limits().batch_bytes;
+        let max = self.engine.limits().batch_bytes;
         match self.inflight.wanted(token) {
             Some(ticket) if ticket.batch.is_some() && next.is_none() => {
-                self.batches.answer(ticket, &bytes, most, out);
+                self.batches.answer(ticket, &bytes, max, out);
             }
             // A small one does not take the place of a buffer with room for many.
             Some(_) if out.is_empty() && bytes.len() >= BIG => std::mem::swap(out, &mut bytes),
@@ -268,7 +268,8 @@ impl Connection {
     /// `room` bytes. Call it when woken, and again when the stream can take more as long as it returns `More`.
     pub fn deliver(&mut self, room: usize, out: &mut Vec<u8>) -> Delivered {
         self.landed(&mut |_, line| out.append(line));
-        let ending = if self.peer == Peer::Stdio { Ending::ResultThenCancelled } else { Ending::ResultOnly };
+        let ending =
+            if self.peer == ConnectionKind::Stdio { Ending::ResultThenCancelled } else { Ending::ResultOnly };
         let delivery = Delivery { room, server_info: self.engine.server_info(), ending };
         let (engine, latest) = (&self.engine, self.principal.as_deref());
         let mut may_see = |principal: &Principal, uri: &str| engine.sees(latest.unwrap_or(principal), uri);
@@ -296,8 +297,8 @@ impl Connection {
             let written = reply.finished(finished, &mut line);
             self.record_token(token, written.verdict, line.len(), finished.now);
             if ticket.batch.is_some() {
-                let (answer, most) = (std::mem::take(&mut line), self.engine.limits().batch_bytes);
-                self.batches.answer(&ticket, &answer, most, &mut line);
+                let (answer, max) = (std::mem::take(&mut line), self.engine.limits().batch_bytes);
+                self.batches.answer(&ticket, &answer, max, &mut line);
             }
             self.inflight.settle(token);
             write(token, &mut line);
@@ -305,7 +306,7 @@ impl Connection {
     }
 
     /// What it is to its transport.
-    pub fn peer(&self) -> Peer {
+    pub fn peer(&self) -> ConnectionKind {
         self.peer
     }
 
@@ -404,14 +405,14 @@ impl Connection {
         self.session.as_ref().map(|session| session.revision)
     }
 
-    /// Serves a request under a legacy revision without its handshake: for [`Peer::Stateless`].
+    /// Serves a request under a legacy revision without its handshake: for [`ConnectionKind::Stateless`].
     pub fn assume(&mut self, revision: Revision) {
         self.session = Some(Session::assumed(revision));
     }
 
     /// Whether it can tell its client of changes later.
     fn can_notify(&self) -> bool {
-        self.peer != Peer::Stateless
+        self.peer != ConnectionKind::Stateless
     }
 
     /// Marks everything that a legacy client subscribed to: notifications may have been lost on their way to it.
@@ -466,7 +467,7 @@ impl Connection {
     }
 
     fn envelope(&self) -> Envelope {
-        if self.peer == Peer::Bare { Envelope::Bare } else { Envelope::JsonRpc }
+        if self.peer == ConnectionKind::Bare { Envelope::Bare } else { Envelope::JsonRpc }
     }
 
     /// The answer is written: frees the slot. If another event is needed first, puts the reply back and returns the event.

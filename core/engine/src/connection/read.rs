@@ -54,7 +54,7 @@ pub(super) struct ReadTask {
     /// The request carried input responses or a state: its result is not to be cached.
     pub(super) retried: bool,
     /// The most bytes of contents.
-    pub(super) most: usize,
+    pub(super) max: usize,
     /// The right to answer for all who read the same.
     pub(super) lead: Option<Leader>,
 }
@@ -107,9 +107,9 @@ impl Connection {
         Handled { served, handler, params }: Handled<'m>,
         out: &mut Vec<u8>,
     ) -> Outcome<'m> {
-        let most = self.engine.most_bytes(&normal);
-        if let Some(size) = served.size().filter(|size| *size > most as u64) {
-            let error = ReadError::SizeExceeded { limit: most as u64, size: Some(size) };
+        let max = self.engine.most_bytes(&normal);
+        if let Some(size) = served.size().filter(|size| *size > max as u64) {
+            let error = ReadError::SizeExceeded { limit: max as u64, size: Some(size) };
             return self.fail(request, &error, Some(&uri), out);
         }
         let is_first = !retry.retried;
@@ -128,7 +128,7 @@ impl Connection {
             Sharing::Waits(flight) => (None, Some(flight)),
         };
         let flight = lead.as_ref().map(|lead| lead.flight().clone());
-        let task = ReadTask { served, asker: request.asker(), retried: retry.retried, most, lead };
+        let task = ReadTask { served, asker: request.asker(), retried: retry.retried, max, lead };
         let (timeout, sent) = (self.engine.limits().read_timeout, Some(uri.clone().into_owned()));
         let pending = Pending { task: Task::Read(task), timeout, uri: sent, flight };
         let token = self.insert(request, room, pending);
@@ -180,8 +180,8 @@ impl Connection {
         let details = &entry.resource.details;
         let cache = if retried { CacheHint::default() } else { self.engine.shared(details.cache) };
         let result = ReadResult::from(contents);
-        let most = self.engine.most_bytes(&entry.canonical);
-        if let Err(error) = contents::check(&result, most) {
+        let max = self.engine.most_bytes(&entry.canonical);
+        if let Err(error) = contents::check(&result, max) {
             return self.fail(request, &error, Some(uri), out);
         }
         contents::write(&self.wording(request), out, uri, details.mime_type.as_deref(), &result, cache);
@@ -280,7 +280,7 @@ impl ReadTask {
     }
 
     fn contents(&self, context: &Context, result: &ReadResult<'_>, out: &mut Vec<u8>) -> Written {
-        if let Err(error) = contents::check(result, self.most) {
+        if let Err(error) = contents::check(result, self.max) {
             return context.fail(error, out);
         }
         let cache = context.engine.shared(self.cache(result.cache));

@@ -124,7 +124,7 @@ mod tests {
     use super::super::tests::TestHost;
     use super::*;
     use crate::catalog::{Edit, Source};
-    use crate::connection::{Answer, Contents, Peer};
+    use crate::connection::{Answer, ConnectionKind, Contents};
     use crate::engine::Options;
     use crate::error::ReadError;
     use crate::guard::Policy;
@@ -233,7 +233,7 @@ mod tests {
             host.ask(id, method, params);
             assert_eq!(outcomes(&host), ["exhausted"], "{id} {method}");
         }
-        host.connection = engine.connect(Peer::Stdio);
+        host.connection = engine.connect(ConnectionKind::Stdio);
         host.send(r#"{"jsonrpc":"2.0","id":5,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
         host.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         host.send(
@@ -360,7 +360,7 @@ mod tests {
     fn metrics() {
         let mut host = host();
         let engine = host.connection.engine().clone();
-        let other = engine.connect(Peer::Session);
+        let other = engine.connect(ConnectionKind::Session);
         let token = host.read(1, "test://handled")[0];
         host.now.tick += 150;
         host.connection.respond(

@@ -121,7 +121,7 @@ impl Reply {
     /// The most bytes of contents that its answer may have.
     pub fn most_bytes(&self) -> usize {
         match &self.task {
-            Task::Read(task) => task.most,
+            Task::Read(task) => task.max,
             _ => self.context.engine.limits().contents,
         }
     }

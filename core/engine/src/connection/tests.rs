@@ -34,7 +34,7 @@ impl TestHost {
             Edit::AddTemplate { template: Template::new("test://item/{id}"), handler, mount: None },
         ];
         engine.publish(edits, Now::default()).unwrap();
-        Self { connection: engine.connect(Peer::Stdio), out: Vec::new(), now: Now::default() }
+        Self { connection: engine.connect(ConnectionKind::Stdio), out: Vec::new(), now: Now::default() }
     }
 
     /// Sends one message; the tokens of what the host must answer.

@@ -89,11 +89,10 @@ impl Wording<'_> {
         self.error(out, self.revision.code(error), &message, |data| write_facts(data, error, uri));
     }
 
-    /// The error for a request of a batch whose answers are larger than `most` bytes.
-    pub(super) fn too_much(&self, most: usize, out: &mut Vec<u8>) {
-        let message = format!(
-            "The answers of the batch are larger than {most} bytes: send fewer requests in one batch"
-        );
+    /// The error for a request of a batch whose answers are larger than `max` bytes.
+    pub(super) fn too_much(&self, max: usize, out: &mut Vec<u8>) {
+        let message =
+            format!("The answers of the batch are larger than {max} bytes: send fewer requests in one batch");
         self.error(out, INTERNAL_ERROR, &message, |_| ());
     }
 

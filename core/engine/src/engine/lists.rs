@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct KeptLists {
     table: Mutex<Table>,
     ttl: Millis,
-    most: usize,
+    max: usize,
     most_bytes: usize,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct ListedItems {
 
 impl KeptLists {
     pub(super) fn new(limits: &Limits) -> Self {
-        let (most, most_bytes) = (limits.list_cache, limits.list_cache_bytes);
-        Self { table: Mutex::default(), ttl: limits.list_ttl, most, most_bytes }
+        let (max, most_bytes) = (limits.list_cache, limits.list_cache_bytes);
+        Self { table: Mutex::default(), ttl: limits.list_ttl, max, most_bytes }
     }
 
     /// Says how often all was dropped: to be asked for before a callback is.
@@ -61,7 +61,7 @@ impl KeptLists {
     }
 
     pub(super) fn put(&self, source: &SourceKey, principal: &Principal, given: &ListedItems, now: Now) {
-        if self.ttl == 0 || self.most == 0 {
+        if self.ttl == 0 || self.max == 0 {
             return;
         }
         let size = size(&given.listed);
@@ -90,7 +90,7 @@ impl KeptLists {
     }
 
     fn has_room(&self, table: &Table, size: usize) -> bool {
-        table.kept.len() < self.most && table.bytes + size <= self.most_bytes
+        table.kept.len() < self.max && table.bytes + size <= self.most_bytes
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -190,9 +190,9 @@ mod tests {
     #[test]
     fn the_bounds_hold() {
         let one = size(&listed(&["a://b"]));
-        for (most, most_bytes) in [(2, usize::MAX), (usize::MAX, 2 * one)] {
+        for (max, most_bytes) in [(2, usize::MAX), (usize::MAX, 2 * one)] {
             let limits =
-                Limits { list_ttl: 10, list_cache: most, list_cache_bytes: most_bytes, ..Limits::default() };
+                Limits { list_ttl: 10, list_cache: max, list_cache_bytes: most_bytes, ..Limits::default() };
             let lists = lists(limits);
             for number in 0..9 {
                 put(&lists, number, &Principal::local());

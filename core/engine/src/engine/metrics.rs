@@ -4,7 +4,7 @@
 
 use super::records::RecordCounts;
 use super::{CacheCounts, Engine};
-use crate::connection::Peer;
+use crate::connection::ConnectionKind;
 use crate::guard::Verdict;
 use crate::hub::Counts;
 use crate::now::Millis;
@@ -63,7 +63,7 @@ struct Durations {
 #[derive(Debug)]
 pub(crate) struct OpenConnection {
     engine: Arc<Engine>,
-    peer: Peer,
+    peer: ConnectionKind,
 }
 
 impl Default for Metrics {
@@ -176,7 +176,7 @@ impl Metrics {
 
 impl OpenConnection {
     /// Counts a connection; `None` while nothing is counted.
-    pub(crate) fn of(engine: &Arc<Engine>, peer: Peer) -> Option<Self> {
+    pub(crate) fn of(engine: &Arc<Engine>, peer: ConnectionKind) -> Option<Self> {
         add(&engine.metrics()?.connections[index(peer)], 1);
         Some(Self { engine: Arc::clone(engine), peer })
     }
@@ -250,13 +250,13 @@ fn name(method: usize) -> &'static str {
     Method::ALL.get(method).map_or("other", |method| method.as_str())
 }
 
-fn index(peer: Peer) -> usize {
+fn index(peer: ConnectionKind) -> usize {
     match peer {
-        Peer::Stdio => 0,
-        Peer::Session => 1,
-        Peer::Request => 2,
-        Peer::Stateless => 3,
-        Peer::Bare => 4,
+        ConnectionKind::Stdio => 0,
+        ConnectionKind::Session => 1,
+        ConnectionKind::Request => 2,
+        ConnectionKind::Stateless => 3,
+        ConnectionKind::Bare => 4,
     }
 }
 

@@ -28,7 +28,7 @@ use crate::catalog::{
     Applied, Catalog, Cursor, CursorScope, Edit, HandlerId, HashKey, ListKind, MountId, Position, Source,
     SourceKey, invalid_uri,
 };
-use crate::connection::{Connection, Listed, Peer};
+use crate::connection::{Connection, ConnectionKind, Listed};
 use crate::guard::{Amounts, Guard};
 use crate::hub::{Counts, Hub, ListKinds};
 use crate::jsonrpc::ObjectWriter;
@@ -121,7 +121,7 @@ impl Engine {
     }
 
     /// The state of a new peer.
-    pub fn connect(self: &Arc<Self>, peer: Peer) -> Connection {
+    pub fn connect(self: &Arc<Self>, peer: ConnectionKind) -> Connection {
         Connection::new(self.clone(), self.hub.connect(), peer)
     }
 
@@ -218,20 +218,31 @@ impl Engine {
     /// [`RegistrationError::InvalidUri`].
     pub fn updated(&self, uri: &str, now: Now) -> Result<(), RegistrationError> {
         let normal = uri::normalize(uri, self.limits().uri).map_err(|error| invalid_uri(uri, &error))?;
-        self.mark(&normal, now);
+        self.mark(&normal, None, now);
+        Ok(())
+    }
+
+    /// As [`Engine::updated`], for the principal with this identity alone. No other principal is notified.
+    ///
+    /// # Errors
+    /// [`RegistrationError::InvalidUri`].
+    pub fn updated_for(&self, principal: &str, uri: &str, now: Now) -> Result<(), RegistrationError> {
+        let normal = uri::normalize(uri, self.limits().uri).map_err(|error| invalid_uri(uri, &error))?;
+        self.mark(&normal, Some(principal), now);
         Ok(())
     }
 
     /// Tells that a list has changed in a way that the catalogue does not show: what `.list` callbacks give, or one
     /// behind the extension door.
     pub fn list_changed(&self, lists: ListKinds, now: Now) {
-        if lists.contains(ListKinds::RESOURCES) {
-            self.lists.clear();
-            if let Some(cache) = &self.cache {
-                cache.purge_all();
-            }
-        }
+        self.forget_lists(lists);
         self.hub.list_changed(lists.intersection(self.announced_lists()), now.tick);
+    }
+
+    /// As [`Engine::list_changed`], for the principal with this identity alone. No other principal is notified.
+    pub fn list_changed_for(&self, principal: &str, lists: ListKinds, now: Now) {
+        self.forget_lists(lists);
+        self.hub.list_changed_for(principal, lists.intersection(self.announced_lists()), now.tick);
     }
 
     /// The tokens of the principal with this identity are no longer valid: every HTTP endpoint forgets that it has verified
@@ -288,7 +299,7 @@ impl Engine {
             }
         }
         for uri in &applied.removed {
-            self.mark(uri, now);
+            self.mark(uri, None, now);
         }
         if applied.resources_changed || applied.templates_changed || applied.sources_changed {
             self.hub.list_changed(ListKinds::RESOURCES, now.tick);
@@ -310,13 +321,27 @@ impl Engine {
         added.collect()
     }
 
-    fn mark(&self, normal: &str, now: Now) {
+    /// Drops the cached pages of lists that have changed.
+    fn forget_lists(&self, lists: ListKinds) {
+        if lists.contains(ListKinds::RESOURCES) {
+            self.lists.clear();
+            if let Some(cache) = &self.cache {
+                cache.purge_all();
+            }
+        }
+    }
+
+    /// Marks a changed URI, for everybody or for one principal.
+    fn mark(&self, normal: &str, principal: Option<&str>, now: Now) {
         let catalog = self.catalog.load();
         let parents: Vec<&str> = catalog.parents_of(normal).collect();
         if let Some(cache) = &self.cache {
             parents.iter().chain([&normal]).for_each(|uri| cache.purge(uri));
         }
-        self.hub.updated(normal, &parents, now.tick);
+        match principal {
+            None => self.hub.updated(normal, &parents, now.tick),
+            Some(principal) => self.hub.updated_for(principal, normal, &parents, now.tick),
+        }
     }
 }
 
@@ -341,7 +366,7 @@ impl Engine {
         let own = self
             .amounts
             .max_size(normal)
-            .map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+            .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
         self.limits().contents.min(own)
     }
 
@@ -485,8 +510,8 @@ impl Engine {
 
     /// Takes `bytes` of what all replies together may gather; `false` if there is not so much left.
     pub(crate) fn hold(&self, bytes: usize) -> bool {
-        let most = self.limits().contents_total;
-        let add = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= most);
+        let max = self.limits().contents_total;
+        let add = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= max);
         self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
     }
 

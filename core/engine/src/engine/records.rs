@@ -11,7 +11,7 @@ use std::task::Waker;
 /// See the module.
 pub(super) struct Records {
     state: Mutex<RecordBuffer>,
-    most: usize,
+    max: usize,
 }
 
 /// How many records there are.
@@ -35,13 +35,13 @@ struct RecordBuffer {
 }
 
 impl Records {
-    pub(super) fn new(most: usize) -> Self {
-        Self { state: Mutex::default(), most: most.max(1) }
+    pub(super) fn new(max: usize) -> Self {
+        Self { state: Mutex::default(), max: max.max(1) }
     }
 
     pub(super) fn push(&self, record: AuditRecord) {
         let mut state = self.lock();
-        if state.entries.len() < self.most {
+        if state.entries.len() < self.max {
             state.entries.push(AuditEntry::Request(record));
         } else {
             state.dropped += 1;

@@ -6,6 +6,7 @@ use super::rate::Limiter;
 use super::redact::Redactor;
 use super::set::GlobSet;
 use super::subject::subject;
+use crate::suggest::unexpected;
 use std::ops::ControlFlow;
 
 /// The bounds of a [`Policy`], compiled. Any thread may ask; only what is bounded costs anything.
@@ -15,7 +16,7 @@ pub struct Amounts {
     redactor: Option<Redactor>,
     sizes: GlobSet,
     /// By glob.
-    most: Box<[u64]>,
+    max: Box<[u64]>,
 }
 
 impl Amounts {
@@ -24,24 +25,37 @@ impl Amounts {
     /// # Errors
     /// [`PolicyError`] naming the member that is no rate, no glob or no detector.
     pub fn new(policy: &Policy, principals: usize) -> Result<Self, PolicyError> {
+        let sizes = Self::checked(policy)?;
+        let redactor = Redactor::new(&policy.redact.0).map_err(unknown_detector)?;
+        Ok(Self {
+            limiter: Limiter::new(&policy.rate, policy.concurrency, principals),
+            redactor: Some(redactor).filter(|_| !policy.redact.0.is_empty()),
+            sizes,
+            max: policy.max_size.values().copied().collect(),
+        })
+    }
+
+    /// Looks whether the bounds of a policy can be compiled.
+    ///
+    /// # Errors
+    /// As [`Amounts::new`].
+    pub fn check(policy: &Policy) -> Result<(), PolicyError> {
+        Self::checked(policy).map(drop)
+    }
+
+    fn checked(policy: &Policy) -> Result<GlobSet, PolicyError> {
         if let Some(field) = policy.rate.unsound() {
             return Err(PolicyError::new(field, "per_second must be more than 0, and burst not 0"));
         }
         if policy.concurrency == Some(0) {
             return Err(PolicyError::new("concurrency", "must not be 0"));
         }
-        let redactor = Redactor::new(&policy.redact.0).map_err(|name| {
-            let known = Redactor::names().collect::<Vec<_>>().join(", ");
-            PolicyError::new("redact", format!("there is no detector {name:?}; there are {known}"))
-        })?;
+        if let Some(name) = policy.redact.0.iter().find(|name| Redactor::names().all(|known| known != *name))
+        {
+            return Err(unknown_detector(name));
+        }
         let glob = |text: &String| parsed(&format!("max_size.{text}"), text);
-        let globs = policy.max_size.keys().map(glob).collect::<Result<_, _>>()?;
-        Ok(Self {
-            limiter: Limiter::new(&policy.rate, policy.concurrency, principals),
-            redactor: Some(redactor).filter(|_| !policy.redact.0.is_empty()),
-            sizes: GlobSet::new(globs),
-            most: policy.max_size.values().copied().collect(),
-        })
+        policy.max_size.keys().map(glob).collect::<Result<_, _>>().map(GlobSet::new)
     }
 
     /// How fast, and how much at once.
@@ -60,16 +74,21 @@ impl Amounts {
         if self.sizes.is_empty() {
             return None;
         }
-        let Some(subject) = subject(normal) else { return self.most.iter().copied().min() };
+        let Some(subject) = subject(normal) else { return self.max.iter().copied().min() };
         let mut least = None;
         // Never broken off: the least counts.
         let _ = self.sizes.narrows(&subject, &mut |at| {
-            let own = self.most[at];
+            let own = self.max[at];
             least = Some(least.map_or(own, |least: u64| least.min(own)));
             ControlFlow::Continue(())
         });
         least
     }
+}
+
+fn unknown_detector(name: &str) -> PolicyError {
+    let known: Vec<&str> = Redactor::names().collect();
+    PolicyError::new("redact", unexpected("detector", name, &known))
 }
 
 #[cfg(test)]
@@ -95,7 +114,13 @@ mod tests {
     fn what_is_wrong_is_named() {
         assert_eq!(refused(r#"{"rate": {"list": {"per_second": 0}}}"#).0, "rate.list");
         assert_eq!(refused(r#"{"concurrency": 0}"#).0, "concurrency");
-        assert!(refused(r#"{"redact": ["jwt", "passport"]}"#).1.contains("\"passport\""));
+        assert!(
+            refused(r#"{"redact": ["jwt", "passport"]}"#)
+                .1
+                .contains("\"passport\"; expected one of private-key")
+        );
+        let (field, reason) = refused(r#"{"redact": "jtw"}"#);
+        assert_eq!((&*field, &*reason), ("redact", r#"unexpected detector "jtw"; did you mean "jwt"?"#));
         assert_eq!(refused(r#"{"max_size": {"a://%": 1}}"#).0, "max_size.a://%");
         let unknown = Policy::from_json(r#"{"rate": {"reads": {"per_second": 1}}}"#).unwrap_err();
         assert_eq!(unknown.field, "rate.reads");

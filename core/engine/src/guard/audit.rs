@@ -119,11 +119,11 @@ pub(crate) fn uri(text: &str) -> Box<str> {
 }
 
 /// The beginning of a text that is too long.
-fn bounded(text: &str, most: usize) -> Box<str> {
-    if text.len() <= most {
+fn bounded(text: &str, max: usize) -> Box<str> {
+    if text.len() <= max {
         return text.into();
     }
-    let beginning = (0..=most - CUT.len_utf8()).rev().find_map(|end| text.get(..end));
+    let beginning = (0..=max - CUT.len_utf8()).rev().find_map(|end| text.get(..end));
     let mut cut = beginning.unwrap_or_default().to_owned();
     cut.push(CUT);
     cut.into()

@@ -100,7 +100,7 @@ pub struct Limiter {
 struct Buckets<K> {
     table: Mutex<Table<K>>,
     /// How many the table has room for.
-    most: usize,
+    max: usize,
     /// Shared by those that came when the table was full of others, and by clients without an address.
     overflow: Arc<Bucket>,
 }
@@ -138,14 +138,14 @@ const LOOKED_AT: usize = 16;
 const SOON: Millis = 1_000;
 
 impl Limiter {
-    /// Bounds of `rates`, and of `concurrency` requests that wait for an answer, for each of `most` principals and each of
-    /// `most` networks of anonymous clients.
-    pub fn new(rates: &Rates, concurrency: Option<u32>, most: usize) -> Self {
+    /// Bounds of `rates`, and of `concurrency` requests that wait for an answer, for each of `max` principals and each of
+    /// `max` networks of anonymous clients.
+    pub fn new(rates: &Rates, concurrency: Option<u32>, max: usize) -> Self {
         Self {
             gates: rates.in_order().map(|(_, rate)| rate.map(Gate::new)),
             concurrency,
-            named: Buckets::new(most),
-            anonymous: Buckets::new(most),
+            named: Buckets::new(max),
+            anonymous: Buckets::new(max),
         }
     }
 
@@ -165,9 +165,9 @@ impl Limiter {
     /// # Errors
     /// [`ReadError::RateLimited`].
     pub fn enter(&self, principal: &Principal, now: Now) -> Result<Option<Permit>, ReadError> {
-        let Some(most) = self.concurrency else { return Ok(None) };
+        let Some(max) = self.concurrency else { return Ok(None) };
         let bucket = self.bucket(principal, now);
-        let one_more = |running: u32| running.checked_add(1).filter(|running| *running <= most);
+        let one_more = |running: u32| running.checked_add(1).filter(|running| *running <= max);
         match bucket.running.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more) {
             Ok(_) => Ok(Some(Permit(bucket))),
             Err(_) => Err(ReadError::RateLimited { retry_after: SOON }),
@@ -189,9 +189,9 @@ impl Limiter {
 }
 
 impl<K: Eq + Hash + Clone> Buckets<K> {
-    fn new(most: usize) -> Self {
+    fn new(max: usize) -> Self {
         let table = Table { by_id: HashMap::new(), slots: Vec::new(), hand: 0 };
-        Self { table: Mutex::new(table), most: most.max(1), overflow: Arc::default() }
+        Self { table: Mutex::new(table), max: max.max(1), overflow: Arc::default() }
     }
 
     fn bucket<Q>(&self, id: &Q, own: impl FnOnce() -> K, now: Now) -> Arc<Bucket>
@@ -199,7 +199,7 @@ impl<K: Eq + Hash + Clone> Buckets<K> {
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        let found = self.lock().bucket(id, own, self.most, nanos(now));
+        let found = self.lock().bucket(id, own, self.max, nanos(now));
         found.unwrap_or_else(|| self.overflow.clone())
     }
 
@@ -210,7 +210,7 @@ impl<K: Eq + Hash + Clone> Buckets<K> {
 
 impl<K: Eq + Hash + Clone> Table<K> {
     /// The bucket of a principal; `None` if it is a new one and there is no room for it.
-    fn bucket<Q>(&mut self, id: &Q, own: impl FnOnce() -> K, most: usize, now: u64) -> Option<Arc<Bucket>>
+    fn bucket<Q>(&mut self, id: &Q, own: impl FnOnce() -> K, max: usize, now: u64) -> Option<Arc<Bucket>>
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
@@ -218,7 +218,7 @@ impl<K: Eq + Hash + Clone> Table<K> {
         if let Some(index) = self.by_id.get(id) {
             return self.slots.get(*index).map(|(_, bucket)| bucket.clone());
         }
-        let index = if self.slots.len() < most { self.slots.len() } else { self.room(now)? };
+        let index = if self.slots.len() < max { self.slots.len() } else { self.room(now)? };
         let (id, bucket) = (own(), Arc::<Bucket>::default());
         let slot = (id.clone(), bucket.clone());
         match self.slots.get_mut(index) {

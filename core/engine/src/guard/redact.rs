@@ -242,9 +242,9 @@ fn pem_end(text: &str, body: usize) -> usize {
     }
 }
 
-/// At most about `most` bytes from `at` on.
-fn within(text: &str, at: usize, most: usize) -> &str {
-    let mut end = text.len().min(at + most);
+/// At most about `max` bytes from `at` on.
+fn within(text: &str, at: usize, max: usize) -> &str {
+    let mut end = text.len().min(at + max);
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -116,6 +116,7 @@ pub(super) enum Verb {
 impl Gate {
     pub(super) fn new(rules: Rules, limits: &Limits, revisions: &[Revision]) -> Result<Self, RulesError> {
         check_paths(&rules)?;
+        rules.check_names()?;
         let legacy = revisions.iter().any(|revision| !revision.is_modern());
         Ok(Self {
             sse24: rules.sse24.clone().filter(|_| legacy),

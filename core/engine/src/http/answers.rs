@@ -46,11 +46,11 @@ impl ChannelState {
 
     /// Writes what a handler reports before its answer, if its client takes events and is not too far behind.
     pub(super) fn report(&mut self, token: RequestToken, message: &[u8]) {
-        let most = self.connection.engine().limits().output;
+        let max = self.connection.engine().limits().output;
         let Some(stream) = self.routes.get(&token).and_then(|number| self.streams.get_mut(number)) else {
             return;
         };
-        if stream.takes_events() && stream.backlog() < most {
+        if stream.takes_events() && stream.backlog() < max {
             each(message).for_each(|line| stream.push(line.to_vec()));
             self.wakers.extend(stream.waker());
         }

@@ -49,7 +49,7 @@ pub use turn::Turn;
 #[doc(hidden)]
 pub use auth::is_token;
 
-use crate::connection::{Connection, Peer, Standing};
+use crate::connection::{Connection, ConnectionKind, Standing};
 use crate::engine::Engine;
 use crate::hub::ConnectionId;
 use crate::now::{Millis, Now};
@@ -259,18 +259,23 @@ impl Endpoint {
     fn show_metrics<'m>(&self, request: &'m Identified, out: &mut Vec<u8>) -> Opened<'m> {
         let text = self.engine.metrics_text().unwrap_or_default();
         let response = Response::metrics(text.into_bytes());
-        Opened::whole(sessions::refuse(self.engine.connect(Peer::Bare).id(), response, request, out))
+        Opened::whole(sessions::refuse(
+            self.engine.connect(ConnectionKind::Bare).id(),
+            response,
+            request,
+            out,
+        ))
     }
 
     /// The connection of a request that has no session yet.
     fn connect(&self, request: &Identified, is_modern: bool) -> Connection {
         if is_modern {
-            return self.engine.connect(Peer::Request);
+            return self.engine.connect(ConnectionKind::Request);
         }
         if self.rules().sessions {
-            return self.engine.connect(Peer::Session);
+            return self.engine.connect(ConnectionKind::Session);
         }
-        let mut connection = self.engine.connect(Peer::Stateless);
+        let mut connection = self.engine.connect(ConnectionKind::Stateless);
         connection.assume(request.call.legacy_revision().unwrap_or(Revision::UNNAMED));
         connection
     }

@@ -139,8 +139,8 @@ impl Client {
         String::from_utf8(out).unwrap()
     }
 
-    /// The client reads the first `most` events of what was written.
-    fn read(&mut self, written: &str, most: usize) {
+    /// The client reads the first `max` events of what was written.
+    fn read(&mut self, written: &str, max: usize) {
         let mut before: Option<EventId> = None;
         for (index, event) in written.split_terminator("\n\n").filter(|event| *event != ":").enumerate() {
             let (id, data) = event.strip_prefix("id: ").unwrap().split_once("\ndata: ").unwrap();
@@ -151,7 +151,7 @@ impl Client {
             let step = self.step;
             let (worded, text) = self.worded.entry(id.to_owned()).or_insert_with(|| (step, data.to_owned()));
             assert_eq!(text, data, "an event that comes again is the same");
-            if index < most {
+            if index < max {
                 self.last = Some(id.to_owned());
                 if let Some(uri) = data.split("test://item/").nth(1) {
                     let uri: usize = uri[..1].parse().unwrap();

@@ -19,13 +19,13 @@ pub struct Receiving {
 /// The bytes of all bodies that are being received.
 #[derive(Debug)]
 pub(super) struct Total {
-    most: usize,
+    max: usize,
     held: AtomicUsize,
 }
 
 impl Total {
-    pub(super) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, held: AtomicUsize::new(0) })
+    pub(super) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self { max, held: AtomicUsize::new(0) })
     }
 }
 
@@ -61,7 +61,7 @@ impl Receiving {
         }
         self.held += bytes;
         let before = self.total.held.fetch_add(bytes, Ordering::AcqRel);
-        if before.saturating_add(bytes) > self.total.most {
+        if before.saturating_add(bytes) > self.total.max {
             let message = "The server receives too much at once: try again later";
             let response = Response::error(503, INTERNAL_ERROR, message).with("retry-after", "1");
             return Err(response.with("connection", "close").shared_with(self.origin.as_deref()));

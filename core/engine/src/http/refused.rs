@@ -71,8 +71,8 @@ impl Refused {
             Self::Origin(value) => format!(
                 "refused a request with the Origin header {value}: add it to the option \"origins\" if its pages may ask"
             ),
-            Self::Connections(most) => format!(
-                "closed a connection at once: its client has {most} others; behind a proxy, raise the limit \
+            Self::Connections(max) => format!(
+                "closed a connection at once: its client has {max} others; behind a proxy, raise the limit \
                  \"connections_per_client\""
             ),
             Self::Path(value, served) => format!(

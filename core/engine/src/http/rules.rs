@@ -1,6 +1,6 @@
 //! What an author sets about HTTP: where the endpoint is, who may ask, how it answers.
 
-use super::auth::Auth;
+use super::auth::{Auth, RulesError};
 use crate::now::Millis;
 use crate::option::{FromOption, Named, OptionError, OptionValue, by_name};
 
@@ -115,6 +115,23 @@ impl Rules {
     /// ```
     pub fn set(&mut self, name: &str, value: impl Into<OptionValue>) -> Result<(), OptionError> {
         Named::set(self, name, value.into())
+    }
+
+    /// Whether each of the hosts and origins can be that of a request: any other would refuse everyone without a word.
+    pub(super) fn check_names(&self) -> Result<(), RulesError> {
+        if let Hosts::These(hosts) = &self.hosts
+            && let Some(wrong) = hosts.iter().find(|host| !names_host(host))
+        {
+            let expected = "names such as example.com or example.com:8000, without scheme, path and wildcard";
+            return Err(RulesError::new("hosts", expected).with(&**wrong));
+        }
+        if let Origins::These(origins) = &self.origins
+            && let Some(wrong) = origins.iter().find(|origin| !is_origin(origin))
+        {
+            let expected = "origins such as https://example.com, with scheme, without path and wildcard";
+            return Err(RulesError::new("origins", expected).with(&**wrong));
+        }
+        Ok(())
     }
 }
 
@@ -237,6 +254,12 @@ impl Origins {
     }
 }
 
+/// Whether a text can be a `Host` header.
+fn names_host(text: &str) -> bool {
+    !text.is_empty()
+        && !text.contains(|c: char| matches!(c, '/' | '*' | '@' | '?' | '#') || c.is_whitespace())
+}
+
 fn is_web(scheme: &str) -> bool {
     scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
@@ -302,6 +325,30 @@ mod tests {
         );
         assert!(!these.accept("other") && !these.accept("other:80") && !these.accept("localhost"));
         assert!(Hosts::Any.accept("whatever"));
+    }
+
+    /// A host with a scheme, and an origin without one or with a path, match no request.
+    #[test]
+    fn names_that_match_nothing_are_refused() {
+        let hosts = |host: &str| Rules { hosts: Hosts::These(vec![host.into()]), ..Rules::default() };
+        let origins =
+            |origin: &str| Rules { origins: Origins::These(vec![origin.into()]), ..Rules::default() };
+        for good in ["example.com", "example.com:8000", "[::1]:80", "localhost"] {
+            assert!(hosts(good).check_names().is_ok(), "{good}");
+        }
+        for bad in ["", "*", "*.example.com", "https://example.com", "example.com/", "a b"] {
+            assert!(hosts(bad).check_names().is_err(), "{bad}");
+        }
+        for good in ["https://example.com", "http://localhost:5173", "vscode-webview://x", "null"] {
+            assert!(origins(good).check_names().is_ok(), "{good}");
+        }
+        for bad in
+            ["", "*", "example.com", "https://example.com/", "https://*.example.com", "://x", "https://"]
+        {
+            assert!(origins(bad).check_names().is_err(), "{bad}");
+        }
+        let error = hosts("https://example.com").check_names().unwrap_err().to_string();
+        assert!(error.starts_with("hosts is \"https://example.com\", expected names such as"), "{error}");
     }
 
     /// R-156.

@@ -8,7 +8,7 @@ use super::state::{ChannelState, Taken};
 use super::turn::Turn;
 use super::{Endpoint, Opened};
 use crate::base64;
-use crate::connection::{Field, Peer, Standing};
+use crate::connection::{ConnectionKind, Field, Standing};
 use crate::hub::ConnectionId;
 use crate::limits::Limits;
 use crate::now::Now;
@@ -51,9 +51,9 @@ impl Sessions {
     ) -> Result<String, Response> {
         let own = self.by_owner.get(channel.owner()).copied().unwrap_or_default();
         if own >= limits.sessions_per_client {
-            let most = limits.sessions_per_client;
+            let max = limits.sessions_per_client;
             let message =
-                format!("Too many sessions: this client has {most}; end one of them with DELETE first");
+                format!("Too many sessions: this client has {max}; end one of them with DELETE first");
             return Err(Response::error(429, INTERNAL_ERROR, &message));
         }
         let id = random.map(|random| base64::encode_url(&random));
@@ -168,7 +168,12 @@ impl Endpoint {
         let channel = match self.session_or_refusal(request, now) {
             Ok(channel) => channel,
             Err(refused) => {
-                return Opened::whole(refuse(self.engine.connect(Peer::Session).id(), refused, request, out));
+                return Opened::whole(refuse(
+                    self.engine.connect(ConnectionKind::Session).id(),
+                    refused,
+                    request,
+                    out,
+                ));
             }
         };
         let call = &request.call;
@@ -199,7 +204,7 @@ impl Endpoint {
 
     ///
     pub(super) fn delete<'m>(&self, request: &'m Identified, now: Now, out: &mut Vec<u8>) -> Opened<'m> {
-        let none = || self.engine.connect(Peer::Session).id();
+        let none = || self.engine.connect(ConnectionKind::Session).id();
         let ended = self.session_or_refusal(request, now).and_then(|_| {
             let id = request.call.session_id().unwrap_or_default();
             self.end_session(id, now).map(Turn::shorten).ok_or_else(session_unknown)

@@ -12,7 +12,7 @@ use super::sse;
 use super::state::{ChannelState, ReaderId};
 use super::turn::Turn;
 use super::{Endpoint, Opened};
-use crate::connection::{Event, Peer, Standing};
+use crate::connection::{ConnectionKind, Event, Standing};
 use crate::now::Now;
 use crate::version::INVALID_REQUEST;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Endpoint {
         now: Now,
         out: &mut Vec<u8>,
     ) -> Opened<'m> {
-        let mut state = ChannelState::new(self.engine.connect(Peer::Session), false, now);
+        let mut state = ChannelState::new(self.engine.connect(ConnectionKind::Session), false, now);
         let seat = state.open_everything(request, self.rules(), now);
         let channel = Arc::new(Channel::new(state, &request.principal));
         let random = (self.session_ids)();
@@ -53,7 +53,7 @@ impl Endpoint {
         now: Now,
         out: &mut Vec<u8>,
     ) -> Opened<'m> {
-        let none = || self.engine.connect(Peer::Session).id();
+        let none = || self.engine.connect(ConnectionKind::Session).id();
         let Some(id) = &request.call.token else {
             let refused = Response::error(400, INVALID_REQUEST, "Invalid Request: session_id is missing");
             return Opened::whole(refuse(none(), refused, request, out));

@@ -6,10 +6,11 @@ use super::admission::{Call, Gate, Identified};
 use super::head::{JSON, ResponseHead};
 use super::rules::{Answers, Rules};
 use super::sse::EventId;
-use super::stream::{Policy, Purpose, Stream};
+use super::stream::{Purpose, Stream, StreamRules};
 use super::turn::Turn;
 use crate::connection::{
-    Arrival, Connection, Event, Events, Mirror, Outcome, Peer, Refusal, RequestToken, Standing, Status,
+    Arrival, Connection, ConnectionKind, Event, Events, Mirror, Outcome, Refusal, RequestToken, Standing,
+    Status,
 };
 use crate::engine::Lapse;
 use crate::hub::{ConnectionId, Delivered};
@@ -84,7 +85,7 @@ impl ChannelState {
     /// Takes the body of a `POST`.
     pub(super) fn message<'m>(
         &mut self,
-        whose: &'m Identified,
+        client: &'m Identified,
         mirror: Mirror<'m>,
         gate: &Gate,
         message: &'m [u8],
@@ -96,24 +97,24 @@ impl ChannelState {
         let mut lines = Vec::with_capacity(USUAL_ANSWER);
         // Another request may have ended the session meanwhile.
         let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
-        let arrival = Arrival { message, principal: &whose.principal, mirror: Some(mirror) };
+        let arrival = Arrival { message, principal: &client.principal, mirror: Some(mirror) };
         let outcome = self.connection.message(arrival, now, &mut lines);
         let completed = self.connection.take_completed();
         self.cancelled(&outcome.events, completed);
         self.hears |= outcome.events.iter().any(|event| matches!(event, Event::Shared(_)));
         let status = self.status_of(outcome.status);
         let policy = match (outcome.status, several(&lines)) {
-            (Status::Pending, _) if lines.is_empty() => self.policy(Purpose::Answer, &whose.call, rules),
+            (Status::Pending, _) if lines.is_empty() => self.policy(Purpose::Answer, &client.call, rules),
             // Something is told at once: a listen has begun, or is over already (R-100, DEC-10).
             (Status::Pending, _) | (Status::Answered, true) => {
-                Policy { events: true, ..self.policy(Purpose::Notices, &whose.call, rules) }
+                StreamRules { events: true, ..self.policy(Purpose::Notices, &client.call, rules) }
             }
             (Status::Answered, false) if rules.answers == Answers::Events => {
-                self.policy(Purpose::Answer, &whose.call, rules)
+                self.policy(Purpose::Answer, &client.call, rules)
             }
             _ => {
-                let challenge = gate.challenge(&whose.call, &outcome);
-                let mut turn = whole(self.connection.id(), outcome, status, lines, &whose.call, out);
+                let challenge = gate.challenge(&client.call, &outcome);
+                let mut turn = whole(self.connection.id(), outcome, status, lines, &client.call, out);
                 turn.head = turn.head.map(|head| match challenge {
                     Some(challenge) => head.with("www-authenticate", challenge),
                     None => head,
@@ -122,11 +123,11 @@ impl ChannelState {
             }
         };
         // Asked now that the hub knows the listen: a later revocation finds it there.
-        let is_late = policy.purpose != Purpose::Answer && whose.was_revoked();
+        let is_late = policy.purpose != Purpose::Answer && client.was_revoked();
         let left = if is_late { self.connection.end_listens() } else { Events::new() };
         let is_over = outcome.status == Status::Answered;
-        let until = whose.principal.expires_at(now).filter(|_| policy.purpose != Purpose::Answer);
-        let seat = self.open_stream(policy, &whose.call, until, now);
+        let until = client.principal.expires_at(now).filter(|_| policy.purpose != Purpose::Answer);
+        let seat = self.open_stream(policy, &client.call, until, now);
         self.fill(seat.stream, lines, is_over);
         self.route_answers(&outcome.events, seat.stream);
         let mut turn = self.deliver(seat, usize::MAX, now, out).shorten();
@@ -160,7 +161,7 @@ impl ChannelState {
 
     /// Whether it is the answered handshake of a session.
     pub(super) fn begins_session(&self) -> bool {
-        self.connection.peer() == Peer::Session && self.connection.revision().is_some()
+        self.connection.peer() == ConnectionKind::Session && self.connection.revision().is_some()
     }
 
     pub(super) fn hears(&self) -> bool {
@@ -172,12 +173,12 @@ impl ChannelState {
         let call = &request.call;
         self.touched = now.tick;
         self.readmit(request);
-        let most = self.connection.engine().limits().streams;
-        self.shed(most.saturating_sub(1));
-        if self.kept() >= most {
+        let max = self.connection.engine().limits().streams;
+        self.shed(max.saturating_sub(1));
+        if self.kept() >= max {
             return None;
         }
-        let policy = Policy { events: true, ..self.policy(Purpose::Notices, call, rules) };
+        let policy = StreamRules { events: true, ..self.policy(Purpose::Notices, call, rules) };
         let seat = self.open_stream(policy, call, request.principal.expires_at(now), now);
         if let Some(stream) = self.streams.get_mut(&seat.stream) {
             stream.begin_events();
@@ -213,7 +214,7 @@ impl ChannelState {
     /// Opens the stream of a whole session of 2024-11-05.
     pub(super) fn open_everything(&mut self, request: &Identified, rules: &Rules, now: Now) -> ReaderId {
         let call = &request.call;
-        let policy = Policy { events: true, ..self.policy(Purpose::Everything, call, rules) };
+        let policy = StreamRules { events: true, ..self.policy(Purpose::Everything, call, rules) };
         let seat = self.open_stream(policy, call, request.principal.expires_at(now), now);
         if let Some(stream) = self.streams.get_mut(&seat.stream) {
             stream.begin_events();
@@ -224,7 +225,7 @@ impl ChannelState {
     /// Takes a message to such a session: whatever is answered goes to its stream.
     pub(super) fn send<'m>(
         &mut self,
-        whose: &'m Identified,
+        client: &'m Identified,
         mirror: Mirror<'m>,
         message: &'m [u8],
         now: Now,
@@ -232,9 +233,9 @@ impl ChannelState {
         let mut lines = Vec::new();
         let mirror = Mirror { challenges: false, ..mirror };
         let mirror = if self.over { Mirror { session: Standing::Unknown, ..mirror } } else { mirror };
-        let arrival = Arrival { message, principal: &whose.principal, mirror: Some(mirror) };
+        let arrival = Arrival { message, principal: &client.principal, mirror: Some(mirror) };
         let outcome = self.connection.message(arrival, now, &mut lines);
-        if whose.was_revoked() {
+        if client.was_revoked() {
             self.connection.dismiss();
         }
         for (_, mut line) in self.connection.take_completed() {
@@ -257,9 +258,9 @@ impl ChannelState {
         self.streams.values().filter(|stream| is_kept(stream)).count()
     }
 
-    /// Drops finished streams without a reader, oldest first, until `most` are left.
-    fn shed(&mut self, most: usize) {
-        let excess = self.kept().saturating_sub(most);
+    /// Drops finished streams without a reader, oldest first, until `max` are left.
+    fn shed(&mut self, max: usize) {
+        let excess = self.kept().saturating_sub(max);
         let idle = self.streams.iter().filter(|(_, stream)| stream.reader().is_none() && stream.waiting == 0);
         let idle: Vec<_> = idle.map(|(number, _)| *number).take(excess).collect();
         for number in idle {
@@ -277,20 +278,20 @@ impl ChannelState {
         self.wake_notices();
     }
 
-    fn policy(&self, purpose: Purpose, call: &Call, rules: &Rules) -> Policy {
+    fn policy(&self, purpose: Purpose, call: &Call, rules: &Rules) -> StreamRules {
         let revision = self.connection.revision().filter(|_| self.is_session);
-        Policy {
+        StreamRules {
             number: self.next_stream,
             events: call.accept.events && rules.answers != Answers::Json,
             only_events: rules.answers == Answers::Events,
             numbered: self.is_session,
             primed: revision.is_some_and(|revision| revision.has_priming_event()),
             polling: rules.polling,
-            ..Policy::new(purpose, self.connection.engine().limits())
+            ..StreamRules::new(purpose, self.connection.engine().limits())
         }
     }
 
-    fn open_stream(&mut self, policy: Policy, call: &Call, until: Option<Millis>, now: Now) -> ReaderId {
+    fn open_stream(&mut self, policy: StreamRules, call: &Call, until: Option<Millis>, now: Now) -> ReaderId {
         self.next_reader += 1;
         self.next_stream += 1;
         let seat = ReaderId { stream: policy.number, reader: self.next_reader };
@@ -332,7 +333,7 @@ impl ChannelState {
 
     /// The token that a stream was opened with has expired: listens are answered, and the stream ends.
     fn expire(&mut self, number: u64) -> Events<'static> {
-        let is_listen = self.connection.peer() == Peer::Request;
+        let is_listen = self.connection.peer() == ConnectionKind::Request;
         match self.streams.get_mut(&number) {
             Some(stream) if !is_listen => {
                 if !stream.is_over() {

@@ -31,7 +31,7 @@ pub(super) enum Purpose {
 
 /// What a stream may do; fixed when it begins.
 #[derive(Clone, Debug)]
-pub(super) struct Policy {
+pub(super) struct StreamRules {
     pub(super) number: u64,
     pub(super) purpose: Purpose,
     /// The client takes events, and the author lets it have them.
@@ -49,7 +49,7 @@ pub(super) struct Policy {
     pub(super) replay: usize,
 }
 
-impl Policy {
+impl StreamRules {
     /// One that has no ids and need not be events.
     pub(super) fn new(purpose: Purpose, limits: &Limits) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Policy {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Stream {
-    policy: Policy,
+    policy: StreamRules,
     form: Form,
     /// The head that waits to be written.
     head: Option<ResponseHead>,
@@ -118,7 +118,7 @@ pub(super) struct Written {
 }
 
 impl Stream {
-    pub(super) fn new(policy: Policy, now: Now) -> Self {
+    pub(super) fn new(policy: StreamRules, now: Now) -> Self {
         Self {
             policy,
             form: Form::Open,

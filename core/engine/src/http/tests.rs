@@ -219,7 +219,7 @@ fn reports_to_a_slow_client_are_dropped() {
 
 /// nothing stays in the hub, also of what a host forgets to close.
 #[test]
-fn whoever_leaves_leaves_nothing_behind() {
+fn a_client_that_leaves_leaves_nothing_behind() {
     let endpoint = endpoint(Limits::default(), Rules::default());
     let counts = || endpoint.engine().subscriptions();
     let closed = listen(&endpoint).exchange.unwrap();

@@ -1,13 +1,17 @@
-//! When a change of a topic is told: at once, then not again before an interval has passed, but then the last one
-//! too (leading and trailing edge).
+//! When a change of a topic is notified: at once, then at most once in each interval, with the last change included
+//! (leading and trailing edge).
 //!
-//! Law: whatever the rate of changes, a topic is told at most once per interval, and always after its last change.
-//! Telling means marking its watchers dirty; nothing is worded here. A change that comes while everybody who watches is
-//! still marked needs no telling of its own: a burst of edits that nobody has heard of yet is heard of once (R-076).
+//! Law: whatever the rate of changes, a topic is notified at most once per interval, and always after its last change.
+//! Here that marks its watchers dirty; the message is written elsewhere. A change while all watchers are still marked
+//! needs no mark of its own: a burst of edits before the first notification is one notification (R-076).
+//!
+//! A change for one principal has a gate in each watch of that principal. So other principals are not notified, and the
+//! times of their own notifications do not show that there was such a change.
 
-use super::table::{Table, Topic};
+use super::table::{Connection, Subscriber, Table, Topic};
 use super::{ConnectionId, Wakers};
 use crate::now::Millis;
+use slab::Slab;
 use std::collections::BTreeSet;
 
 /// ```text
@@ -31,8 +35,11 @@ pub(super) enum Gate {
 #[derive(Debug)]
 pub(super) struct Schedule {
     interval: Millis,
-    due: BTreeSet<(Millis, usize)>,
+    due: BTreeSet<(Millis, Gated)>,
 }
+
+/// What a gate is of: a topic, or one subscriber's watch of it.
+pub(super) type Gated = (usize, Option<usize>);
 
 impl Schedule {
     pub(super) fn new(interval: Millis) -> Self {
@@ -43,25 +50,24 @@ impl Schedule {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Nobody watches the topic any longer.
-    pub(super) fn forget(&mut self, topic: usize, gate: &mut Gate) {
-        if let Gate::Pending(due) = *gate {
-            self.due.remove(&(due, topic));
+    /// No subscriber waits at this gate any more.
+    pub(super) fn forget(&mut self, gated: Gated, gate: Gate) {
+        if let Gate::Pending(due) = gate {
+            self.due.remove(&(due, gated));
         }
-        *gate = Gate::Open;
     }
 
-    /// The topic changed. Returns whether to tell it now.
-    fn changed(&mut self, topic: usize, gate: &mut Gate, now: Millis) -> bool {
+    /// What is behind a gate changed. Returns whether to tell it now.
+    fn changed(&mut self, gated: Gated, gate: &mut Gate, now: Millis) -> bool {
         match *gate {
             Gate::Closed(until) if now < until => {
-                self.due.insert((until, topic));
+                self.due.insert((until, gated));
                 *gate = Gate::Pending(until);
                 return false;
             }
             Gate::Pending(until) if now < until => return false,
             Gate::Pending(until) => {
-                self.due.remove(&(until, topic));
+                self.due.remove(&(until, gated));
             }
             Gate::Open | Gate::Closed(_) => {}
         }
@@ -69,10 +75,10 @@ impl Schedule {
         true
     }
 
-    /// The first topic that is due by `now`.
-    fn next_due(&mut self, now: Millis) -> Option<usize> {
+    /// The first that is due by `now`.
+    fn next_due(&mut self, now: Millis) -> Option<Gated> {
         self.due.first().filter(|(due, _)| *due <= now)?;
-        self.due.pop_first().map(|(_, topic)| topic)
+        self.due.pop_first().map(|(_, gated)| gated)
     }
 }
 
@@ -84,19 +90,42 @@ impl Table {
             return;
         }
         let before = self.schedule.deadline();
-        if self.schedule.changed(topic, gate, now) {
+        if self.schedule.changed((topic, None), gate, now) {
             self.mark(topic, woken);
-        } else if self.schedule.deadline() != before {
-            woken.extend(self.timekeepers.iter().map(|(_, waker)| waker.clone()));
+        } else {
+            self.wake_timekeepers(before, woken);
         }
+    }
+
+    /// As [`Table::changed`], for those watchers alone that are this principal's.
+    pub(super) fn changed_for(&mut self, principal: &str, topic: usize, now: Millis, woken: &mut Wakers) {
+        let before = self.schedule.deadline();
+        for key in &self.topics[topic].watchers {
+            let subscriber = &mut self.subscribers[*key];
+            let is_theirs = subscriber.principal.id() == principal;
+            let watch = subscriber.watches.get_mut(&topic).filter(|watch| is_theirs && !watch.dirty);
+            let Some(watch) = watch else { continue };
+            if self.schedule.changed((topic, Some(*key)), &mut watch.gate, now) {
+                subscriber.mark(*key, topic, &mut self.connections, woken);
+            }
+        }
+        self.wake_timekeepers(before, woken);
     }
 
     /// Marks the watchers of what is due.
     pub(super) fn tick(&mut self, now: Millis, woken: &mut Wakers) {
         let until = now.saturating_add(self.schedule.interval);
-        while let Some(topic) = self.schedule.next_due(now) {
-            self.topics[topic].gate = Gate::Closed(until);
-            self.mark(topic, woken);
+        while let Some((topic, watcher)) = self.schedule.next_due(now) {
+            let Some(key) = watcher else {
+                self.topics[topic].gate = Gate::Closed(until);
+                self.mark(topic, woken);
+                continue;
+            };
+            let subscriber = &mut self.subscribers[key];
+            if let Some(watch) = subscriber.watches.get_mut(&topic) {
+                watch.gate = Gate::Closed(until);
+            }
+            subscriber.mark(key, topic, &mut self.connections, woken);
         }
     }
 
@@ -104,7 +133,8 @@ impl Table {
     pub(super) fn mark_pending(&mut self, key: usize, woken: &mut Wakers) {
         let subscriber = &mut self.subscribers[key];
         for (topic, watch) in subscriber.watches.iter_mut().filter(|(_, watch)| !watch.dirty) {
-            if matches!(self.topics[*topic].gate, Gate::Pending(_)) {
+            let gates = [self.topics[*topic].gate, watch.gate];
+            if gates.iter().any(|gate| matches!(gate, Gate::Pending(_))) {
                 watch.dirty = true;
                 subscriber.dirty.push_back(*topic);
             }
@@ -126,14 +156,28 @@ impl Table {
     fn mark(&mut self, topic: usize, woken: &mut Wakers) {
         self.topics[topic].is_unheard = true;
         for key in &self.topics[topic].watchers {
-            let subscriber = &mut self.subscribers[*key];
-            let is_closing = self.connections[subscriber.connection].closing;
-            let Some(watch) = subscriber.watches.get_mut(&topic).filter(|_| !is_closing) else { continue };
-            if !watch.dirty {
-                watch.dirty = true;
-                subscriber.dirty.push_back(topic);
-                subscriber.enqueue(*key, &mut self.connections, woken);
-            }
+            self.subscribers[*key].mark(*key, topic, &mut self.connections, woken);
         }
+    }
+
+    /// Something is due earlier than `before`: somebody must keep the time.
+    fn wake_timekeepers(&self, before: Option<Millis>, woken: &mut Wakers) {
+        let is_earlier = |due| before.is_none_or(|before| due < before);
+        if self.schedule.deadline().is_some_and(is_earlier) {
+            woken.extend(self.timekeepers.iter().map(|(_, waker)| waker.clone()));
+        }
+    }
+}
+
+impl Subscriber {
+    /// Marks one of the topics that it watches, unless its connection gets no more notifications. `key` is its own.
+    #[inline]
+    fn mark(&mut self, key: usize, topic: usize, connections: &mut Slab<Connection>, woken: &mut Wakers) {
+        let is_closing = connections[self.connection].closing;
+        let watch = self.watches.get_mut(&topic).filter(|watch| !is_closing && !watch.dirty);
+        let Some(watch) = watch else { return };
+        watch.dirty = true;
+        self.dirty.push_back(topic);
+        self.enqueue(key, connections, woken);
     }
 }

@@ -146,15 +146,18 @@ impl Hub {
     /// once, then not again before [`Limits::coalesce`] has passed.
     pub fn updated(&self, canonical: &str, under: &[&str], now: Millis) {
         self.waking(|table, woken| {
-            if let Some(topic) = table.topic(canonical) {
-                table.changed(topic, now, woken);
-            }
-            for (at, parent) in under.iter().enumerate() {
-                let is_new = *parent != canonical && !under[..at].contains(parent);
-                if let Some(topic) = table.topic(parent).filter(|_| is_new) {
-                    table.changed(topic, now, woken);
-                }
-            }
+            table.each_concerned(canonical, under, |table, topic| table.changed(topic, now, woken));
+        });
+    }
+
+    /// As [`Hub::updated`], for the principal with this identity alone. Other principals are not notified, and their own
+    /// notifications come when they would have come without it. Each subscriber of the principal is notified at once, then not
+    /// again before [`Limits::coalesce`] has passed.
+    pub fn updated_for(&self, principal: &str, canonical: &str, under: &[&str], now: Millis) {
+        self.waking(|table, woken| {
+            table.each_concerned(canonical, under, |table, topic| {
+                table.changed_for(principal, topic, now, woken);
+            });
         });
     }
 
@@ -165,6 +168,17 @@ impl Hub {
                 if kinds.contains(kind) {
                     table.changed(topic, now, woken);
                 }
+            }
+        });
+    }
+
+    /// As [`Hub::list_changed`], for the principal with this identity alone.
+    pub fn list_changed_for(&self, principal: &str, kinds: ListKinds, now: Millis) {
+        self.waking(|table, woken| {
+            for (topic, _) in
+                ListKinds::EACH.into_iter().enumerate().filter(|(_, kind)| kinds.contains(*kind))
+            {
+                table.changed_for(principal, topic, now, woken);
             }
         });
     }

@@ -30,6 +30,8 @@ enum Op {
     Listen { on: usize, id: usize, lists: u8, uris: Vec<(usize, usize)>, principal: usize },
     Cancel(usize, usize),
     Updated(usize),
+    UpdatedFor(usize, usize),
+    ListChangedFor(usize, u8),
     ListChanged(u8),
     Advance(Millis),
     Deliver(usize),
@@ -48,7 +50,9 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (on.clone(), id.clone(), 0..8u8, uris, principal.clone())
             .prop_map(|(on, id, lists, uris, principal)| Op::Listen { on, id, lists, uris, principal }),
         2 => (on.clone(), id).prop_map(|(on, id)| Op::Cancel(on, id)),
-        8 => uri.prop_map(Op::Updated),
+        8 => uri.clone().prop_map(Op::Updated),
+        6 => (principal.clone(), uri.clone()).prop_map(|(principal, uri)| Op::UpdatedFor(principal, uri)),
+        2 => (principal.clone(), 1..8u8).prop_map(|(principal, lists)| Op::ListChangedFor(principal, lists)),
         4 => (1..8u8).prop_map(Op::ListChanged),
         4 => (0..80u64).prop_map(Op::Advance),
         8 => room.prop_map(Op::Deliver),
@@ -207,6 +211,17 @@ impl World {
                 self.hub.updated(URIS[uri][0], under, self.now);
                 [URIS[uri][0]].iter().chain(under).for_each(|uri| self.changed(uri));
             }
+            Op::UpdatedFor(principal, uri) => {
+                let under: &[&str] = if uri == 3 { &[URIS[2][0]] } else { &[] };
+                self.hub.updated_for(PRINCIPALS[principal], URIS[uri][0], under, self.now);
+                [URIS[uri][0]].iter().chain(under).for_each(|uri| self.changed_for(principal, uri));
+            }
+            Op::ListChangedFor(principal, kinds) => {
+                let kinds = ListKinds(kinds);
+                self.hub.list_changed_for(PRINCIPALS[principal], kinds, self.now);
+                let kinds = ListKinds::EACH.into_iter().filter(|kind| kinds.contains(*kind));
+                kinds.for_each(|kind| self.changed_for(principal, kind.method()));
+            }
             Op::ListChanged(kinds) => {
                 self.hub.list_changed(ListKinds(kinds), self.now);
                 let kinds = ListKinds::EACH.into_iter().filter(|kind| ListKinds(kinds).contains(*kind));
@@ -255,6 +270,15 @@ impl World {
     fn changed(&mut self, what: &str) {
         self.changed.insert(what.into(), self.now);
         for subscriber in self.subscribers.values_mut() {
+            if let Some(interest) = subscriber.interests.get_mut(what) {
+                interest.owed = true;
+                interest.credit += 1;
+            }
+        }
+    }
+
+    fn changed_for(&mut self, principal: usize, what: &str) {
+        for subscriber in self.subscribers.values_mut().filter(|one| one.principal == principal) {
             if let Some(interest) = subscriber.interests.get_mut(what) {
                 interest.owed = true;
                 interest.credit += 1;

@@ -97,6 +97,8 @@ pub(super) struct Watch {
     /// Where the subscriber stands in the topic's `watchers`.
     place: usize,
     pub(super) dirty: bool,
+    /// For changes that concern the subscriber's principal alone.
+    pub(super) gate: Gate,
     pub(super) spelling: Option<Spelling>,
 }
 
@@ -350,6 +352,25 @@ impl Table {
         self.by_uri.get(canonical).copied()
     }
 
+    /// Visits the topics that a change of `canonical` concerns, each once: its own, and those of `under`.
+    #[inline]
+    pub(super) fn each_concerned(
+        &mut self,
+        canonical: &str,
+        under: &[&str],
+        mut visit: impl FnMut(&mut Self, usize),
+    ) {
+        if let Some(topic) = self.topic(canonical) {
+            visit(self, topic);
+        }
+        for (at, parent) in under.iter().enumerate() {
+            let is_new = *parent != canonical && !under[..at].contains(parent);
+            if let Some(topic) = self.topic(parent).filter(|_| is_new) {
+                visit(self, topic);
+            }
+        }
+    }
+
     pub(super) fn watched_uris(&self) -> Vec<Arc<str>> {
         self.by_uri.keys().cloned().collect()
     }
@@ -415,7 +436,7 @@ impl Table {
         let Topic { subject, watchers, is_unheard, .. } = &mut self.topics[topic];
         *is_unheard = false;
         let own = length(spelling.as_ref());
-        let watch = Watch { place: watchers.len(), dirty: false, spelling };
+        let watch = Watch { place: watchers.len(), dirty: false, gate: Gate::Open, spelling };
         watchers.push(key);
         self.bytes += own;
         let subscriber = &mut self.subscribers[key];
@@ -432,7 +453,8 @@ impl Table {
         let place = watch.place;
         self.bytes -= length(watch.spelling.as_ref());
         let Topic { watchers, gate, .. } = &mut self.topics[topic];
-        watchers.swap_remove(place);
+        let key = watchers.swap_remove(place);
+        self.schedule.forget((topic, Some(key)), watch.gate);
         let moved = watchers.get(place).map(|moved| &mut self.subscribers[*moved].watches);
         if let Some(watch) = moved.and_then(|watches| watches.get_mut(&topic)) {
             watch.place = place;
@@ -440,7 +462,7 @@ impl Table {
         if !watchers.is_empty() {
             return None;
         }
-        self.schedule.forget(topic, gate);
+        self.schedule.forget((topic, None), std::mem::replace(gate, Gate::Open));
         if topic < ListKinds::EACH.len() {
             return None;
         }

@@ -124,6 +124,46 @@ fn cancelled(request: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{request}}}}}"#)
 }
 
+/// A change for one principal is notified to it alone, and does not show in the times of others' notifications.
+#[test]
+fn a_change_for_one_principal_is_told_to_it_alone() {
+    let mut world = World::with(Limits { coalesce: 50, ..Limits::default() });
+    let uris = [("note://a", "note://a")];
+    let filter = Filter { lists: ListKinds::RESOURCES, uris: &uris };
+    let [ada, eve] = ["ada", "eve"].map(|name| {
+        let connection = world.hub.connect();
+        let waker = world.woken.waker(connection);
+        world.hub.listen(connection, id("1").as_id(), Principal::new(name), filter, &waker).unwrap();
+        connection
+    });
+    let told = [tagged_list("1"), tagged_update("1", "note://a")];
+    for _ in 0..2 {
+        world.hub.list_changed_for("ada", ListKinds::RESOURCES, world.now);
+        world.hub.updated_for("ada", "note://a", &[], world.now);
+        assert_eq!(world.woken.take(), [ada]);
+        assert_eq!(world.deliver(ada), told);
+        assert_eq!(world.deliver(eve), [""; 0]);
+        // Within the interval: told at its end.
+        world.hub.updated_for("ada", "note://a", &[], world.now);
+        assert_eq!(world.hub.deadline(), Some(world.now + 50));
+        // Another principal is notified of its own change at once.
+        world.hub.updated_for("eve", "note://a", &[], world.now);
+        assert_eq!(world.deliver(eve), told[1..]);
+        assert_eq!(world.woken.take(), [eve]);
+        world.pass(50);
+        assert_eq!(world.woken.take(), [ada]);
+        assert_eq!(world.deliver(ada), told[1..]);
+        world.pass(50);
+    }
+    world.hub.updated_for("nobody", "note://a", &["note://b"], world.now);
+    assert_eq!((world.hub.deadline(), world.woken.take()), (None, vec![]));
+    world.hub.updated_for("ada", "note://a", &[], world.now);
+    world.hub.updated_for("ada", "note://a", &[], world.now);
+    world.hub.disconnect(ada);
+    world.hub.disconnect(eve);
+    assert_eq!((world.hub.deadline(), world.hub.counts()), (None, Counts::default()));
+}
+
 /// R-081, DEC-15: two spellings are one subscription, told under the first.
 #[test]
 fn subscribing_twice_is_one_subscription() {

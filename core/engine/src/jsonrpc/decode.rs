@@ -232,15 +232,15 @@ struct Root<'m> {
     members: Option<Members<'m>>,
     meta: Option<Members<'m>>,
     /// How many members each object may have.
-    most: usize,
+    max: usize,
     /// A name comes twice, or there are too many.
     broken: bool,
 }
 
 impl<'m> Root<'m> {
     #[inline(always)]
-    fn new(text: &'m str, most: usize) -> Self {
-        Self { text, spans: [None; 6], members: None, meta: None, most, broken: false }
+    fn new(text: &'m str, max: usize) -> Self {
+        Self { text, spans: [None; 6], members: None, meta: None, max, broken: false }
     }
 
     /// Reads a message whose object is the `depth`-th container inside each other; anything else is only checked.
@@ -249,7 +249,7 @@ impl<'m> Root<'m> {
         if scanner.peek() != Some(b'{') {
             return scanner.value(depth - 1).map(drop);
         }
-        let mut left = self.most;
+        let mut left = self.max;
         let mut more = scanner.open(b'{', b'}', depth)?;
         while more {
             let name = scanner.name()?;
@@ -278,20 +278,20 @@ impl<'m> Root<'m> {
         let mut more = scanner.open(b'{', b'}', depth + 1)?;
         while more {
             let name = scanner.name()?;
-            let is_meta = members.len() <= self.most && name.is(self.text, b"_meta");
+            let is_meta = members.len() <= self.max && name.is(self.text, b"_meta");
             let value = if is_meta && scanner.peek() == Some(b'{') {
                 let meta = self.meta.insert(Members::new(self.text));
                 // Counted as `params` is: a member may be nested as deep in either.
-                let value = meta.read(scanner, depth + 1, self.most)?;
-                self.broken |= !meta.are_distinct(self.most);
+                let value = meta.read(scanner, depth + 1, self.max)?;
+                self.broken |= !meta.are_distinct(self.max);
                 value
             } else {
                 scanner.value(depth + 1)?
             };
-            members.push(name, value, self.most);
+            members.push(name, value, self.max);
             more = scanner.more(b'}')?;
         }
-        self.broken |= !members.are_distinct(self.most);
+        self.broken |= !members.are_distinct(self.max);
         Ok(scanner.since(start))
     }
 

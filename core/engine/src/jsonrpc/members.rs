@@ -37,30 +37,30 @@ impl<'m> Members<'m> {
     }
 
     /// Adds the members of an object that is the `depth`-th container inside each other, as [`Members::push`] does.
-    pub(super) fn read(&mut self, scanner: &mut Scanner<'m>, depth: usize, most: usize) -> Scan<Span> {
+    pub(super) fn read(&mut self, scanner: &mut Scanner<'m>, depth: usize, max: usize) -> Scan<Span> {
         let start = scanner.mark();
         let mut more = scanner.open(b'{', b'}', depth)?;
         while more {
             let name = scanner.name()?;
             let value = scanner.value(depth)?;
-            self.push(name, value, most);
+            self.push(name, value, max);
             more = scanner.more(b'}')?;
         }
         Ok(scanner.since(start))
     }
 
-    /// Adds a member. Keeps no more than one beyond `most`, which is enough to know that there are too many.
+    /// Adds a member. Keeps no more than one beyond `max`, which is enough to know that there are too many.
     #[inline]
-    pub(super) fn push(&mut self, name: Name, value: Span, most: usize) {
-        if self.list.len() <= most {
+    pub(super) fn push(&mut self, name: Name, value: Span, max: usize) {
+        if self.list.len() <= max {
             self.escaped |= name.escaped;
             self.list.push(Member { name: name.span, value });
         }
     }
 
-    /// Whether there are at most `most` members, and no two with the same name.
-    pub(super) fn are_distinct(&self, most: usize) -> bool {
-        self.list.len() <= most && !self.has_duplicates()
+    /// Whether there are at most `max` members, and no two with the same name.
+    pub(super) fn are_distinct(&self, max: usize) -> bool {
+        self.list.len() <= max && !self.has_duplicates()
     }
 
     /// The value of the member `name`. If the object repeats the name, the last one, as JavaScript and Python have it;

@@ -24,6 +24,25 @@ pub struct Details {
     pub scopes: Vec<String>,
 }
 
+impl Details {
+    /// Takes what is not said here from the template that serves the resource. Not the title: all of a list would have the
+    /// same.
+    pub(crate) fn complete_from(&mut self, template: &Self) {
+        let (own, shared) = (&mut self.annotations, &template.annotations);
+        if own.audience.is_empty() {
+            own.audience.clone_from(&shared.audience);
+        }
+        own.priority = own.priority.or(shared.priority);
+        own.extra = own.extra.take().or_else(|| shared.extra.clone());
+        if self.icons.is_empty() {
+            self.icons.clone_from(&template.icons);
+        }
+        self.description = self.description.take().or_else(|| template.description.clone());
+        self.mime_type = self.mime_type.take().or_else(|| template.mime_type.clone());
+        self.meta = self.meta.take().or_else(|| template.meta.clone());
+    }
+}
+
 /// Hints for clients.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]

@@ -4,7 +4,7 @@ use super::{
     Audience, CacheHint, CacheScope, Icon, ListSource, Parameter, ParameterKind, Resource, Template, Theme,
 };
 use crate::option::{FromOption, OptionError, OptionValue, by_name, words};
-use mcp_resources_template::{Chars, ExtraQuery, Kind, Policy, UnknownWord, VariableOptions};
+use mcp_resources_template::{Chars, ExtraQuery, Kind, UnknownWord, ValuePolicy, VariableOptions};
 
 /// The table of a type with details: its own options, then those that resources and templates share.
 macro_rules! with_details {
@@ -84,7 +84,7 @@ macro_rules! template_words {
         })+
     };
 }
-template_words!(Kind, Policy, Chars, ExtraQuery);
+template_words!(Kind, ValuePolicy, Chars, ExtraQuery);
 
 /// Its members by name, for a list of icons.
 impl From<Icon> for OptionValue {

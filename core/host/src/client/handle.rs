@@ -123,9 +123,9 @@ impl Client {
         Err(first.unwrap_or_else(|| ClientError::NotFound { uri: own(template) }))
     }
 
-    /// Watches a resource: first the contents, then the contents after each change (S-13). Contents that are as before are not
-    /// reported again. A server that cannot be reached at first is an error; one that was there is waited for. Needs a tokio runtime if several
-    /// servers may have the resource.
+    /// Watches a resource: first the contents, then the contents after each change (S-13). Contents that are as before
+    /// are not reported again. A server that cannot be reached at first is an error; one that was there is waited for.
+    /// Needs a tokio runtime if several servers may have the resource.
     pub fn watch(&self, uri: &str) -> Watch {
         let watching = Arc::new(Watching::default());
         let mut watch = Watch { watching: watching.clone(), at: Arc::default(), search: None };

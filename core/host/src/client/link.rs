@@ -257,6 +257,7 @@ impl Task {
             Event::Inbound(Some(Inbound::NotCarried(id, why))) => self.machine.not_carried(id, why, now, out),
             Event::Inbound(Some(Inbound::StreamOpened)) => self.machine.stream_opened(now, out),
             Event::Inbound(Some(Inbound::SessionEnded)) => self.lost(&Lost::Session, now, out),
+            Event::Inbound(Some(Inbound::NotHeard(reason))) => self.lost(&Lost::NotOpened(reason), now, out),
             Event::Inbound(Some(Inbound::Lost(reason))) => self.lost(&Lost::Broken(reason), now, out),
             Event::Inbound(None) => self.lost(&Lost::Broken("the connection has ended".into()), now, out),
             Event::Due => self.machine.tick(now, out),
@@ -302,7 +303,7 @@ impl Task {
         if let Some(carrier) = self.carrier.take() {
             self.retire(carrier);
         }
-        self.disappoint(&Failure::Unreachable { reason: lost.reason().to_owned() });
+        self.disappoint(&lost.failure());
         self.machine.lost(lost, now, out);
     }
 
@@ -329,8 +330,8 @@ impl Task {
                     self.opening =
                         Some(Box::pin(async move { Carrier::open(&target, sender, longest).await }));
                 }
-                Effect::Disconnect { reason } => {
-                    self.disappoint(&Failure::Unreachable { reason });
+                Effect::Disconnect { why } => {
+                    self.disappoint(&why);
                     (self.inbound, self.opening) = (None, None);
                     if let Some(carrier) = self.carrier.take() {
                         self.retire(carrier);

@@ -119,11 +119,11 @@ impl Listing {
     fn add(&mut self, link: &Arc<ServerHandle>, page: Page) {
         self.pages += 1;
         self.items.extend(page.items);
-        let most = self.client.most_pages();
+        let max = self.client.most_pages();
         match page.next {
             None => self.leave(),
-            Some(_) if self.pages >= most => {
-                let reason = format!("its list has more than {most} pages");
+            Some(_) if self.pages >= max => {
+                let reason = format!("its list has more than {max} pages");
                 self.fail(link, Failure::BadAnswer { reason }.into());
             }
             Some(cursor) if !self.cursors.insert(cursor.clone()) => {

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Target {
-    /// A process to be started, spoken to over its stdin and stdout. Its stderr is this process' own.
+    /// A process to be started, spoken to over its stdin and stdout. What it writes to stderr is passed on to that of
+    /// this process.
     Command {
         /// The program.
         program: String,

@@ -45,13 +45,28 @@ impl Feed {
     /// # Errors
     /// [`RegistrationError::InvalidUri`].
     pub fn updated(&self, uri: &str) -> Result<(), RegistrationError> {
-        self.mounts().map_or(Ok(()), |mounts| mounts.updated(uri))
+        self.mounts().map_or(Ok(()), |mounts| mounts.updated(uri, None))
+    }
+
+    /// As [`Feed::updated`], for the principal with this identity alone: other subscribers of the URI are not notified.
+    ///
+    /// # Errors
+    /// [`RegistrationError::InvalidUri`].
+    pub fn updated_for(&self, principal: &str, uri: &str) -> Result<(), RegistrationError> {
+        self.mounts().map_or(Ok(()), |mounts| mounts.updated(uri, Some(principal)))
     }
 
     /// Its lists have changed, other than by [`Feed::publish`].
     pub fn list_changed(&self) {
         if let Some(mounts) = self.mounts() {
-            mounts.list_changed();
+            mounts.list_changed(None);
+        }
+    }
+
+    /// As [`Feed::list_changed`], for the principal with this identity alone: only its clients are notified.
+    pub fn list_changed_for(&self, principal: &str) {
+        if let Some(mounts) = self.mounts() {
+            mounts.list_changed(Some(principal));
         }
     }
 

@@ -38,6 +38,7 @@ impl Mounts {
                 rest.push(event);
                 continue;
             };
+            self.log.follow_first(peer);
             let outcome: Outcome<'static> = self.answer(&part, peer, event);
             if let Some(misuse) = &outcome.misuse {
                 peer.misuse(misuse);

@@ -5,6 +5,7 @@
 
 use super::mounts::{Mounted, Mounts, Part};
 use super::request::Interest;
+use super::watches::Watches;
 use mcp_resources_engine::engine::{self, Engine};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +19,7 @@ pub type WatchFn = Box<dyn Fn(&str, bool) + Send + Sync>;
 pub(super) struct ReportedInterest {
     uris: Mutex<HashMap<Arc<str>, Part>>,
     watch: OnceLock<WatchFn>,
+    pub(super) watches: Watches,
 }
 
 /// The engine's observer. It does not keep the providers.

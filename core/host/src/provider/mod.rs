@@ -21,6 +21,7 @@ mod request;
 mod responder;
 #[cfg(test)]
 mod tests;
+mod watches;
 mod workers;
 
 pub use feed::{Entry, Feed};
@@ -31,6 +32,7 @@ pub use mount::{Mount, Route};
 pub use mounts::{Mounts, Part};
 pub use request::{Call, Complete, Interest, List, Read, ReadRef};
 pub use responder::{Redact, Responder};
+pub use watches::WatchChange;
 pub use workers::{Full, QueuePermit, Workers};
 
 use mcp_resources_engine::connection::{Completion, ListPage, RawResult, ReadResult};
@@ -73,8 +75,8 @@ use std::sync::Arc;
 /// # Ok(()) }
 /// ```
 pub trait Provider: Send + Sync + 'static {
-    /// Declares what it serves. Called once for each server. Start no thread and open no watcher, file or database here but with the
-    /// first request or interest: a process may fork after mounting. `feed` reports changes.
+    /// Declares what it serves. Called once for each server. Start no thread and open no watcher, file or database here
+    /// but with the first request or interest: a process may fork after mounting. `feed` reports changes.
     ///
     /// # Errors
     /// [`RegistrationError`]: its options cannot be served. Nothing is mounted then.
@@ -104,7 +106,8 @@ pub trait Provider: Send + Sync + 'static {
         reply.send(Err(ReadError::Failed));
     }
 
-    /// Clients watch a resource, or the lists, from now on or no longer. For one URI, and for the lists, calls come in order, each once; `true` is followed by `false`, at the latest when it is unmounted. It must not block: it is
+    /// Clients watch a resource, or the lists, from now on or no longer. For one URI, and for the lists, calls come in
+    /// order, each once; `true` is followed by `false`, at the latest when it is unmounted. It must not block: it is
     /// called on a thread that serves clients. A provider that watches compares what it then sees with what was there
     /// before, so that no change falls between.
     fn interest(&self, _change: Interest<'_>) {}

@@ -57,8 +57,9 @@ impl Mount {
         self
     }
 
-    /// Adds a list that belongs to no template. `key`, such as `files:docs`, identifies it among all lists of the server, and must
-    /// be the same after a restart; `pages` as in [`ListSource`](mcp_resources_engine::resource::ListSource).
+    /// Adds a list that belongs to no template. `key`, such as `files:docs`, identifies it among all lists of the
+    /// server, and must be the same after a restart; `pages` as in
+    /// [`ListSource`](mcp_resources_engine::resource::ListSource).
     pub fn lists(mut self, route: Route, key: impl Into<String>, pages: bool) -> Self {
         self.sources.push((route, key.into(), pages));
         self
@@ -78,8 +79,9 @@ impl Mount {
         self
     }
 
-    /// Serves reads and completions that no resource and no template of the server matches. Of several such mounts, the first that
-    /// does not answer [`NotFound`](mcp_resources_engine::error::ReadError::NotFound) answers. None of it is listed.
+    /// Serves reads and completions that no resource and no template of the server matches. Of several such mounts, the
+    /// first that does not answer [`NotFound`](mcp_resources_engine::error::ReadError::NotFound) answers. None of it is
+    /// listed.
     pub fn fallback(mut self, route: Route) -> Self {
         self.fallback = Some(route);
         self

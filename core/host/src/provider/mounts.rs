@@ -439,9 +439,13 @@ impl Mounts {
         self.clock.now().unix
     }
 
-    pub(super) fn updated(&self, uri: &str) -> Result<(), RegistrationError> {
+    /// What `uri` names has changed, for everybody or for one principal.
+    pub(super) fn updated(&self, uri: &str, principal: Option<&str>) -> Result<(), RegistrationError> {
         let Some(engine) = self.engine() else { return Ok(()) };
-        engine.updated(uri, self.clock.now())
+        match principal {
+            None => engine.updated(uri, self.clock.now()),
+            Some(principal) => engine.updated_for(principal, uri, self.clock.now()),
+        }
     }
 
     /// Reports `what` under the name of a mount.
@@ -453,9 +457,12 @@ impl Mounts {
         }
     }
 
-    pub(super) fn list_changed(&self) {
-        if let Some(engine) = self.engine() {
-            engine.list_changed(ListKinds::RESOURCES, self.clock.now());
+    /// The lists have changed, for everybody or for one principal.
+    pub(super) fn list_changed(&self, principal: Option<&str>) {
+        let Some(engine) = self.engine() else { return };
+        match principal {
+            None => engine.list_changed(ListKinds::RESOURCES, self.clock.now()),
+            Some(principal) => engine.list_changed_for(principal, ListKinds::RESOURCES, self.clock.now()),
         }
     }
 
@@ -547,7 +554,7 @@ impl Mounts {
         self.find(handler).map(|part| part.mounted.name.to_string())
     }
 
-    fn engine(&self) -> Option<Arc<Engine>> {
+    pub(super) fn engine(&self) -> Option<Arc<Engine>> {
         self.engine.get().and_then(Weak::upgrade)
     }
 

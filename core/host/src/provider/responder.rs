@@ -128,9 +128,9 @@ impl Responder<ReadResult<'static>> {
     /// # Errors
     /// [`ReadError::SizeExceeded`] if the answer would be too large: send that error instead of the contents.
     pub fn facts(&self, size: u64) -> Result<(), ReadError> {
-        let most = self.open.as_ref().map_or(u64::MAX, |open| open.reply.most_bytes() as u64);
-        if size > most {
-            return Err(ReadError::SizeExceeded { limit: most, size: Some(size) });
+        let max = self.open.as_ref().map_or(u64::MAX, |open| open.reply.most_bytes() as u64);
+        if size > max {
+            return Err(ReadError::SizeExceeded { limit: max, size: Some(size) });
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ type Job = Box<dyn FnOnce() + Send>;
 /// See the module. Dropped, it lets what runs go on, and drops what waits.
 pub struct Workers {
     name: String,
-    most: usize,
+    max: usize,
     queue: usize,
     pool: Mutex<Arc<Pool>>,
 }
@@ -61,7 +61,7 @@ impl fmt::Debug for Pool {
 impl Workers {
     /// At most `threads` threads, for at most `queue` jobs that wait. `name` is the threads'. None begins here.
     pub fn new(name: impl Into<String>, threads: usize, queue: usize) -> Self {
-        Self { name: name.into(), most: threads.max(1), queue: queue.max(1), pool: Mutex::new(Pool::new()) }
+        Self { name: name.into(), max: threads.max(1), queue: queue.max(1), pool: Mutex::new(Pool::new()) }
     }
 
     /// Takes a place in the queue.
@@ -118,7 +118,7 @@ impl QueuePermit<'_> {
         state.jobs.push_back(Box::new(job));
         if state.idle >= state.jobs.len() {
             self.pool.ready.notify_one();
-        } else if state.threads < self.workers.most {
+        } else if state.threads < self.workers.max {
             state.threads += 1;
             drop(state);
             self.workers.begin(&self.pool);
@@ -185,6 +185,6 @@ impl Drop for Workers {
 
 impl fmt::Debug for Workers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workers").field("name", &self.name).field("most", &self.most).finish_non_exhaustive()
+        f.debug_struct("Workers").field("name", &self.name).field("max", &self.max).finish_non_exhaustive()
     }
 }

@@ -310,7 +310,8 @@ impl Builder {
     /// The server.
     ///
     /// # Errors
-    /// [`RegistrationError`] for the first thing that is not well-formed, duplicate or ambiguous, or provider that cannot be mounted.
+    /// [`RegistrationError`] for the first thing that is not well-formed, duplicate or ambiguous, and for the first provider
+    /// that cannot be mounted.
     pub fn build(mut self) -> Result<ResourceServer, RegistrationError> {
         self.options.process_key = random_key();
         let registry = Registry::new(self.info, self.options)?;

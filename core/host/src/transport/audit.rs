@@ -1,13 +1,13 @@
 //! Where the records of requests go: to a file, or to a function, on a thread of its own (S-19).
 //!
-//! Law: whoever serves a request never waits for a sink. What a slow or broken one misses is counted, and told to it when it
+//! Law: a request never waits for a sink. What a slow or broken one misses is counted, and told to it when it
 //! works again. Rotation is left to the platform: the file is opened once.
 #![expect(
     clippy::disallowed_macros,
     reason = "a host module: a file, a thread, and standard error where the file fails"
 )]
 
-use super::record_bell::RecordBell;
+use super::record_signal::RecordSignal;
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::guard::AuditEntry;
 use std::fmt;
@@ -64,13 +64,17 @@ impl AuditFile {
     /// Opens the file for appending. One that is made is readable by its owner alone.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system says, with the path.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Ok(Self::of(Arc::new(options.open(path)?)))
+        let path = path.as_ref();
+        let file = options.open(path).map_err(|error| {
+            io::Error::new(error.kind(), format!("audit: {} cannot be opened: {error}", path.display()))
+        })?;
+        Ok(Self::of(Arc::new(file)))
     }
 
     fn of(file: Arc<File>) -> Self {
@@ -102,7 +106,7 @@ impl AuditSink for AuditFile {
 /// A process that is forked after that has no such thread: nothing is recorded, flushed or waited for there until it calls
 /// [`AuditLog::forked`].
 pub struct AuditLog {
-    bell: Arc<Bell>,
+    signal: Arc<AuditSignal>,
     engine: Arc<Engine>,
     /// The sink of a process that is forked.
     spare: Mutex<Option<Box<dyn AuditSink>>>,
@@ -112,18 +116,18 @@ impl AuditLog {
     /// Takes what `engine` records from now on; it must have been made with
     /// [`Options::audit`](mcp_resources_engine::engine::Options::audit).
     pub fn new(engine: Arc<Engine>, sink: impl AuditSink) -> Self {
-        let (bell, spare) = (Arc::new(Bell::default()), Mutex::new(sink.fork()));
-        let worker = Worker { engine: engine.clone(), sink, bell: bell.clone(), missed: 0 };
-        *lock(&bell.work) = Some(Box::new(move || worker.run()));
-        engine.watch_records(&Waker::from(bell.clone()));
-        Self { bell, engine, spare }
+        let (signal, spare) = (Arc::new(AuditSignal::default()), Mutex::new(sink.fork()));
+        let worker = Worker { engine: engine.clone(), sink, signal: signal.clone(), missed: 0 };
+        *lock(&signal.work) = Some(Box::new(move || worker.run()));
+        engine.watch_records(&Waker::from(signal.clone()));
+        Self { signal, engine, spare }
     }
 
     /// The log of a process that was just forked from one with `log`. The thread, its sink and what waits to be recorded are
     /// the parent's; a new thread starts with the next record. `None` if the sink cannot be [forked](AuditSink::fork).
     #[must_use]
     pub fn forked(log: Self) -> Option<Self> {
-        if !log.bell.is_left_behind() {
+        if !log.signal.is_left_behind() {
             return Some(log);
         }
         let (engine, spare) = (log.engine.clone(), lock(&log.spare).take());
@@ -136,29 +140,29 @@ impl AuditLog {
 
     /// Waits until the sink has taken all that is recorded now; a second at most.
     pub fn flush(&self) {
-        let bell = &self.bell;
-        if bell.records.is_rung() && !bell.is_running() {
-            bell.start();
+        let signal = &self.signal;
+        if signal.records.is_rung() && !signal.is_running() {
+            signal.start();
         }
-        if bell.is_running() {
-            bell.records.flush();
+        if signal.is_running() {
+            signal.records.flush();
         }
     }
 }
 
 impl Drop for AuditLog {
     fn drop(&mut self) {
-        let bell = &self.bell;
+        let signal = &self.signal;
         self.flush();
-        bell.records.close();
-        // Work that never began holds the bell, and the engine.
-        let unused = lock(&bell.work).take();
+        signal.records.close();
+        // Work that never began holds the signal, and the engine.
+        let unused = lock(&signal.work).take();
         drop(unused);
-        let Some((thread, process)) = lock(&bell.thread).take() else { return };
+        let Some((thread, process)) = lock(&signal.thread).take() else { return };
         if process != std::process::id() {
             // It is the parent's: there is nothing to join, or even to let go of.
             std::mem::forget(thread);
-        } else if thread.is_finished() || bell.records.is_idle() {
+        } else if thread.is_finished() || signal.records.is_idle() {
             // One that is inside a sink that hangs is left there.
             let _ = thread.join();
         }
@@ -173,15 +177,15 @@ impl fmt::Debug for AuditLog {
 
 /// What the thread waits for; it starts the thread.
 #[derive(Default)]
-struct Bell {
-    records: Arc<RecordBell>,
+struct AuditSignal {
+    records: Arc<RecordSignal>,
     /// What the thread will do, until there is one.
     work: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     /// The thread, and the process that it belongs to.
     thread: Mutex<Option<(JoinHandle<()>, u32)>>,
 }
 
-impl Bell {
+impl AuditSignal {
     fn is_running(&self) -> bool {
         lock(&self.thread).as_ref().is_some_and(|(_, process)| *process == std::process::id())
     }
@@ -200,10 +204,10 @@ impl Bell {
         if thread.is_some() {
             return;
         }
-        let bell = self.clone();
+        let signal = self.clone();
         // The thread takes the work itself: it stays where it is if there is no thread.
         let body = move || {
-            let work = lock(&bell.work).take();
+            let work = lock(&signal.work).take();
             if let Some(work) = work {
                 work();
             }
@@ -217,7 +221,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Wake for Bell {
+impl Wake for AuditSignal {
     fn wake(self: Arc<Self>) {
         self.records.wake_by_ref();
         self.start();
@@ -227,21 +231,21 @@ impl Wake for Bell {
 struct Worker<S> {
     engine: Arc<Engine>,
     sink: S,
-    bell: Arc<Bell>,
+    signal: Arc<AuditSignal>,
     /// How many entries the sink could not take.
     missed: u64,
 }
 
 impl<S: AuditSink> Worker<S> {
     fn run(mut self) {
-        let waker = Waker::from(self.bell.clone());
+        let waker = Waker::from(self.signal.clone());
         let mut entries = Vec::new();
         loop {
             self.engine.watch_records(&waker);
             self.engine.take_records(&mut entries);
             if !entries.is_empty() {
                 self.pass_on(&mut entries);
-            } else if !self.bell.records.wait() {
+            } else if !self.signal.records.wait() {
                 return;
             }
         }
@@ -277,7 +281,7 @@ impl<S: AuditSink> Worker<S> {
 mod tests {
     use super::*;
     use mcp_resources_engine::catalog::{Edit, Source};
-    use mcp_resources_engine::connection::{Arrival, Connection, Peer};
+    use mcp_resources_engine::connection::{Arrival, Connection, ConnectionKind};
     use mcp_resources_engine::engine::{Options, ServerInfo};
     use mcp_resources_engine::now::Now;
     use mcp_resources_engine::principal::Principal;
@@ -312,7 +316,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("mcp-resources-audit-{}.jsonl", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let engine = engine();
-        let mut connection = engine.connect(Peer::Stdio);
+        let mut connection = engine.connect(ConnectionKind::Stdio);
         for round in 1..=2 {
             let log = AuditLog::new(engine.clone(), AuditFile::open(&path).unwrap());
             read(&mut connection, round);
@@ -335,7 +339,7 @@ mod tests {
     #[test]
     fn a_slow_sink_misses_the_newest() {
         let engine = engine();
-        let mut connection = engine.connect(Peer::Stdio);
+        let mut connection = engine.connect(ConnectionKind::Stdio);
         let ((begun, begins), (go, goes), (tell, told)) = (channel(), channel::<()>(), channel());
         let sink = move |entry: &AuditEntry| {
             let _ = begun.send(());
@@ -360,14 +364,14 @@ mod tests {
     #[test]
     fn the_thread_starts_with_the_first_record() {
         let engine = engine();
-        let mut connection = engine.connect(Peer::Stdio);
+        let mut connection = engine.connect(ConnectionKind::Stdio);
         let holders = Arc::strong_count(&engine);
         let (tell, told) = channel();
         let log = AuditLog::new(engine.clone(), move |entry: &AuditEntry| tell.send(entry.clone()).unwrap());
         log.flush();
-        assert!(!log.bell.is_running());
+        assert!(!log.signal.is_running());
         read(&mut connection, 1);
-        assert!(log.bell.is_running());
+        assert!(log.signal.is_running());
         log.flush();
         assert_eq!(told.try_iter().count(), 1);
         drop(log);
@@ -398,7 +402,7 @@ mod tests {
         }
         let (tell, told) = channel();
         let engine = engine();
-        let mut connection = engine.connect(Peer::Stdio);
+        let mut connection = engine.connect(ConnectionKind::Stdio);
         let log = AuditLog::new(engine.clone(), Broken(0, tell));
         for id in 1..=3 {
             read(&mut connection, id);

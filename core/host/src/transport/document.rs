@@ -55,7 +55,11 @@ pub(crate) fn json(text: &str) -> Result<serde_json::Value, String> {
 /// What is wrong and where, without an excerpt of the text: it may hold secrets.
 #[cfg(feature = "yaml")]
 pub fn yaml(text: &str) -> Result<serde_json::Value, String> {
-    serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())
+    serde_saphyr::from_str(text).map_err(|error| {
+        // Its own text is for those who call it: it names options of the parser, and each alias around the place.
+        let said = error.without_snippet().render_with_formatter(&serde_saphyr::UserMessageFormatter);
+        said.split(" (defined at").next().unwrap_or_default().to_owned()
+    })
 }
 
 /// Without the feature `yaml`, an error that says so.

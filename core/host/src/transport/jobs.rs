@@ -58,8 +58,8 @@ pub trait Worker<J: Job> {
 
 /// See the module.
 pub struct Jobs<J: Job> {
-    most: usize,
-    state: Mutex<State<J>>,
+    max: usize,
+    state: Mutex<JobsState<J>>,
     bell: Condvar,
     /// A thread has left, or entered a handler.
     gone: Condvar,
@@ -68,7 +68,7 @@ pub struct Jobs<J: Job> {
 /// The clients whose output is to be written.
 type Unwritten<J> = Vec<<J as Job>::Client>;
 
-struct State<J: Job> {
+struct JobsState<J: Job> {
     jobs: VecDeque<J>,
     /// Jobs of clients that do not read. They start when the client reads again, and do not delay other clients' jobs.
     stalled: VecDeque<J>,
@@ -87,7 +87,7 @@ struct State<J: Job> {
 /// What must be done about waiting jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Need {
+pub enum ThreadNeed {
     /// Nothing.
     Nothing,
     /// A thread must be started; where the system has none, [`Jobs::failed`] says so.
@@ -96,8 +96,8 @@ pub enum Need {
 
 impl<J: Job> Jobs<J> {
     /// For at most so many threads.
-    pub fn new(most: usize) -> Self {
-        Self { most: most.max(1), state: Mutex::default(), bell: Condvar::new(), gone: Condvar::new() }
+    pub fn new(max: usize) -> Self {
+        Self { max: max.max(1), state: Mutex::default(), bell: Condvar::new(), gone: Condvar::new() }
     }
 
     /// Adds a job. [`Jobs::kick`] sees to it that it is taken.
@@ -106,21 +106,21 @@ impl<J: Job> Jobs<J> {
     }
 
     /// Sees to it that waiting jobs are taken, after the jobs of one read were pushed.
-    pub fn kick(&self) -> Need {
+    pub fn kick(&self) -> ThreadNeed {
         let mut state = self.lock();
         state.resume();
         self.call_someone(&mut state)
     }
 
     /// The next job for one of the threads, what is to be done about the others, and what this thread writes first.
-    fn take(&self) -> Option<(J, Need, Unwritten<J>)> {
+    fn take(&self) -> Option<(J, ThreadNeed, Unwritten<J>)> {
         let mut state = self.lock();
         if !state.is_ready() {
             return None;
         }
         let job = state.jobs.pop_front()?;
         let need = self.call_someone(&mut state);
-        let covered = state.arriving > 0 && need == Need::Nothing;
+        let covered = state.arriving > 0 && need == ThreadNeed::Nothing;
         let unwritten = if covered { Vec::new() } else { std::mem::take(&mut state.unwritten) };
         Some((job, need, unwritten))
     }
@@ -154,7 +154,7 @@ impl<J: Job> Jobs<J> {
                 return Ok(None);
             }
             if let Some((job, need, unwritten)) = self.take() {
-                if need == Need::Thread {
+                if need == ThreadNeed::Thread {
                     worker.start(&job)?;
                 }
                 write::<J, W>(worker, &unwritten);
@@ -264,7 +264,7 @@ impl<J: Job> Jobs<J> {
     /// most. A thread that comes back to an interpreter that is gone dies where it stands, which frames of Rust do not survive.
     pub fn stop(&self) {
         self.retire();
-        let inside = |state: &mut State<J>| state.threads > state.handling;
+        let inside = |state: &mut JobsState<J>| state.threads > state.handling;
         let waited = self.gone.wait_timeout_while(self.lock(), LEAVING, inside);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
@@ -302,23 +302,23 @@ impl<J: Job> Jobs<J> {
     }
 
     /// Calls one idle thread, unless nothing waits or one is on its way.
-    fn call_someone(&self, state: &mut State<J>) -> Need {
+    fn call_someone(&self, state: &mut JobsState<J>) -> ThreadNeed {
         if !state.is_ready() || state.arriving > 0 || state.stopped {
-            return Need::Nothing;
+            return ThreadNeed::Nothing;
         }
         if state.idle > state.called {
             state.called += 1;
             state.arriving += 1;
             self.bell.notify_one();
-        } else if state.threads < self.most {
+        } else if state.threads < self.max {
             state.threads += 1;
             state.arriving += 1;
-            return Need::Thread;
+            return ThreadNeed::Thread;
         }
-        Need::Nothing
+        ThreadNeed::Nothing
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<J>> {
+    fn lock(&self) -> MutexGuard<'_, JobsState<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -339,7 +339,7 @@ impl<J: Job> fmt::Debug for Jobs<J> {
     }
 }
 
-impl<J: Job> Default for State<J> {
+impl<J: Job> Default for JobsState<J> {
     fn default() -> Self {
         Self {
             jobs: VecDeque::new(),
@@ -355,7 +355,7 @@ impl<J: Job> Default for State<J> {
     }
 }
 
-impl<J: Job> State<J> {
+impl<J: Job> JobsState<J> {
     /// Whether there is a job whose answer has room; it is then the first. No handler starts for a client that does not
     /// read.
     fn is_ready(&mut self) -> bool {
@@ -428,12 +428,12 @@ mod tests {
     #[test]
     fn one_thread_is_called_at_a_time_and_no_more_than_there_may_be() {
         let (jobs, client) = (Jobs::new(2), Arc::new(Client::default()));
-        assert_eq!(jobs.kick(), Need::Nothing);
+        assert_eq!(jobs.kick(), ThreadNeed::Nothing);
         (0..4).for_each(|number| jobs.push((client.clone(), number)));
-        assert_eq!([jobs.kick(), jobs.kick()], [Need::Thread, Need::Nothing]);
+        assert_eq!([jobs.kick(), jobs.kick()], [ThreadNeed::Thread, ThreadNeed::Nothing]);
         assert!(jobs.arrived().is_empty());
-        assert!(matches!(jobs.take(), Some(((_, 0), Need::Thread, _))));
-        assert!(matches!(jobs.take(), Some(((_, 1), Need::Nothing, _))));
+        assert!(matches!(jobs.take(), Some(((_, 0), ThreadNeed::Thread, _))));
+        assert!(matches!(jobs.take(), Some(((_, 1), ThreadNeed::Nothing, _))));
         assert!(jobs.failed(), "the first thread is there");
         assert_eq!((jobs.threads(), jobs.waiting()), (1, 2));
     }
@@ -443,7 +443,7 @@ mod tests {
     fn what_is_left_unwritten_is_written_once() {
         let (jobs, client) = (Jobs::new(1), Arc::new(Client::default()));
         jobs.push((client.clone(), 0));
-        assert_eq!(jobs.kick(), Need::Thread);
+        assert_eq!(jobs.kick(), ThreadNeed::Thread);
         jobs.leave_unwritten(client.clone());
         jobs.leave_unwritten(client.clone());
         assert!(!jobs.rest(), "there is something to do");
@@ -470,7 +470,7 @@ mod tests {
     fn the_end_waits_for_threads_that_rest_and_not_for_handlers() {
         let (jobs, client) = (Arc::new(Jobs::new(2)), Arc::new(Client::default()));
         jobs.push((client, 0));
-        assert_eq!(jobs.kick(), Need::Thread);
+        assert_eq!(jobs.kick(), ThreadNeed::Thread);
         let own = jobs.clone();
         let thread = thread::spawn(move || {
             drop(own.arrived());

@@ -15,7 +15,7 @@ mod policy;
 #[cfg(all(feature = "http", feature = "pipe", unix))]
 #[doc(hidden)]
 pub mod pump;
-mod record_bell;
+mod record_signal;
 #[cfg(all(feature = "pipe", unix))]
 mod stdio;
 #[cfg(all(feature = "pipe", unix))]
@@ -32,7 +32,7 @@ pub use pipe::{Flushed, Pipe};
 pub use policy::{load_policy, read_policy};
 // Hidden, for bindings: whose own thread takes the records, and whose interpreter lets one thread in at a time.
 #[doc(hidden)]
-pub use jobs::{Job, Jobs, Need, Worker};
+pub use jobs::{Job, Jobs, ThreadNeed, Worker};
 // Hidden, for the command: it reads files of other programs.
 #[doc(hidden)]
 pub use document::text as document_text;
@@ -44,9 +44,9 @@ pub use document::value as document_value;
 #[doc(hidden)]
 pub use document::yaml as document_yaml;
 #[doc(hidden)]
-pub use record_bell::RecordBell;
+pub use record_signal::RecordSignal;
 #[cfg(all(feature = "pipe", unix))]
 pub use stdio::{Received, Stdio};
 #[cfg(all(feature = "pipe", unix))]
 pub use wait::{Interest, Ready, Waiter, Wake};
-pub use work::{Asked, Functions, Request, Who, Work};
+pub use work::{Functions, Request, RequestParams, Who, Work};

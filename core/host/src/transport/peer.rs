@@ -13,14 +13,14 @@ use std::sync::Arc;
 /// See the module. Cheap to clone; any thread may call. No method blocks.
 #[derive(Clone)]
 pub struct Peer {
-    way: Way,
+    reply_path: ReplyPath,
     clock: Arc<Clock>,
     host: Arc<dyn Host>,
 }
 
 /// How its answers reach it.
 #[derive(Clone)]
-enum Way {
+enum ReplyPath {
     Pipe(Arc<Pipe>),
     Exchange(Exchange),
     /// The response is complete: no event of it waits for an answer.
@@ -30,7 +30,7 @@ enum Way {
 impl Peer {
     /// The other end of a pipe.
     pub fn pipe(pipe: Arc<Pipe>, clock: Arc<Clock>, host: Arc<dyn Host>) -> Self {
-        Self { way: Way::Pipe(pipe), clock, host }
+        Self { reply_path: ReplyPath::Pipe(pipe), clock, host }
     }
 
     /// One request over HTTP on `connection`. Without an exchange its response is complete.
@@ -40,15 +40,15 @@ impl Peer {
         clock: Arc<Clock>,
         host: Arc<dyn Host>,
     ) -> Self {
-        Self { way: exchange.map_or(Way::Over(connection), Way::Exchange), clock, host }
+        Self { reply_path: exchange.map_or(ReplyPath::Over(connection), ReplyPath::Exchange), clock, host }
     }
 
     /// Whose tokens its requests have.
     pub fn connection(&self) -> ConnectionId {
-        match &self.way {
-            Way::Pipe(pipe) => pipe.id(),
-            Way::Exchange(exchange) => exchange.connection(),
-            Way::Over(connection) => *connection,
+        match &self.reply_path {
+            ReplyPath::Pipe(pipe) => pipe.id(),
+            ReplyPath::Exchange(exchange) => exchange.connection(),
+            ReplyPath::Over(connection) => *connection,
         }
     }
 
@@ -59,55 +59,55 @@ impl Peer {
 
     /// Answers an event at once, on the thread that read it.
     pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Outcome<'static> {
-        match &self.way {
-            Way::Pipe(pipe) => pipe.respond(token, answer),
-            Way::Exchange(exchange) => following(exchange.respond(token, answer, self.now())),
-            Way::Over(_) => Outcome::nothing(),
+        match &self.reply_path {
+            ReplyPath::Pipe(pipe) => pipe.respond(token, answer),
+            ReplyPath::Exchange(exchange) => following(exchange.respond(token, answer, self.now())),
+            ReplyPath::Over(_) => Outcome::nothing(),
         }
     }
 
     /// Takes a reply out, to be worded elsewhere; `None` if it was taken already, or nobody waits for it.
     pub fn detach(&self, token: RequestToken) -> Option<Reply> {
-        match &self.way {
-            Way::Pipe(pipe) => pipe.detach(token),
-            Way::Exchange(exchange) => exchange.detach(token),
-            Way::Over(_) => None,
+        match &self.reply_path {
+            ReplyPath::Pipe(pipe) => pipe.detach(token),
+            ReplyPath::Exchange(exchange) => exchange.detach(token),
+            ReplyPath::Over(_) => None,
         }
     }
 
     /// Gives an answer that was worded elsewhere.
     pub fn finish(&self, encoded: Encoded) -> Outcome<'static> {
-        match &self.way {
-            Way::Pipe(pipe) => pipe.finish(encoded),
-            Way::Exchange(exchange) => following(exchange.finish(encoded, self.now())),
-            Way::Over(_) => Outcome::nothing(),
+        match &self.reply_path {
+            ReplyPath::Pipe(pipe) => pipe.finish(encoded),
+            ReplyPath::Exchange(exchange) => following(exchange.finish(encoded, self.now())),
+            ReplyPath::Over(_) => Outcome::nothing(),
         }
     }
 
     /// Frees the place of a request that gets no answer.
     pub fn abandon(&self, token: RequestToken) {
-        match &self.way {
-            Way::Pipe(pipe) => pipe.abandon(token),
-            Way::Exchange(exchange) => exchange.abandon(token, self.now()),
-            Way::Over(_) => {}
+        match &self.reply_path {
+            ReplyPath::Pipe(pipe) => pipe.abandon(token),
+            ReplyPath::Exchange(exchange) => exchange.abandon(token, self.now()),
+            ReplyPath::Over(_) => {}
         }
     }
 
     /// Sends what a handler reports before its answer, unless nobody waits for it.
     pub fn report(&self, token: RequestToken, cancelled: &Cancelled, message: &[u8]) {
-        match &self.way {
-            Way::Pipe(pipe) => pipe.report(cancelled, message),
-            Way::Exchange(exchange) if !cancelled.get() => exchange.report(token, message),
-            Way::Exchange(_) | Way::Over(_) => {}
+        match &self.reply_path {
+            ReplyPath::Pipe(pipe) => pipe.report(cancelled, message),
+            ReplyPath::Exchange(exchange) if !cancelled.get() => exchange.report(token, message),
+            ReplyPath::Exchange(_) | ReplyPath::Over(_) => {}
         }
     }
 
     /// Has `work` done to the reply of a request that was not detached; `None` if nobody waits for it.
     pub fn with_reply<R>(&self, token: RequestToken, work: impl FnOnce(&mut Reply) -> R) -> Option<R> {
-        match &self.way {
-            Way::Pipe(pipe) => pipe.with_reply(token, work),
-            Way::Exchange(exchange) => exchange.with_reply(token, work),
-            Way::Over(_) => None,
+        match &self.reply_path {
+            ReplyPath::Pipe(pipe) => pipe.with_reply(token, work),
+            ReplyPath::Exchange(exchange) => exchange.with_reply(token, work),
+            ReplyPath::Over(_) => None,
         }
     }
 
@@ -130,18 +130,18 @@ impl Peer {
     /// # Errors
     /// [`AskError`]; nothing is sent then.
     pub fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
-        match &self.way {
-            Way::Pipe(pipe) => pipe.ask(method, params),
-            Way::Exchange(exchange) => exchange.ask(method, params, self.now()),
-            Way::Over(_) => Err(AskError::NotSupported),
+        match &self.reply_path {
+            ReplyPath::Pipe(pipe) => pipe.ask(method, params),
+            ReplyPath::Exchange(exchange) => exchange.ask(method, params, self.now()),
+            ReplyPath::Over(_) => Err(AskError::NotSupported),
         }
     }
 
     /// The exchange, while its response is not complete.
     pub fn http(&self) -> Option<&Exchange> {
-        match &self.way {
-            Way::Exchange(exchange) => Some(exchange),
-            Way::Pipe(_) | Way::Over(_) => None,
+        match &self.reply_path {
+            ReplyPath::Exchange(exchange) => Some(exchange),
+            ReplyPath::Pipe(_) | ReplyPath::Over(_) => None,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use crate::transport::Clock;
 use mcp_resources_engine::connection::{
-    Answer, Arrival, AskError, AskId, Cancelled, Connection, Encoded, Events, Outcome, Peer, Reply,
+    Answer, Arrival, AskError, AskId, Cancelled, Connection, ConnectionKind, Encoded, Events, Outcome, Reply,
     RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
@@ -28,10 +28,10 @@ pub struct Pipe {
     clock: Arc<Clock>,
     principal: Arc<Principal>,
     high_water: usize,
-    state: Mutex<State>,
+    state: Mutex<PipeState>,
 }
 
-struct State {
+struct PipeState {
     connection: Connection,
     out: Vec<u8>,
     /// How much of `out` was written.
@@ -58,10 +58,10 @@ pub enum Flushed {
 impl Pipe {
     /// The state of a new peer: the local process.
     pub fn new(engine: &Arc<Engine>, clock: Arc<Clock>) -> Self {
-        let connection = engine.connect(Peer::Stdio);
+        let connection = engine.connect(ConnectionKind::Stdio);
         let id = connection.id();
         let state =
-            State { connection, out: Vec::new(), sent: 0, undelivered: false, broken: false, room: None };
+            PipeState { connection, out: Vec::new(), sent: 0, undelivered: false, broken: false, room: None };
         let high_water = engine.limits().output;
         Self { id, clock, principal: Principal::local(), high_water, state: Mutex::new(state) }
     }
@@ -87,7 +87,7 @@ impl Pipe {
     pub fn line<'l>(&'l self, line: Line<'l>) -> Outcome<'l> {
         let now = self.clock.now();
         let mut state = self.lock();
-        let State { connection, out, .. } = &mut *state;
+        let PipeState { connection, out, .. } = &mut *state;
         let outcome = match line {
             Line::Message(message) => {
                 connection.message(Arrival { message, principal: &self.principal, mirror: None }, now, out)
@@ -105,7 +105,7 @@ impl Pipe {
     pub fn respond(&self, token: RequestToken, answer: Answer<'_>) -> Outcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
-        let State { connection, out, .. } = &mut *state;
+        let PipeState { connection, out, .. } = &mut *state;
         let outcome = connection.respond(token, answer, now, out);
         state.discard();
         outcome
@@ -120,7 +120,7 @@ impl Pipe {
     pub fn finish(&self, encoded: Encoded) -> Outcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
-        let State { connection, out, .. } = &mut *state;
+        let PipeState { connection, out, .. } = &mut *state;
         let outcome = connection.finish(encoded, now, out);
         state.discard();
         outcome
@@ -147,7 +147,7 @@ impl Pipe {
     pub fn ask(&self, method: &str, params: &str) -> Result<AskId, AskError> {
         let now = self.clock.now();
         let mut state = self.lock();
-        let State { connection, out, .. } = &mut *state;
+        let PipeState { connection, out, .. } = &mut *state;
         connection.ask(method, params, now, out)
     }
 
@@ -159,7 +159,7 @@ impl Pipe {
     /// Appends what the hub has for this peer, up to about `room` bytes.
     pub fn deliver_up_to(&self, room: usize) -> Delivered {
         let mut state = self.lock();
-        let State { connection, out, .. } = &mut *state;
+        let PipeState { connection, out, .. } = &mut *state;
         connection.deliver(room, out)
     }
 
@@ -173,7 +173,7 @@ impl Pipe {
     pub fn tick(&self) -> Outcome<'static> {
         let now = self.clock.now();
         let mut state = self.lock();
-        let State { connection, out, .. } = &mut *state;
+        let PipeState { connection, out, .. } = &mut *state;
         let outcome = connection.tick(now, out);
         state.discard();
         outcome
@@ -197,11 +197,11 @@ impl Pipe {
         events
     }
 
-    /// The host gives no answer to this request: whoever worked on it was cancelled. Frees its place.
+    /// The host gives no answer to this request, because its handler was cancelled. Frees its place.
     pub fn abandon(&self, token: RequestToken) {
         let now = self.clock.now();
         let mut state = self.lock();
-        let State { connection, out, .. } = &mut *state;
+        let PipeState { connection, out, .. } = &mut *state;
         connection.abandon(token, now, out);
     }
 
@@ -249,12 +249,12 @@ impl Pipe {
         bytes
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PipeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl PipeState {
     /// Keeps nothing for a peer that is gone.
     fn discard(&mut self) {
         if self.broken {

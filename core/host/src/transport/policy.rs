@@ -1,10 +1,10 @@
 //! The guard's policy from a file or a text: the only place where a policy meets the file system.
 
 use super::document;
-use mcp_resources_engine::guard::{Guard, Policy, PolicyError};
+use mcp_resources_engine::guard::{Amounts, Guard, Policy, PolicyError};
 use std::path::Path;
 
-/// Reads a policy from the text of a JSON object and looks at every glob in it.
+/// Reads a policy from the text of a JSON object and looks at every glob, bound and detector in it.
 ///
 /// # Errors
 /// [`PolicyError`] naming the member that is unknown or has a value that means nothing.
@@ -44,6 +44,7 @@ fn whole(reason: impl Into<String>) -> PolicyError {
 }
 
 fn checked(policy: Policy) -> Result<Policy, PolicyError> {
+    Amounts::check(&policy)?;
     Guard::new(&policy, false).map(|_| policy)
 }
 
@@ -76,6 +77,8 @@ mod tests {
             assert_eq!(broken.unwrap_err().field, "principals.alice.denny");
         }
         assert!(json.allow.is_some());
+        let unknown = read_policy(r#"{"redact": ["jtw"]}"#).unwrap_err();
+        assert_eq!(unknown.to_string(), "guard: redact: unexpected detector \"jtw\"; did you mean \"jwt\"?");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

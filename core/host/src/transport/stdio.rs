@@ -79,7 +79,7 @@ impl Stdio {
         self.output.as_fd()
     }
 
-    /// Tells the other side of a socket that this is the end, whoever still holds it here. A pipe ends when it is dropped.
+    /// Shuts a socket down for writing, even if this process still holds it elsewhere. A pipe ends when it is dropped.
     pub fn hang_up(&self) {
         // Fails on what is not a socket, and on one whose other side is gone.
         let _ = rustix::net::shutdown(&self.output, rustix::net::Shutdown::Both);

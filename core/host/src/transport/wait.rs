@@ -50,7 +50,7 @@ pub struct Ready {
 }
 
 impl Wake {
-    /// Says the words in `bits`; wakes the thread if it sleeps.
+    /// WordWaker the words in `bits`; wakes the thread if it sleeps.
     pub fn say(&self, bits: u32) {
         self.words.fetch_or(bits, Ordering::SeqCst);
         if self.asleep.swap(false, Ordering::SeqCst) {
@@ -61,7 +61,7 @@ impl Wake {
 
     /// What says the words in `bits` when the engine calls it.
     pub fn waker(self: &Arc<Self>, bits: u32) -> Waker {
-        Waker::from(Arc::new(Says { wake: self.clone(), bits }))
+        Waker::from(Arc::new(WordWaker { wake: self.clone(), bits }))
     }
 
     /// Takes the words that were said since the last time.
@@ -96,12 +96,12 @@ impl Wake {
     }
 }
 
-struct Says {
+struct WordWaker {
     wake: Arc<Wake>,
     bits: u32,
 }
 
-impl std::task::Wake for Says {
+impl std::task::Wake for WordWaker {
     fn wake(self: Arc<Self>) {
         self.wake.say(self.bits);
     }

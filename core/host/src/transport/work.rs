@@ -35,14 +35,14 @@ pub struct Request<'m> {
     /// The number of the author's functions.
     pub handler: HandlerId,
     /// What it is called for.
-    pub asked: Asked<'m>,
+    pub params: RequestParams<'m>,
     /// Who asks.
     pub who: Who<'m>,
 }
 
 /// What a function is called for.
 #[derive(Debug)]
-pub enum Asked<'m> {
+pub enum RequestParams<'m> {
     /// See [`ReadRequest`](mcp_resources_engine::connection::ReadRequest).
     Read {
         /// The URI as the client spelled it.
@@ -99,24 +99,24 @@ pub struct Functions<F> {
 impl<'m> Work<'m> {
     /// What `event` calls for.
     pub fn of(event: Event<'m>) -> Self {
-        let (token, handler, asked, who) = match event {
+        let (token, handler, params, who) = match event {
             Event::Read(read) => {
                 let who = Who::round(read.caller, read.inputs, read.state);
-                (read.token, read.handler, Asked::Read { uri: read.uri, params: read.params }, who)
+                (read.token, read.handler, RequestParams::Read { uri: read.uri, params: read.params }, who)
             }
             Event::Complete(complete) => {
                 let (variable, value) = (complete.variable, complete.value);
-                let asked = Asked::Complete { variable, value, arguments: complete.arguments };
-                (complete.token, complete.handler, asked, Who::of(complete.caller))
+                let params = RequestParams::Complete { variable, value, arguments: complete.arguments };
+                (complete.token, complete.handler, params, Who::of(complete.caller))
             }
             Event::List(list) => {
                 let who = list.caller.map(Who::of).unwrap_or_default();
-                (list.token, list.handler, Asked::List { cursor: list.cursor }, who)
+                (list.token, list.handler, RequestParams::List { cursor: list.cursor }, who)
             }
             Event::Call(call) => {
                 let params = call.params.map(|params| Cow::Borrowed(params.raw()));
                 let who = Who::round(call.caller, call.inputs, call.state);
-                (call.token, call.handler, Asked::Call { method: call.method, params }, who)
+                (call.token, call.handler, RequestParams::Call { method: call.method, params }, who)
             }
             Event::Cancelled(token) => return Self::Cancel(token),
             Event::Replied { ask, answer } => {
@@ -127,7 +127,7 @@ impl<'m> Work<'m> {
                 return Self::Nothing;
             }
         };
-        Self::Ask(Request { token, handler, asked, who })
+        Self::Ask(Request { token, handler, params, who })
     }
 
     /// For another thread; `None` if nothing is to be done.
@@ -145,39 +145,39 @@ impl<'m> Work<'m> {
 
 impl Request<'_> {
     fn into_owned(self) -> Request<'static> {
-        let Self { token, handler, asked, who } = self;
-        let asked = match asked {
-            Asked::Read { uri, params } => {
-                Asked::Read { uri: owned(uri), params: params.map(Params::into_owned) }
+        let Self { token, handler, params, who } = self;
+        let params = match params {
+            RequestParams::Read { uri, params } => {
+                RequestParams::Read { uri: owned(uri), params: params.map(Params::into_owned) }
             }
-            Asked::Complete { variable, value, arguments } => {
+            RequestParams::Complete { variable, value, arguments } => {
                 let arguments = arguments.into_iter().map(|(name, value)| (owned(name), owned(value)));
                 let arguments = arguments.collect();
-                Asked::Complete { variable: owned(variable), value: owned(value), arguments }
+                RequestParams::Complete { variable: owned(variable), value: owned(value), arguments }
             }
-            Asked::List { cursor } => Asked::List { cursor },
-            Asked::Call { method, params } => {
-                Asked::Call { method: owned(method), params: params.map(owned) }
+            RequestParams::List { cursor } => RequestParams::List { cursor },
+            RequestParams::Call { method, params } => {
+                RequestParams::Call { method: owned(method), params: params.map(owned) }
             }
         };
-        Request { token, handler, asked, who: who.into_owned() }
+        Request { token, handler, params, who: who.into_owned() }
     }
 
     /// The URI of a read, as the client spelled it.
     pub fn uri(&self) -> Option<&str> {
-        match &self.asked {
-            Asked::Read { uri, .. } => Some(uri),
+        match &self.params {
+            RequestParams::Read { uri, .. } => Some(uri),
             _ => None,
         }
     }
 
-    /// What is asked for, in a word for the author's log.
+    /// What is requested, in a word for the author's log.
     pub fn what(&self) -> &str {
-        match &self.asked {
-            Asked::Read { uri, .. } => uri,
-            Asked::Complete { variable, .. } => variable,
-            Asked::List { .. } => "list",
-            Asked::Call { method, .. } => method,
+        match &self.params {
+            RequestParams::Read { uri, .. } => uri,
+            RequestParams::Complete { variable, .. } => variable,
+            RequestParams::List { .. } => "list",
+            RequestParams::Call { method, .. } => method,
         }
     }
 }
@@ -259,7 +259,7 @@ impl<'m> Who<'m> {
     }
 }
 
-impl Asked<'_> {
+impl RequestParams<'_> {
     /// What the function is called for, without its arguments.
     pub fn purpose(&self) -> Purpose {
         match self {
@@ -279,11 +279,11 @@ impl<F> From<F> for Functions<F> {
 
 impl<F> Functions<F> {
     /// The one that is to be called; `None` if there is none of the kind.
-    pub fn called(&self, asked: &Asked<'_>) -> Option<&F> {
-        match asked {
-            Asked::Read { .. } | Asked::Call { .. } => Some(&self.reader),
-            Asked::Complete { variable, .. } => self.completers.get(&**variable),
-            Asked::List { .. } => self.lister.as_ref(),
+    pub fn called(&self, params: &RequestParams<'_>) -> Option<&F> {
+        match params {
+            RequestParams::Read { .. } | RequestParams::Call { .. } => Some(&self.reader),
+            RequestParams::Complete { variable, .. } => self.completers.get(&**variable),
+            RequestParams::List { .. } => self.lister.as_ref(),
         }
     }
 }
@@ -296,7 +296,7 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
 mod tests {
     use super::*;
     use mcp_resources_engine::catalog::Edit;
-    use mcp_resources_engine::connection::{Arrival, Outcome, Peer};
+    use mcp_resources_engine::connection::{Arrival, ConnectionKind, Outcome};
     use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
     use mcp_resources_engine::now::Now;
     use mcp_resources_engine::resource::Template;
@@ -312,10 +312,10 @@ mod tests {
         let principal = Principal::new("ada");
         let arrival = Arrival { message, principal: &principal, mirror: None };
         let Outcome { mut events, .. } =
-            engine.connect(Peer::Stdio).message(arrival, Now::default(), &mut Vec::new());
+            engine.connect(ConnectionKind::Stdio).message(arrival, Now::default(), &mut Vec::new());
         let Work::Ask(request) = Work::of(events.remove(0)) else { panic!("it is to be asked") };
         let told = |request: &Request<'_>| {
-            let Asked::Read { params, .. } = &request.asked else { panic!("it is a read") };
+            let RequestParams::Read { params, .. } = &request.params else { panic!("it is a read") };
             let id = params.as_ref().unwrap().get("id").unwrap().as_str().unwrap().to_owned();
             let who = [request.who.principal(), request.who.revision()].map(str::to_owned);
             let said = [request.uri(), request.who.client_info(), request.who.meta()];
@@ -333,14 +333,14 @@ mod tests {
             completers: HashMap::from([("city".into(), "completer")]),
             ..Functions::from("reader")
         };
-        let complete = |variable: &'static str| Asked::Complete {
+        let complete = |variable: &'static str| RequestParams::Complete {
             variable: variable.into(),
             value: "".into(),
             arguments: Vec::new(),
         };
         assert_eq!(functions.called(&complete("city")), Some(&"completer"));
         assert_eq!(functions.called(&complete("days")), None);
-        assert_eq!(functions.called(&Asked::List { cursor: None }), None);
-        assert_eq!(functions.called(&Asked::Read { uri: "".into(), params: None }), Some(&"reader"));
+        assert_eq!(functions.called(&RequestParams::List { cursor: None }), None);
+        assert_eq!(functions.called(&RequestParams::Read { uri: "".into(), params: None }), Some(&"reader"));
     }
 }

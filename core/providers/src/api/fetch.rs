@@ -1,7 +1,8 @@
 //! One request to an API, and what its answer means.
 //!
-//! Law: the URL comes from the operator, but for an id that is one segment of it. Headers of the operator's go to its origin alone.
-//! Nothing of a client's is sent, and no proxy of the environment is used. No message has a URL, a header or a part of an answer.
+//! Law: the URL comes from the operator, but for an id that is one segment of it. Headers of the operator's go to its
+//! origin alone. Nothing of a client's is sent, and no proxy of the environment is used. No message has a URL, a header
+//! or a part of an answer.
 
 use super::address::{PrivateAddress, PublicOnly};
 use super::cache::{Answer, Body};

@@ -6,8 +6,9 @@
 //!   while somebody watches a resource, a thread requests it again and again, and compares
 //! ```
 //!
-//! Law: only what is declared is requested. Credentials are the operator's, and stay here: no answer, error or log line has one. An
-//! answer that cannot be had is replaced by a stale copy, which says so, or is an error without a word of the server's.
+//! Law: only what is declared is requested. Credentials are the operator's, and stay here: no answer, error or log line
+//! has one. An answer that cannot be had is replaced by a stale copy, which says so, or is an error without a word of
+//! the server's.
 
 mod address;
 mod cache;
@@ -26,6 +27,7 @@ pub use options::{Endpoint, Options};
 
 use crate::answers::{completion, page};
 use crate::declared::{self, Declare};
+use crate::option_file;
 use crate::options::Kind;
 use crate::path;
 use crate::watching::{Own, Watching};
@@ -146,7 +148,7 @@ impl Declare for Api {
                 "\"api:\" names no file; write api:FILE, a YAML file with the options of api",
             ));
         }
-        options::from_file(rest)
+        option_file::read("api", Path::new(rest))
     }
 }
 

@@ -3,10 +3,8 @@
 use super::pick::Pointer;
 use super::url::UrlTemplate;
 use crate::options::{Size, Span, option_table, texts};
-use crate::values;
 use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, Step, set_all};
 use std::fmt;
-use std::io::Read;
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
 
@@ -333,45 +331,6 @@ fn wrong_header(name: &str) -> OptionError {
     OptionError::sentence(format!(
         "api: the header {name} has neither a text nor `{{env: NAME}}` as its value"
     ))
-}
-
-/// The options in a file that a word of the command names, in YAML or JSON.
-pub(super) fn from_file(file: &str) -> Result<OptionValue, OptionError> {
-    const MOST: u64 = 1 << 20;
-    let refused = |what: &str| OptionError::sentence(format!("api: the file {file} {what}"));
-    let mut text = String::new();
-    let opened = std::fs::File::open(file).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));
-    let read = opened.map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => refused("does not exist; create it, or name another file"),
-        _ => refused("cannot be read; name another file"),
-    })?;
-    if read as u64 > MOST {
-        return Err(refused("is larger than 1 MiB; name another file"));
-    }
-    let limits = values::Limits { values: 100_000, bytes: 4 << 20, depth: 32 };
-    // JSON is YAML too.
-    let value = values::yaml(&text, limits, false)
-        .map_err(|fault| refused(&format!("cannot be served: {fault}; mend it")))?;
-    Ok(option_value(value))
-}
-
-fn option_value(value: values::Value) -> OptionValue {
-    match value {
-        values::Value::Null => OptionValue::None,
-        values::Value::Bool(value) => OptionValue::Bool(value),
-        values::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => OptionValue::Integer(whole.into()),
-            (None, Some(number)) => OptionValue::Number(number),
-            (None, None) => OptionValue::Other,
-        },
-        values::Value::Text(text) => OptionValue::Text(text),
-        values::Value::List(items) => OptionValue::List(items.into_iter().map(option_value).collect()),
-        values::Value::Object(members) => {
-            let member =
-                |(name, value): (&str, &values::Value)| (name.to_owned(), option_value(value.clone()));
-            OptionValue::Members(members.iter().map(member).collect())
-        }
-    }
 }
 
 impl fmt::Debug for Hidden {

@@ -1,7 +1,7 @@
 //! The endpoints of one declaration, with their cached answers and the requests in flight.
 //!
-//! Law: there is one request for a resource at a time. Reads that wait for it hold no thread: their responders wait. The locks are
-//! leaves, but that the cache's is taken within that of the flights.
+//! Law: there is one request for a resource at a time, whether a read or a poll makes it. Reads that wait for it hold no thread:
+//! their responders wait. The locks are leaves, but that the cache's is taken within that of the flights.
 
 use super::cache::{Body, Cache, CacheEntry, Key};
 use super::fetch::{Fetched, Fetcher};
@@ -14,6 +14,7 @@ use mcp_resources_engine::resource::{CacheHint, CacheScope};
 use mcp_resources_host::provider::Responder;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -48,10 +49,17 @@ pub(super) struct Service {
 
 #[derive(Debug, Default)]
 struct Flights {
-    /// Reads that wait for a request that is under way.
-    open: HashMap<Key, Vec<Responder<ReadResult<'static>>>>,
+    /// The requests that are under way.
+    open: HashMap<Key, Waiting>,
     /// Resources whose server is not asked before a time.
     paused: HashMap<Key, Instant>,
+}
+
+/// Those who wait for a request.
+#[derive(Debug, Default)]
+struct Waiting {
+    reads: Vec<Responder<ReadResult<'static>>>,
+    polls: Vec<SyncSender<Outcome>>,
 }
 
 /// What a resource is now.
@@ -130,7 +138,7 @@ impl Service {
         {
             let mut flights = lock(&self.flights);
             if let Some(waiting) = flights.open.get_mut(&key) {
-                waiting.push(reply);
+                waiting.reads.push(reply);
                 return;
             }
             let kept = lock(&self.cache).get(&key);
@@ -145,20 +153,53 @@ impl Service {
                 drop(flights);
                 return self.send(reply, &known);
             }
-            flights.open.insert(key.clone(), vec![reply]);
+            flights.open.insert(key.clone(), Waiting { reads: vec![reply], polls: Vec::new() });
         }
-        let flight = Flight { service: self, key: &key };
-        let (outcome, what) = self.request(&key);
-        for (number, reply) in flight.land().into_iter().enumerate() {
-            if let Some(what) = what.as_ref().filter(|_| number == 0) {
-                reply.log(what);
+        self.fly(&key);
+    }
+
+    /// What a resource is now, whether or not its copy is fresh: from the request that is under way, or from a new one.
+    /// What to log, if something is wrong and no read has logged it.
+    pub(super) fn poll(&self, key: &Key) -> (Outcome, Option<String>) {
+        let landing = {
+            let mut flights = lock(&self.flights);
+            match flights.open.get_mut(key) {
+                Some(open) => {
+                    let (sender, landing) = mpsc::sync_channel(1);
+                    open.polls.push(sender);
+                    Some(landing)
+                }
+                None => {
+                    flights.open.insert(key.clone(), Waiting::default());
+                    None
+                }
             }
-            self.send(reply, &outcome);
+        };
+        match landing {
+            Some(landing) => (landing.recv().unwrap_or(Outcome::Failed), None),
+            None => self.fly(key),
         }
     }
 
-    /// Requests a resource now, whether or not its copy is fresh; what to log, if something is wrong.
-    pub(super) fn request(&self, key: &Key) -> (Outcome, Option<String>) {
+    /// Makes the request of a flight that was opened, and gives the outcome to all that wait for it.
+    fn fly(&self, key: &Key) -> (Outcome, Option<String>) {
+        let flight = Flight { service: self, key };
+        let (outcome, mut what) = self.request(key);
+        let Waiting { reads, polls } = flight.land();
+        for poll in polls {
+            // Each is sent one, so there is room.
+            let _ = poll.try_send(outcome.clone());
+        }
+        for reply in reads {
+            if let Some(what) = what.take() {
+                reply.log(&what);
+            }
+            self.send(reply, &outcome);
+        }
+        (outcome, what)
+    }
+
+    fn request(&self, key: &Key) -> (Outcome, Option<String>) {
         let Some(served) = self.endpoints.get(key.endpoint) else { return (Outcome::Absent, None) };
         let kept = lock(&self.cache).get(key);
         let fetched = self.fetcher.fetch(&served.checked, &key.id, kept.as_ref().map(|kept| &*kept.copy));
@@ -257,15 +298,21 @@ impl Flights {
 }
 
 impl Flight<'_> {
-    /// Those who wait for it.
-    fn land(&self) -> Vec<Responder<ReadResult<'static>>> {
+    /// Those who wait for it. It is over: what comes from now on is a flight of its own.
+    fn land(self) -> Waiting {
+        let waiting = self.take();
+        std::mem::forget(self);
+        waiting
+    }
+
+    fn take(&self) -> Waiting {
         lock(&self.service.flights).open.remove(self.key).unwrap_or_default()
     }
 }
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        drop(self.land());
+        drop(self.take());
     }
 }
 

@@ -50,7 +50,7 @@ fn one(url: &str) -> Options {
 }
 
 fn request(service: &Service) -> (Outcome, Option<String>) {
-    service.request(&Key { endpoint: 0, id: "7".into() })
+    service.poll(&Key { endpoint: 0, id: "7".into() })
 }
 
 /// S-20: a name that is public when it is declared and private when it is requested, or both at once: no socket opens.

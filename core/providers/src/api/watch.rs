@@ -50,7 +50,7 @@ fn look(services: &[Arc<Service>], uri: &Arc<str>, state: &mut Poll, feed: &Feed
         state.due = Instant::now() + Duration::from_secs(3_600);
         return;
     };
-    let (outcome, what) = service.request(&key);
+    let (outcome, what) = service.poll(&key);
     let digest = service.digest(&outcome);
     state.failures = if digest.is_some() { 0 } else { state.failures.saturating_add(1) };
     if let Some(what) = what.filter(|_| state.failures == 1) {

@@ -35,11 +35,11 @@ pub(super) struct App {
     format: Format,
     settings: Arc<Settings>,
     hasher: RandomState,
-    state: Mutex<State>,
+    state: Mutex<AppState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AppState {
     /// The file as it was when it was last read, and whether that was long after its last change.
     seen: Option<(Facts, bool)>,
     good: Option<Good>,
@@ -100,7 +100,7 @@ impl App {
         })?;
         let members = format.parse(&bytes).map_err(|fault| format!("cannot be served: {fault}"))?;
         let digest = app.hasher.hash_one(&bytes);
-        let mut state = State { seen: Some((facts, facts.is_settled())), ..State::default() };
+        let mut state = AppState { seen: Some((facts, facts.is_settled())), ..AppState::default() };
         app.put(&mut state, members, digest, facts);
         Ok(Self { state: Mutex::new(state), ..app })
     }
@@ -125,7 +125,7 @@ impl App {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).said)
     }
 
-    fn refresh(&self, state: &mut State) {
+    fn refresh(&self, state: &mut AppState) {
         if let (Some((seen, true)), false) = (state.seen, state.is_down)
             && std::fs::metadata(&self.file).is_ok_and(|metadata| Facts::of(&metadata) == seen)
         {
@@ -176,7 +176,7 @@ impl App {
     /// Serves what a file says from now on.
     fn put(
         &self,
-        state: &mut State,
+        state: &mut AppState,
         members: serde_json::Map<String, serde_json::Value>,
         digest: u64,
         facts: Facts,
@@ -201,14 +201,14 @@ impl App {
     }
 
     /// Keeps what was there before a text that makes no sense.
-    fn keep(&self, state: &mut State, digest: u64, fault: &str) {
+    fn keep(&self, state: &mut AppState, digest: u64, fault: &str) {
         if state.bad.replace(digest) != Some(digest) {
             state.say(format!("{}: {fault}; what it said before is still served", self.file.display()));
         }
     }
 }
 
-impl State {
+impl AppState {
     fn now(&self) -> Option<Arc<Snapshot>> {
         self.good.as_ref().filter(|_| !self.is_down).map(|good| good.now.clone())
     }

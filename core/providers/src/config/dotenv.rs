@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
-/// The variables of a file, `most` of them at most; else the line, from 1, of what is wrong.
-pub(super) fn parse(text: &str, most: usize) -> Result<Map<String, Value>, Option<u64>> {
+/// The variables of a file, `max` of them at most; else the line, from 1, of what is wrong.
+pub(super) fn parse(text: &str, max: usize) -> Result<Map<String, Value>, Option<u64>> {
     let mut members = Map::new();
     let mut rest = Lines { text, at: 1 };
     while !rest.text.is_empty() {
@@ -35,7 +35,7 @@ pub(super) fn parse(text: &str, most: usize) -> Result<Map<String, Value>, Optio
             _ => plain(value).to_owned(),
         };
         members.insert(name.to_owned(), Value::String(value));
-        if members.len() > most {
+        if members.len() > max {
             return Err(Some(at));
         }
     }

@@ -52,8 +52,8 @@ pub(crate) const TEXT: &str = "text/plain";
 /// Writes a message to the log: the request's, if there is one, or the server's.
 type Log<'a> = dyn Fn(&str) + 'a;
 
-/// The page of a list that is asked for.
-struct Asked<'a> {
+/// The page of a list that is context for.
+struct ListContext<'a> {
     cursor: Option<&'a str>,
     limit: usize,
     permits: &'a tree::Permits<'a>,
@@ -189,15 +189,15 @@ impl Provider for Config {
 
     fn list(&self, request: List, reply: Responder<ListPage>) {
         let permits = |uri: &str| request.permits(uri);
-        let asked = Asked {
+        let context = ListContext {
             cursor: request.cursor(),
             limit: request.limit().max(1),
             permits: &permits,
             log: &|what| reply.log(what),
         };
         let page = match request.route() {
-            OF_APPS => self.list_apps(&asked),
-            _ => self.list_keys(&asked),
+            OF_APPS => self.list_apps(&context),
+            _ => self.list_keys(&context),
         };
         reply.send(Ok(page));
     }
@@ -246,8 +246,8 @@ impl Config {
         Ok((value, mime_type))
     }
 
-    fn list_apps(&self, asked: &Asked<'_>) -> ListPage {
-        let Asked { cursor, limit, permits, log } = *asked;
+    fn list_apps(&self, context: &ListContext<'_>) -> ListPage {
+        let ListContext { cursor, limit, permits, log } = *context;
         let from =
             cursor.map_or(0, |cursor| self.apps.iter().take_while(|app| app.name != cursor).count() + 1);
         let rest = self.apps.iter().skip(from).filter(|app| permits(&app.uri));
@@ -265,8 +265,8 @@ impl Config {
         )
     }
 
-    fn list_keys(&self, asked: &Asked<'_>) -> ListPage {
-        let Asked { cursor, limit, permits, log } = *asked;
+    fn list_keys(&self, context: &ListContext<'_>) -> ListPage {
+        let ListContext { cursor, limit, permits, log } = *context;
         // Behind which key of which application. The order is that of the walk: by segments.
         let (from, after) = cursor.and_then(|cursor| cursor.split_once('/')).unzip();
         let skip = from.map_or(0, |from| self.apps.iter().take_while(|app| app.name != from).count());

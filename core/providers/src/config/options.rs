@@ -2,8 +2,8 @@
 
 use crate::masks::Detectors;
 use crate::named::{self, NamedPath};
-use crate::options::{option_table, texts};
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
+use crate::options::{option_table, paths_or_options, put, texts};
+use mcp_resources_engine::option::{FromOption, OptionError};
 use std::path::{Path, PathBuf};
 
 /// The options of [`Config`](super::Config), for all files that they name.
@@ -71,7 +71,8 @@ impl Options {
     }
 
     /// Which detectors look for secrets in values: names of
-    /// [`Redactor::names`](mcp_resources_engine::guard::Redactor::names). Default: all. Names such as `password` mask in any case.
+    /// [`Redactor::names`](mcp_resources_engine::guard::Redactor::names). Default: all. A key such as `password` is masked
+    /// whatever they are.
     #[must_use]
     pub fn redact(mut self, detectors: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.redact = Detectors::Named(detectors.into_iter().map(Into::into).collect());
@@ -82,32 +83,19 @@ impl Options {
 option_table!(Options, "a file, a list of them, or an object of options" {
     "apps": "a file, a list of them, or names with a file each", None,
         "What is served: each YAML, TOML, JSON or .env file as config:///NAME; one without a name has its own, without the extension." =>
-        |own, value| { own.apps = named::read(value, "file")?; Ok(()) };
+        |own, value| put(&mut own.apps, named::read(value, "file"));
     "allow": "a list of globs", None,
         "Only keys whose path matches one of them exist: `server` is that key, `server/**` all in it, `*` is within a segment." =>
         |own, value| { own.allow = Some(texts(value)?); Ok(()) };
     "reveal": "a list of globs", Some("[]"),
         "Values whose path matches one of them are never masked." =>
-        |own, value| { own.reveal = texts(value)?; Ok(()) };
+        |own, value| put(&mut own.reveal, texts(value));
     "redact": "all or a list of detectors", Some("all"),
         "Which detectors of the guard look for secrets in values; names such as password or api_key mask a value in any case." =>
-        |own, value| { own.redact = Detectors::from_option(value)?; Ok(()) };
+        |own, value| put(&mut own.redact, Detectors::from_option(value));
 });
 
-impl FromOption for Options {
-    const EXPECTED: &'static str = "a file, a list of them, or an object of options";
-
-    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
-        let mut options = Self::new();
-        match value {
-            OptionValue::Members(_) => set_all(&mut options, value)?,
-            OptionValue::Text(file) => options = options.file(file),
-            OptionValue::List(_) => options.apps = named::read(value, "file")?,
-            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
-        }
-        Ok(options)
-    }
-}
+paths_or_options!(Options, apps: "file");
 
 /// The name of an application, if a URI can have it.
 pub(super) fn name_of(named: &NamedPath) -> Result<String, OptionError> {

@@ -1,7 +1,7 @@
 //! Builds the JSON that clients read.
 //!
-//! Law: a row appears on a page, or in `next`, only if the guard permits its URI. A page reads on past hidden rows until it has as many
-//! rows as the client asked for.
+//! Law: a row appears on a page, or in `next`, only if the guard permits its URI. A page reads on past hidden rows
+//! until it has as many rows as the client asked for.
 
 use super::catalog::{Row, Table};
 use super::options::MOST_ROWS;
@@ -32,12 +32,12 @@ pub(super) struct Reader<'r> {
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) text: String,
-    pub(super) state: State,
+    pub(super) state: RowsState,
 }
 
 /// A digest of the rows behind a resource, before the guard has hidden any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct RowsState {
     pub(super) digest: u64,
     /// How many rows were read.
     pub(super) rows: usize,
@@ -77,7 +77,7 @@ pub(super) fn read(
         Target::Index => Err(Fault::NotFound),
         Target::Schema => {
             let text = schema(source, &catalog, reader.permits);
-            let state = State { digest: digest(schema(source, &catalog, &|_| true).as_bytes()), rows: 0 };
+            let state = RowsState { digest: digest(schema(source, &catalog, &|_| true).as_bytes()), rows: 0 };
             Ok(Read { text, state })
         }
         Target::Page { table: name, after, rows } => {
@@ -105,7 +105,7 @@ pub(super) fn read(
             });
             asked.map_err(|fault| named(fault, names))?;
             text.extend_from_slice(if rows == limit { b"],\"truncated\":true}" } else { b"]}" });
-            let state = State { digest: digest(&text), rows };
+            let state = RowsState { digest: digest(&text), rows };
             Ok(Read { text: text_of(text), state })
         }
     }
@@ -121,7 +121,7 @@ pub(super) fn state(
     target: &Target,
     rows: Option<usize>,
     reader: &Reader<'_>,
-) -> Result<State, Fault> {
+) -> Result<RowsState, Fault> {
     let catalog = session.catalog()?;
     let (Target::Page { table, after, rows: own }, Some(rows)) = (target, rows) else {
         return read(source, session, target, reader).map(|read| read.state);
@@ -188,7 +188,7 @@ fn read_row(session: &mut dyn Session, table: &Table, key: &str, reader: &Reader
     let mut text = Vec::new();
     row.write(&table.columns, &mut text);
     (reader.fits)(text.len() as u64)?;
-    let state = State { digest: digest(&text), rows: 1 };
+    let state = RowsState { digest: digest(&text), rows: 1 };
     Ok(Read { text: text_of(text), state })
 }
 
@@ -319,8 +319,8 @@ impl RowsDigest {
         &self.written
     }
 
-    fn state(&self) -> State {
-        State { digest: self.hasher.finish(), rows: self.rows }
+    fn state(&self) -> RowsState {
+        RowsState { digest: self.hasher.finish(), rows: self.rows }
     }
 }
 

@@ -7,8 +7,8 @@
 //!  ~7E         a tilde at the beginning of a text, or before two hexadecimal digits
 //! ```
 //!
-//! Law: a key has one spelling. A row is served under that one only: others that the database takes for the same value, such as `03`,
-//! are not found, so they cannot bypass the guard.
+//! Law: a key has one spelling. A row is served under that one only: others that the database takes for the same value,
+//! such as `03`, are not found, so they cannot bypass the guard.
 
 use super::value::Value;
 use crate::path;

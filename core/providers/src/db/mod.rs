@@ -1,5 +1,5 @@
-//! Databases: `db:///{name}/schema`, `db:///{name}/{table}`, `db:///{name}/{table}/{key}` and `db:///{name}/query/VIEW`, for SQLite and
-//! Postgres (S-20).
+//! Databases: `db:///{name}/schema`, `db:///{name}/{table}`, `db:///{name}/{table}/{key}` and
+//! `db:///{name}/query/VIEW`, for SQLite and Postgres (S-20).
 //!
 //! ```text
 //!   Options ──▶ Source, one for each database ──▶ Target: what a URI names ──▶ contents: JSON
@@ -8,8 +8,8 @@
 //!                                                   └─ sqlite | postgres
 //! ```
 //!
-//! Law: clients never send SQL. What they read is declared: tables, and statements of the operator's with bound parameters. Nothing
-//! is written: see `sqlite` and `postgres`.
+//! Law: clients never send SQL. What they read is declared: tables, and statements of the operator's with bound
+//! parameters. Nothing is written: see `sqlite` and `postgres`.
 
 mod catalog;
 mod contents;
@@ -64,12 +64,12 @@ pub struct Db {
 }
 
 impl Db {
-    /// The databases of `options`. Each is opened here once and closed again, so that what is wrong is known at the start. A Postgres
-    /// server that cannot be reached is waited for 5 seconds; requests then say that it is down.
+    /// The databases of `options`. Each is opened here once and closed again, so that what is wrong is known at the
+    /// start. A Postgres server that cannot be reached is waited for 5 seconds; requests then say that it is down.
     ///
     /// # Errors
-    /// There is no database, two have the same name, a URL or a name cannot be served, a SQLite file cannot be opened, or a table or
-    /// statement that is declared cannot be served.
+    /// There is no database, two have the same name, a URL or a name cannot be served, a SQLite file cannot be opened,
+    /// or a table or statement that is declared cannot be served.
     pub fn new(options: Options) -> Result<Self, OptionError> {
         if options.databases.is_empty() {
             return Err(OptionError::sentence(

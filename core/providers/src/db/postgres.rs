@@ -4,8 +4,9 @@
 //!   no connection ──a question──▶ connected ──it breaks──▶ no connection: connected again, at once and then ever more slowly
 //! ```
 //!
-//! Law: nothing writes. Each query runs in a READ ONLY transaction with a time limit, which is rolled back. Only constants of this module use the simple
-//! protocol; everything else uses the extended protocol, which accepts one statement.
+//! Law: nothing writes. Each query runs in a READ ONLY transaction with a time limit, which is rolled back. Only
+//! constants of this module use the simple protocol; everything else uses the extended protocol, which accepts one
+//! statement.
 
 mod schema;
 
@@ -46,7 +47,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 pub(super) struct Postgres {
     source: Arc<Source>,
     runtime: Option<Runtime>,
-    link: Option<Link>,
+    link: Option<Connection>,
     catalog: Option<(Instant, Arc<Catalog>)>,
     refused: Option<Refused>,
     /// Whether an earlier connection listened: notifications may have been lost since.
@@ -54,7 +55,7 @@ pub(super) struct Postgres {
 }
 
 /// A connection.
-struct Link {
+struct Connection {
     client: Client,
     statements: HashMap<String, Statement>,
     notifications: Arc<Notifications>,
@@ -84,7 +85,7 @@ impl Postgres {
     fn linked<T>(
         &mut self,
         may_repeat: impl Fn() -> bool,
-        mut work: impl AsyncFnMut(&mut Link) -> Result<T, tokio_postgres::Error>,
+        mut work: impl AsyncFnMut(&mut Connection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, Fault> {
         let was_connected = self.link.is_some();
         self.connect()?;
@@ -98,7 +99,7 @@ impl Postgres {
 
     fn attempt<T>(
         &mut self,
-        work: &mut impl AsyncFnMut(&mut Link) -> Result<T, tokio_postgres::Error>,
+        work: &mut impl AsyncFnMut(&mut Connection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, Fault> {
         let (Some(runtime), Some(link)) = (&self.runtime, &mut self.link) else {
             return Err(Fault::Down("there is no connection".into()));
@@ -144,7 +145,7 @@ impl Postgres {
             }
         };
         let limit = config.get_connect_timeout().copied().unwrap_or(TIME);
-        let connected = runtime.block_on(async { timeout(limit, Link::open(config)).await });
+        let connected = runtime.block_on(async { timeout(limit, Connection::open(config)).await });
         self.runtime = Some(runtime);
         let what = match connected {
             Ok(Ok(link)) => {
@@ -274,7 +275,7 @@ impl Session for Postgres {
     }
 }
 
-impl Link {
+impl Connection {
     async fn open(config: &Config) -> Result<Self, tokio_postgres::Error> {
         let (client, mut connection) = config.connect(NoTls).await?;
         let notifications = Arc::new(Notifications::default());

@@ -5,8 +5,8 @@
 //!                     └─ gone with the thread: when it has been idle for a while, and when the provider is unmounted
 //! ```
 //!
-//! Law: a session never leaves its thread. So reads wait for no lock, a forked process uses no session of its parent, and the end of
-//! the mount's threads closes everything.
+//! Law: a session never leaves its thread. So reads wait for no lock, a forked process uses no session of its parent,
+//! and the end of the mount's threads closes everything.
 
 use super::catalog::{Catalog, Row};
 use super::options::Engine;

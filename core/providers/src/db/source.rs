@@ -153,8 +153,8 @@ impl Source {
     /// Opens the database once to check the declaration, and closes it again.
     ///
     /// # Errors
-    /// A file is absent, a table or statement cannot be served, or nothing is declared. An unreachable Postgres server is not an error
-    /// here; requests will fail until it is back.
+    /// A file is absent, a table or statement cannot be served, or nothing is declared. An unreachable Postgres server
+    /// is not an error here; requests will fail until it is back.
     pub(super) fn check(self: &Arc<Self>) -> Result<(), OptionError> {
         let wrong =
             |what: &str| Err(OptionError::sentence(format!("db: the database {:?}: {what}", self.name)));

@@ -1,7 +1,7 @@
 //! The operator's statements: where their parameters `:name` are, and that each text is one statement.
 //!
-//! Law: quoted text, comments and what follows `::` have no parameters. Whether the statement is a SELECT is checked by the database: see
-//! `sqlite` and `postgres`.
+//! Law: quoted text, comments and what follows `::` have no parameters. Whether the statement is a SELECT is checked by
+//! the database: see `sqlite` and `postgres`.
 
 use super::options::Engine;
 

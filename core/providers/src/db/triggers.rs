@@ -19,8 +19,8 @@ END
 $$;
 ";
 
-/// Returns the SQL of triggers that notify of changes in the declared Postgres tables. Tables that only views read need the same trigger
-/// by hand. No connection is made.
+/// Returns the SQL of triggers that notify of changes in the declared Postgres tables. Tables that only views read need
+/// the same trigger by hand. No connection is made.
 ///
 /// # Errors
 /// The options are wrong, or they have no Postgres table.

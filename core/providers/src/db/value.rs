@@ -57,7 +57,7 @@ fn write_number(text: &str, is_finite: bool, out: &mut Vec<u8>) {
 
 /// Whether a text is JSON that every reader reads.
 fn is_shallow_json(text: &str) -> bool {
-    let (mut depth, mut most, mut is_text, mut is_escaped) = (0_usize, 0, false, false);
+    let (mut depth, mut max, mut is_text, mut is_escaped) = (0_usize, 0, false, false);
     for byte in text.bytes() {
         match byte {
             _ if is_escaped => is_escaped = false,
@@ -65,13 +65,13 @@ fn is_shallow_json(text: &str) -> bool {
             b'"' => is_text = !is_text,
             b'[' | b'{' if !is_text => {
                 depth += 1;
-                most = most.max(depth);
+                max = max.max(depth);
             }
             b']' | b'}' if !is_text => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
-    most <= DEEPEST && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+    max <= DEEPEST && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 //!   a commit ──▶ Session::changed: data_version | LISTEN ──▶ what is watched is read again ──▶ updated, where it differs
 //! ```
 //!
-//! Law: the first comparison of a resource is with what a client last read of it, so a change between the read and the subscription is
-//! reported. The thread has its own sessions, which end with it.
+//! Law: the first comparison of a resource is with what a client last read of it, so a change between the read and the
+//! subscription is reported. The thread has its own sessions, which end with it.
 
-use super::contents::{self, Reader, State};
+use super::contents::{self, Reader, RowsState};
 use super::session::{self, Change, Fault, Session};
 use super::source::Source;
 use super::target::{Target, Templates};
@@ -33,11 +33,11 @@ pub(super) struct Watch {
 #[derive(Debug, Default)]
 struct ReadStates {
     /// The newer generation and the older one.
-    states: Mutex<[HashMap<(usize, Target), State>; 2]>,
+    states: Mutex<[HashMap<(usize, Target), RowsState>; 2]>,
 }
 
 impl ReadStates {
-    fn insert(&self, number: usize, target: &Target, state: State) {
+    fn insert(&self, number: usize, target: &Target, state: RowsState) {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let [newer, older] = &mut *states;
         if newer.len() >= REMEMBERED {
@@ -46,7 +46,7 @@ impl ReadStates {
         newer.insert((number, target.clone()), state);
     }
 
-    fn get(&self, key: &(usize, Target)) -> Option<State> {
+    fn get(&self, key: &(usize, Target)) -> Option<RowsState> {
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         states.iter().find_map(|states| states.get(key)).copied()
     }
@@ -59,7 +59,7 @@ impl Watch {
     }
 
     /// Records the state that a client has read.
-    pub(super) fn remember(&self, number: usize, target: &Target, state: State) {
+    pub(super) fn remember(&self, number: usize, target: &Target, state: RowsState) {
         self.reads.insert(number, target, state);
     }
 
@@ -96,7 +96,7 @@ struct Watcher {
 struct WatchedSource {
     session: Option<Box<dyn Session>>,
     /// The last state of each URI.
-    states: HashMap<Arc<str>, State>,
+    states: HashMap<Arc<str>, RowsState>,
     /// When to check it again.
     next: Option<Instant>,
     /// Whether a change has not been compared yet.
@@ -187,7 +187,7 @@ impl WatchedSource {
                 }
                 // An absent row has a state too: it may appear.
                 Err(Fault::NotFound | Fault::Parameter { .. }) => {
-                    let state = State { digest: 0, rows: 0 };
+                    let state = RowsState { digest: 0, rows: 0 };
                     if before.or(read).is_some_and(|shown| shown != state) {
                         let _ = feed.updated(uri);
                     }

@@ -6,27 +6,29 @@
 //!     the watcher of folders ──touched──┘ └──▶ no thread, no watcher; the index stays, and is compared before it is used again
 //! ```
 //!
-//! Law: what the watcher says is where to look. A page counts as changed if its bytes have another digest, and each watched URI is
-//! compared by what a reader of it would get.
+//! Law: what the watcher says is where to look. A page counts as changed if its bytes have another digest, and each
+//! watched URI is compared by what a reader of it would get.
 
-use super::page::{Description, Page};
+use super::page::{Description, INDEXED, Page, digest, page_digest};
 use super::site::{self, Site, Target};
 use crate::files::folder::{Changes, FileFacts, FolderWatch, Gone};
+use crate::indexes::{IndexFile, Indexes};
 use crate::search::{Index, Put, Tokens};
 use mcp_resources_host::provider::Feed;
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The most of a page that is searched, in bytes, and the most pages of a site.
-pub(super) const INDEXED: u64 = 4 << 20;
+/// The most pages of a site.
 const PAGES: usize = 100_000;
-/// How many pages are put into the index at once.
-const BATCH: usize = 256;
+/// How many pages are put into the index at once, and how many bytes of them: few, so that little waits in memory and what is
+/// indexed is soon found; not fewer, because the index merges what was put into it.
+const BATCH: usize = 4_096;
+const BATCH_BYTES: usize = 4 << 20;
+/// The pause after each step of merging the index, for searches that wait for it.
+const BREATH: Duration = Duration::from_millis(2);
 /// How long the thread goes on after the last request, without anybody who watches.
 const IDLE: Duration = Duration::from_secs(10);
 /// Everything is compared so often in case the system has reported less than has happened; and at most this part of the time.
@@ -47,8 +49,9 @@ pub(super) struct Group {
     pub(super) list_max: usize,
     pub(super) max_bytes: Option<u64>,
     pub(super) watch: bool,
-    /// The file of the index.
-    pub(super) file: Option<PathBuf>,
+    /// How long a request waits for the first index.
+    pub(super) patience: Duration,
+    pub(super) index: Arc<IndexFile>,
 }
 
 /// What is known of a page.
@@ -74,6 +77,8 @@ pub(super) struct Snapshot {
     pub(super) pages: BTreeMap<String, Arc<Entry>>,
     /// Whether its folder was there.
     pub(super) is_there: bool,
+    /// Whether all pages have been looked at.
+    pub(super) is_whole: bool,
     /// The number of changes of any page, and of the list.
     generation: u64,
     lists: u64,
@@ -151,31 +156,12 @@ impl Entry {
     }
 }
 
-/// Of bytes, the same in every process.
-pub(super) fn digest(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Of a whole page, of which no more than this counts byte for byte.
-pub(super) fn page_digest(bytes: &[u8], facts: &FileFacts) -> u64 {
-    let most = usize::try_from(INDEXED).unwrap_or(usize::MAX);
-    match bytes.get(..most) {
-        Some(start) if bytes.len() > most => {
-            digest(format!("{}{:?}", digest(start), facts.modified()).as_bytes())
-        }
-        _ => digest(bytes),
-    }
-}
-
 /// Shared by requests, the watcher and the thread.
 #[derive(Debug)]
 pub(super) struct Library {
     state: Mutex<LibraryState>,
     changed: Condvar,
-    /// One for each group. No lock is taken while one of these is held.
-    indexes: Vec<(Arc<Group>, Mutex<Option<Index>>)>,
+    indexes: Indexes,
 }
 
 #[derive(Debug)]
@@ -190,6 +176,8 @@ struct LibraryState {
     /// What was last known of each watched URI; `None` counts as changed.
     watched: HashMap<Arc<str>, Option<u64>>,
     lists: bool,
+    /// Whether a request was answered before all pages were indexed.
+    is_partly_seen: bool,
     /// Whether one of them is new.
     has_news: bool,
     touched: HashSet<(String, Vec<u8>)>,
@@ -210,12 +198,7 @@ struct Work {
 
 impl Library {
     pub(super) fn new(sites: &[Arc<Site>]) -> Arc<Self> {
-        let mut indexes: Vec<(Arc<Group>, Mutex<Option<Index>>)> = Vec::new();
-        for site in sites {
-            if !indexes.iter().any(|(group, _)| Arc::ptr_eq(group, &site.group)) {
-                indexes.push((site.group.clone(), Mutex::new(None)));
-            }
-        }
+        let indexes = Indexes::new(sites.iter().map(|site| &site.group.index));
         let state = LibraryState {
             sites: sites.iter().map(|_| Arc::default()).collect(),
             is_running: false,
@@ -224,6 +207,7 @@ impl Library {
             used: None,
             watched: HashMap::new(),
             lists: false,
+            is_partly_seen: false,
             has_news: false,
             touched: HashSet::new(),
             is_moved: false,
@@ -236,12 +220,11 @@ impl Library {
 
     /// Asks the index of a group; `None` if there is none.
     pub(super) fn with_index<T>(&self, group: &Arc<Group>, ask: impl FnOnce(&mut Index) -> T) -> Option<T> {
-        let (_, index) = self.indexes.iter().find(|(other, _)| Arc::ptr_eq(other, group))?;
-        index.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(ask)
+        self.indexes.with(&group.index, ask)
     }
 
-    /// What is known of each site. Waits for the thread, which begins if there is none. `None` if the request is cancelled, or
-    /// there is no thread to be had.
+    /// What is known of each site. Waits for the thread, which begins if there is none, but no longer than a group's patience:
+    /// then a snapshot may have a part of the pages. `None` if the request is cancelled, or there is no thread to be had.
     pub(super) fn snapshots(
         self: &Arc<Self>,
         sites: &[Arc<Site>],
@@ -249,7 +232,9 @@ impl Library {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Option<Vec<Arc<Snapshot>>> {
         let mut state = self.lock();
-        state.used = Some(Instant::now());
+        let begun = Instant::now();
+        let patience = sites.iter().map(|site| site.group.patience).min().unwrap_or_default();
+        state.used = Some(begun);
         let is_old = state.compared.is_none_or(|then| then.elapsed() > UNWATCHED);
         if is_old && sites.iter().any(|site| !site.group.watch) {
             (state.is_ready, state.is_moved) = (false, true);
@@ -266,6 +251,10 @@ impl Library {
                 }
             }
             self.changed.notify_all();
+            if begun.elapsed() >= patience {
+                state.is_partly_seen |= state.sites.iter().any(|site| !site.is_whole);
+                return Some(state.sites.clone());
+            }
             if is_cancelled() {
                 return None;
             }
@@ -355,6 +344,8 @@ struct Found {
     puts: Vec<Put>,
     pages: Vec<Arc<Entry>>,
     gone: Vec<String>,
+    /// How many bytes were read.
+    bytes: usize,
 }
 
 impl Keeper<'_> {
@@ -376,7 +367,23 @@ impl Keeper<'_> {
                 pause = COMPARE.max(begun.elapsed() * SHARE);
             }
             self.report(work.walks);
+            self.merge();
         }
+    }
+
+    /// Merges what a walk has put into the indexes, until there is something else to do.
+    fn merge(&self) {
+        for site in self.sites {
+            let merge = || matches!(self.library.with_index(&site.group, Index::merge), Some(Ok(true)));
+            while self.is_at_rest() && merge() {
+                std::thread::sleep(BREATH);
+            }
+        }
+    }
+
+    fn is_at_rest(&self) -> bool {
+        let state = self.library.lock();
+        state.touched.is_empty() && !state.is_moved && !state.has_news && self.feed.is_alive()
     }
 
     fn set_watch(&self, on: bool) {
@@ -399,9 +406,7 @@ impl Keeper<'_> {
         }
         drop(state);
         if is_over {
-            for (_, index) in &self.library.indexes {
-                *index.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            }
+            self.library.indexes.close();
         }
         self.library.changed.notify_all();
     }
@@ -436,17 +441,10 @@ impl Keeper<'_> {
 
     /// Opens the indexes that are not open, and takes over what they know.
     fn open(&self) {
-        for (group, place) in &self.library.indexes {
-            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-            if place.is_some() {
-                continue;
-            }
-            let names =
-                self.sites.iter().filter(|site| Arc::ptr_eq(&site.group, group)).map(|site| site.name());
-            *place = self.index_of(group);
-            if let Some(index) = &mut *place {
-                let _ = index.keep(&names.collect::<Vec<_>>());
-            }
+        for site in self.sites {
+            let together = self.sites.iter().filter(|other| Arc::ptr_eq(&other.group, &site.group));
+            let names: Vec<&str> = together.map(|site| site.name()).collect();
+            self.library.indexes.open(&site.group.index, &names, &|what| self.feed.log(what));
         }
         for (at, site) in self.sites.iter().enumerate() {
             let mut pages = BTreeMap::new();
@@ -463,27 +461,6 @@ impl Keeper<'_> {
             let mut state = self.library.lock();
             if let Some(snapshot) = state.sites.get_mut(at).filter(|snapshot| snapshot.pages.is_empty()) {
                 *snapshot = Arc::new(Snapshot { pages, is_there: true, ..Snapshot::default() });
-            }
-        }
-    }
-
-    fn index_of(&self, group: &Group) -> Option<Index> {
-        let opened = match &group.file {
-            None => Index::memory().map(|index| (index, None)),
-            Some(file) => Index::file(file).or_else(|error| {
-                let what =
-                    format!("the index {} cannot be used: {error}; it is in memory for now", file.display());
-                Index::memory().map(|index| (index, Some(what)))
-            }),
-        };
-        match opened {
-            Ok((index, said)) => {
-                said.iter().for_each(|what| self.feed.log(what));
-                Some(index)
-            }
-            Err(error) => {
-                self.feed.log(&format!("there is no search index: {error}"));
-                None
             }
         }
     }
@@ -521,7 +498,8 @@ impl Keeper<'_> {
                     site.name(),
                     site.folder.dir().display()
                 ));
-                self.publish(at, Snapshot { is_there: false, ..copy(&before) }, before.is_there);
+                let now = Snapshot { is_there: false, is_whole: true, ..copy(&before) };
+                self.publish(at, now, before.is_there);
                 return;
             }
         }
@@ -534,14 +512,18 @@ impl Keeper<'_> {
                 continue;
             }
             self.read(site, key, path, old, &mut found);
-            if found.puts.len() >= BATCH {
+            if found.puts.len() >= BATCH || found.bytes >= BATCH_BYTES {
                 self.apply(site, &mut now, &mut found);
+                if !before.is_whole {
+                    self.publish(at, copy(&now), false);
+                }
             }
             if !self.feed.is_alive() {
                 return;
             }
         }
         self.apply(site, &mut now, &mut found);
+        now.is_whole = true;
         self.publish(at, now, !before.is_there);
     }
 
@@ -579,6 +561,7 @@ impl Keeper<'_> {
             }
             return;
         };
+        found.bytes += bytes.len();
         let own = page_digest(&bytes, &facts);
         let (size, modified, stamp) = (facts.size, facts.modified(), facts.stamp());
         if let Some(old) = old.filter(|old| old.digest == own && old.path == path && old.size == size) {
@@ -611,7 +594,7 @@ impl Keeper<'_> {
 
     /// Takes over what was found, in the index too.
     fn apply(&self, site: &Site, now: &mut Snapshot, found: &mut Found) {
-        let Found { puts, pages, gone } = std::mem::take(found);
+        let Found { puts, pages, gone, .. } = std::mem::take(found);
         if pages.is_empty() && gone.is_empty() {
             return;
         }
@@ -660,7 +643,8 @@ impl Keeper<'_> {
             }
         }
         let lists = sites.iter().map(|site| site.lists).fold(0, u64::wrapping_add);
-        let is_listed_otherwise = state.reported.replace(lists).is_some_and(|before| before != lists);
+        let is_listed_otherwise = state.reported.replace(lists).is_some_and(|before| before != lists)
+            | std::mem::take(&mut state.is_partly_seen);
         drop(state);
         self.library.changed.notify_all();
         for uri in updated {
@@ -722,10 +706,11 @@ impl Changes for ChangeQueue {
 
 /// The same pages, to be changed.
 fn copy(snapshot: &Snapshot) -> Snapshot {
-    let Snapshot { pages, is_there, generation, lists, .. } = snapshot;
+    let Snapshot { pages, is_there, is_whole, generation, lists, .. } = snapshot;
     Snapshot {
         pages: pages.clone(),
         is_there: *is_there,
+        is_whole: *is_whole,
         generation: *generation,
         lists: *lists,
         order: OnceLock::new(),
@@ -752,8 +737,8 @@ fn put(entry: &Entry, page: &Page) -> Put {
         stamp: entry.stamp.clone().unwrap_or_default(),
         head: entry.head(),
         body: json!(body).to_string(),
-        title: Tokens::of(title.as_deref().unwrap_or_default()),
-        headings: Tokens::of(&headings.join("\n")),
-        text: Tokens::of(&texts.join("\n")),
+        title: Tokens::of(title.as_deref().unwrap_or_default()).into_folded(),
+        headings: Tokens::of(&headings.join("\n")).into_folded(),
+        text: Tokens::of(&texts.join("\n")).into_folded(),
     }
 }

@@ -55,7 +55,8 @@ pub(super) fn page(
         last = Some((place.0, &*entry.key, site.name()));
         page.items.push(item(uri, entry).into());
     }
-    let missing = sites.iter().zip(snapshots).filter(|(_, snapshot)| !snapshot.is_there);
+    let missing =
+        sites.iter().zip(snapshots).filter(|(_, snapshot)| !snapshot.is_there || !snapshot.is_whole);
     page.missing = missing.map(|(site, _)| site.name().to_owned()).collect();
     page
 }

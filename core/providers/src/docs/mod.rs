@@ -26,19 +26,20 @@ pub(crate) use site::{is_page, key};
 use crate::answers::completion;
 use crate::declared::{self, Declare};
 use crate::files::folder::{Folder, Unread};
+use crate::indexes::IndexFile;
 use crate::named;
 use crate::options::Kind;
-use crate::search::Index;
 use crate::watching::Own;
-use library::{Group, INDEXED, Library, Snapshot, digest, page_digest};
+use library::{Group, Library, Snapshot};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
-use mcp_resources_engine::option::{OptionError, OptionValue, Step};
+use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
-use mcp_resources_template::{Chars, Policy, TemplateOptions, VariableOptions, uri};
+use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 #[cfg(not(feature = "rag"))]
 use page::Page;
+use page::{INDEXED, digest, page_digest};
 use search::Request;
 use site::{SCHEME, Site};
 use std::path::Path;
@@ -81,14 +82,9 @@ impl Docs {
             let reason = "docs: there is no site; name a directory: `sites: {NAME: DIR}`, or docs:DIR";
             return Err(OptionError::sentence(reason));
         }
-        let Options { sites, folder, list_max, max_bytes, index } = options;
-        if let Some(file) = &index
-            && let Some(reason) = Index::refuses(file)
-        {
-            let reason = format!("docs: the index {} {reason}", file.display());
-            return Err(OptionError::sentence(reason).under(Step::Name("index".into())));
-        }
-        let group = Arc::new(Group { list_max, max_bytes, watch: folder.watch, file: index });
+        let Options { sites, folder, list_max, max_bytes, index, patience } = options;
+        let index = IndexFile::new("docs", index)?;
+        let group = Arc::new(Group { list_max, max_bytes, watch: folder.watch, patience, index });
         let folders = Folder::all("docs", "site", &sites, &folder)?;
         let mut docs = Self { sites: Vec::new(), own: Own::default(), library: Mutex::new(None) };
         docs.add(folders.into_iter().map(|folder| Arc::new(Site::new(folder, &group))).collect())?;
@@ -110,17 +106,8 @@ impl Docs {
                 let (first, second) = (first.folder.dir(), site.folder.dir());
                 return Err(named::same_name("docs", "sites", site.name(), first, second));
             }
-            let is_taken = |other: &Arc<Site>| {
-                !Arc::ptr_eq(&other.group, &site.group)
-                    && site.group.file.is_some()
-                    && other.group.file == site.group.file
-            };
-            if self.sites.iter().any(is_taken) {
-                let file = site.group.file.as_deref().unwrap_or(Path::new(""));
-                let reason =
-                    format!("docs: two declarations have the index {}; give each its own", file.display());
-                return Err(OptionError::sentence(reason));
-            }
+            let mut others = self.sites.iter().map(|other| &other.group.index);
+            others.try_for_each(|other| site.group.index.is_beside("docs", other))?;
             self.sites.push(site);
         }
         Ok(())
@@ -295,9 +282,9 @@ impl Docs {
             if section.is_some() { Ok(()) } else { reply.facts(size) }
         };
         let permits = |path: &[u8]| request.permits(&site.page_uri(&site::key(path)));
-        let most = if section.is_some() { INDEXED } else { u64::MAX };
+        let max = if section.is_some() { INDEXED } else { u64::MAX };
         let (bytes, facts) =
-            site.folder.read(&path, most, &permits, &check).map_err(|unread| match unread {
+            site.folder.read(&path, max, &permits, &check).map_err(|unread| match unread {
                 Unread::NotFound => ReadError::NotFound,
                 Unread::Refused(error) => error,
                 Unread::Failed(reason) => {
@@ -382,12 +369,13 @@ impl Docs {
     ) -> Result<ReadResult<'static>, ReadError> {
         let snapshot = self.snapshot(site, reply)?;
         let library = self.library();
-        let text = search::search(&library, site, wanted, &|uri| request.permits(uri)).map_err(|reason| {
-            reply.log(&reason);
-            ReadError::Failed
-        })?;
+        let text = search::search(&library, site, wanted, snapshot.is_whole, &|uri| request.permits(uri))
+            .map_err(|reason| {
+                reply.log(&reason);
+                ReadError::Failed
+            })?;
         self.saw(request, snapshot.generation());
-        Ok(Contents::text(text).with_mime_type(JSON).into())
+        Ok(unless_whole(&snapshot, Contents::text(text).with_mime_type(JSON)).into())
     }
 
     /// The list of a site's pages.
@@ -400,7 +388,7 @@ impl Docs {
         let snapshot = self.snapshot(site, reply)?;
         let text = list::contents(site, &snapshot, &|uri| request.permits(uri));
         self.saw(request, snapshot.lists());
-        Ok(Contents::text(text).with_mime_type(MARKDOWN).into())
+        Ok(unless_whole(&snapshot, Contents::text(text).with_mime_type(MARKDOWN)).into())
     }
 
     /// What is known of a site whose folder is there.
@@ -412,7 +400,7 @@ impl Docs {
         let snapshots = self.snapshots(&|| reply.is_cancelled()).ok_or(ReadError::Failed)?;
         let at = self.sites.iter().position(|other| std::ptr::eq(&**other, site));
         let snapshot = at.and_then(|at| snapshots.get(at)).ok_or(ReadError::Failed)?;
-        if !snapshot.is_there {
+        if !snapshot.is_there && snapshot.is_whole {
             reply.log(&format!(
                 "the site {:?} cannot be opened: {}",
                 site.name(),
@@ -431,11 +419,16 @@ impl Docs {
     }
 }
 
+/// Says that pages are missing, if they are not all indexed yet.
+fn unless_whole<'a>(snapshot: &Snapshot, contents: Contents<'a>) -> Contents<'a> {
+    if snapshot.is_whole { contents } else { contents.with_meta(r#"{"incomplete":true}"#) }
+}
+
 /// A query may be any text.
 fn any_text(query: &str) -> TemplateOptions {
     let mut options = TemplateOptions::default();
     let chars = if query == "query" { Chars::Any } else { Chars::Operator };
-    let any = VariableOptions { policy: Some(Policy::Any), chars, ..VariableOptions::default() };
+    let any = VariableOptions { policy: Some(ValuePolicy::Any), chars, ..VariableOptions::default() };
     options.variables.insert(query.into(), any);
     options
 }

@@ -2,9 +2,13 @@
 
 use crate::files::folder::FolderOptions;
 use crate::named::{self, NamedPath};
-use crate::options::{option_table, texts};
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
+use crate::options::{option_table, paths_or_options, put, texts};
+use mcp_resources_engine::option::FromOption;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a request waits for the first index: many clients give up after ten seconds.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The options of [`Docs`](super::Docs), for all sites that they name.
 ///
@@ -20,6 +24,7 @@ pub struct Options {
     pub(super) list_max: usize,
     pub(super) max_bytes: Option<u64>,
     pub(super) index: Option<PathBuf>,
+    pub(super) patience: Duration,
 }
 
 #[expect(
@@ -35,6 +40,7 @@ impl Options {
             list_max: 1_000,
             max_bytes: None,
             index: None,
+            patience: PATIENCE,
         }
     }
 }
@@ -51,6 +57,14 @@ impl Options {
     #[must_use]
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.sites.push(NamedPath::plain(dir));
+        self
+    }
+
+    /// How long a request waits for the first index before it is answered with what is indexed: for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -159,22 +173,4 @@ option_table!(Options, "a directory, a list of them, or an object of options" {
         |own, value| put(&mut own.index, Option::<String>::from_option(value).map(|file| file.map(PathBuf::from)));
 });
 
-fn put<T>(place: &mut T, read: Result<T, OptionError>) -> Result<(), OptionError> {
-    *place = read?;
-    Ok(())
-}
-
-impl FromOption for Options {
-    const EXPECTED: &'static str = "a directory, a list of them, or an object of options";
-
-    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
-        let mut options = Self::new();
-        match value {
-            OptionValue::Members(_) => set_all(&mut options, value)?,
-            OptionValue::Text(dir) => options = options.dir(dir),
-            OptionValue::List(_) => options.sites = named::read(value, "directory")?,
-            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
-        }
-        Ok(options)
-    }
-}
+paths_or_options!(Options, sites: "directory");

@@ -9,11 +9,13 @@
 //! Law: the text is hostile. A front matter that is wrong costs its members, never the page; a slug is what GitHub makes of the
 //! heading, and no two sections of a page have the same.
 
+use crate::files::folder::FileFacts;
 use crate::front_matter::{self, Members, Value};
 use crate::search::is_cjk;
 use mcp_resources_engine::resource::Audience;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 
@@ -23,6 +25,27 @@ const SECTIONS: usize = 4_096;
 const TITLE: usize = 256;
 const DESCRIPTION: usize = 1_024;
 const LANG: usize = 35;
+
+/// The most of a page that is searched, in bytes.
+pub(super) const INDEXED: u64 = 4 << 20;
+
+/// Of bytes, the same in every process.
+pub(super) fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Of a whole page, of which no more than this counts byte for byte.
+pub(super) fn page_digest(bytes: &[u8], facts: &FileFacts) -> u64 {
+    let max = usize::try_from(INDEXED).unwrap_or(usize::MAX);
+    match bytes.get(..max) {
+        Some(start) if bytes.len() > max => {
+            digest(format!("{}{:?}", digest(start), facts.modified()).as_bytes())
+        }
+        _ => digest(bytes),
+    }
+}
 
 /// What is said of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -94,9 +117,9 @@ impl Description {
         let mut wrong = |name: &str, expected: &str| {
             fault.get_or_insert_with(|| format!("in its front matter, {name} is not {expected}"));
         };
-        let mut text = |name: &str, most: usize| match members.get(name) {
+        let mut text = |name: &str, max: usize| match members.get(name) {
             None | Some(Value::Null) => None,
-            Some(Value::Text(text)) => Some(cut(text.trim(), most)).filter(|text| !text.is_empty()),
+            Some(Value::Text(text)) => Some(cut(text.trim(), max)).filter(|text| !text.is_empty()),
             Some(Value::Number(number)) => Some(number.to_string()),
             Some(_) => {
                 wrong(name, "a text");
@@ -156,9 +179,9 @@ pub(crate) fn is_lang(text: &str) -> bool {
         && text.split('-').all(is_part)
 }
 
-/// The first `most` bytes of a text, cut between characters, with each control as a space.
-fn cut(text: &str, most: usize) -> String {
-    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+/// The first `max` bytes of a text, cut between characters, with each control as a space.
+fn cut(text: &str, max: usize) -> String {
+    let end = (0..=max.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text.get(..end)
         .unwrap_or_default()
         .chars()

@@ -13,16 +13,15 @@ use serde_json::Value;
 /// How many hits there are by default, and at most.
 const HITS: usize = 10;
 const MOST: usize = 100;
-/// How many candidates are looked at for each hit, and at least.
-const WIDER: usize = 2;
-const LEAST: usize = 40;
+/// How many more candidates are looked at than hits are wanted.
+const WIDER: usize = 30;
 
 /// What is searched for.
 #[derive(Debug)]
 pub(super) struct Request {
     text: String,
     query: Query,
-    most: usize,
+    max: usize,
     lang: Option<String>,
 }
 
@@ -34,6 +33,9 @@ struct Answer<'a> {
     hits: Vec<Hit>,
     /// Whether other pages match too.
     more: bool,
+    /// Whether pages are missing that are not indexed yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    incomplete: bool,
 }
 
 /// A page that was found.
@@ -62,7 +64,7 @@ impl Request {
     pub(super) fn parse(
         name: &str,
         text: Option<&str>,
-        most: Option<&str>,
+        max: Option<&str>,
         lang: Option<&str>,
     ) -> Result<Self, ReadError> {
         let wrong = |parameter: &str, expected: &str| ReadError::InvalidParameter {
@@ -72,12 +74,12 @@ impl Request {
         let text =
             text.filter(|text| !text.trim().is_empty()).ok_or_else(|| wrong(name, "words to search for"))?;
         let query = Query::parse(text).ok_or_else(|| wrong(name, "at most 16 words and 1,024 bytes"))?;
-        let most = match most {
+        let max = match max {
             None => HITS,
             Some(text) => text
                 .parse()
                 .ok()
-                .filter(|most| (1..=MOST).contains(most) && text.bytes().all(|byte| byte.is_ascii_digit()))
+                .filter(|max| (1..=MOST).contains(max) && text.bytes().all(|byte| byte.is_ascii_digit()))
                 .ok_or_else(|| wrong("k", "a whole number from 1 to 100"))?,
         };
         let lang = match lang {
@@ -85,7 +87,7 @@ impl Request {
             Some(lang) if super::page::is_lang(lang) => Some(lang.to_ascii_lowercase()),
             Some(_) => return Err(wrong("lang", "a language such as ja or en-GB")),
         };
-        Ok(Self { text: text.to_owned(), query, most, lang })
+        Ok(Self { text: text.to_owned(), query, max, lang })
     }
 }
 
@@ -94,10 +96,11 @@ pub(super) fn search(
     library: &Library,
     site: &Site,
     request: &Request,
+    is_whole: bool,
     permits: &dyn Fn(&str) -> bool,
 ) -> Result<String, String> {
-    let Request { text, query, most, lang } = request;
-    let wanted = most.saturating_mul(WIDER).max(LEAST);
+    let Request { text, query, max, lang } = request;
+    let wanted = max.saturating_add(WIDER);
     let found = library.with_index(&site.group, |index| {
         let mut permits = |key: &str| permits(&site.page_uri(key));
         index.candidates(site.name(), query, lang.as_deref(), wanted, &mut permits)
@@ -105,18 +108,29 @@ pub(super) fn search(
     let (rows, mut more) = match found {
         Some(Ok(found)) => found,
         Some(Err(error)) => return Err(format!("the search index does not answer: {error}")),
+        // It is not open yet.
+        None if !is_whole => (Vec::new(), false),
         None => return Err("there is no search index".to_owned()),
     };
-    let mut hits: Vec<Hit> = rows.into_iter().filter_map(|row| hit(site, &row, query, permits)).collect();
-    hits.sort_by(|one, other| other.score.total_cmp(&one.score).then_with(|| one.uri.cmp(&other.uri)));
-    more |= hits.len() > *most;
-    hits.truncate(*most);
-    let answer = Answer { site: site.name(), query: text, hits, more };
+    let hits = rows.into_iter().filter_map(|row| hit(site, &row, query, permits));
+    let mut hits: Vec<(Hit, String)> = hits.collect();
+    let order =
+        |one: &Hit, other: &Hit| other.score.total_cmp(&one.score).then_with(|| one.uri.cmp(&other.uri));
+    hits.sort_by(|(one, _), (other, _)| order(one, other));
+    more |= hits.len() > *max;
+    hits.truncate(*max);
+    let hits = hits.into_iter().map(|(hit, text)| {
+        let snippet = snippet(&text, &query.hits(&Tokens::of(&text)));
+        Hit { snippet, ..hit }
+    });
+    let (hits, incomplete) = (hits.collect(), !is_whole);
+    let answer = Answer { site: site.name(), query: text, hits, more, incomplete };
     serde_json::to_string(&answer).map_err(|error| error.to_string())
 }
 
-/// What is said of a page; `None` if its words are not in what may be seen of it.
-fn hit(site: &Site, row: &Row, query: &Query, permits: &dyn Fn(&str) -> bool) -> Option<Hit> {
+/// What is said of a page but the snippet, and the text that this is cut from; `None` if its words are not in what may be seen of
+/// it.
+fn hit(site: &Site, row: &Row, query: &Query, permits: &dyn Fn(&str) -> bool) -> Option<(Hit, String)> {
     let About { title, description, lang } = About::of(&row.head)?;
     let sections: Vec<(String, String, String)> = serde_json::from_str(&row.body).ok()?;
     let page = site.page_uri(&row.key);
@@ -153,9 +167,9 @@ fn hit(site: &Site, row: &Row, query: &Query, permits: &dyn Fn(&str) -> bool) ->
     let (_, uri, section, text) =
         best.filter(|(fit, ..)| *fit > 0.0).unwrap_or((0.0, page, "", first(&sections)));
     let text = if text.trim().is_empty() { section } else { text };
-    let snippet = snippet(text, &query.hits(&Tokens::of(text)));
     let score = score(&in_title, &in_headings, &in_body, length);
-    Some(Hit { uri, title, section: section.to_owned(), snippet, score, lang })
+    let hit = Hit { uri, title, section: section.to_owned(), snippet: String::new(), score, lang };
+    Some((hit, text.to_owned()))
 }
 
 /// The text that a page begins with.

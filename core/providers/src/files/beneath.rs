@@ -37,14 +37,14 @@ pub(super) enum Missing {
 
 /// How a path is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Resolution {
     /// By the kernel, where it can.
     Kernel,
     /// A component at a time.
     Steps,
 }
 
-impl Way {
+impl Resolution {
     /// What this system has. A sandbox that refuses it is found out at each opening.
     pub(super) fn best() -> Self {
         if cfg!(target_os = "linux") { Self::Kernel } else { Self::Steps }
@@ -78,7 +78,7 @@ pub(super) struct Facts {
 pub(super) struct Root {
     fd: OwnedFd,
     symlinks: Symlinks,
-    way: Way,
+    way: Resolution,
 }
 
 /// A file or directory that is open.
@@ -103,7 +103,7 @@ pub(super) struct Entry {
 
 impl Root {
     /// The directory at `dir`, through whatever links lead to it: where a root is, is its owner's choice.
-    pub(super) fn at(dir: &Path, symlinks: Symlinks, way: Way) -> Result<Self, Missing> {
+    pub(super) fn at(dir: &Path, symlinks: Symlinks, way: Resolution) -> Result<Self, Missing> {
         let flags = BASE.union(OFlags::DIRECTORY);
         let fd = again(|| fs::open(dir, flags, Mode::empty())).map_err(missing)?;
         Ok(Self { fd, symlinks, way })
@@ -123,7 +123,7 @@ impl Root {
 
     fn resolve(&self, path: &[u8]) -> Result<Opened, Missing> {
         #[cfg(target_os = "linux")]
-        if self.way == Way::Kernel
+        if self.way == Resolution::Kernel
             && let Some(opened) = self.by_kernel(path)
         {
             return opened;

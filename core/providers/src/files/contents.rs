@@ -15,7 +15,7 @@ use std::io::Read;
 const CHUNK: usize = 64 * 1024;
 
 /// What a read needs of its request.
-pub(super) struct Asker<'a> {
+pub(super) struct ReadContext<'a> {
     /// Whether an answer may have so many bytes.
     pub(super) facts: &'a dyn Fn(u64) -> Result<(), ReadError>,
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
@@ -57,22 +57,22 @@ pub(super) fn file(
     opened: Opened,
     path: &[u8],
     lines: Option<Lines>,
-    most: Option<u64>,
-    asker: &Asker<'_>,
+    max: Option<u64>,
+    context: &ReadContext<'_>,
 ) -> Result<ReadResult<'static>, ReadError> {
     let allow = |size: u64| {
-        if let Some(limit) = most.filter(|most| size > *most) {
+        if let Some(limit) = max.filter(|max| size > *max) {
             return Err(ReadError::SizeExceeded { limit, size: Some(size) });
         }
-        (asker.facts)(size)
+        (context.facts)(size)
     };
     let size = opened.facts.size;
     let bytes = match lines {
         None => {
             allow(size)?;
-            whole(opened, &allow, asker.is_cancelled)?
+            whole(opened, &allow, context.is_cancelled)?
         }
-        Some(lines) => some(opened, lines, &allow, asker.is_cancelled)?,
+        Some(lines) => some(opened, lines, &allow, context.is_cancelled)?,
     };
     let mime_type = mime_type(path, Some(&bytes));
     let contents = match String::from_utf8(bytes) {
@@ -192,21 +192,21 @@ pub(super) fn directory(
     root: &Root,
     path: &[u8],
     dir: &Dir,
-    asker: &Asker<'_>,
+    context: &ReadContext<'_>,
 ) -> Result<ReadResult<'static>, Missing> {
     let chain = tree.chain(root, path).ok_or(Missing::NotFound)?;
     let mut first = Smallest::new(CHILDREN + 1);
     for Entry { name, kind } in dir.entries()? {
-        if (asker.is_cancelled)() {
+        if (context.is_cancelled)() {
             return Err(Missing::NotFound);
         }
         if !first.wants(&name) {
             continue;
         }
         let own = join(path, &name);
-        let Some(kind) = resolve(tree, root, &own, kind, asker.permits) else { continue };
+        let Some(kind) = resolve(tree, root, &own, kind, context.permits) else { continue };
         let is_dir = kind == Kind::Directory;
-        if tree.admits_entry(&chain, &own, is_dir) && (asker.permits)(&tree.uri(&own, is_dir)) {
+        if tree.admits_entry(&chain, &own, is_dir) && (context.permits)(&tree.uri(&own, is_dir)) {
             first.push(name, is_dir);
         }
     }

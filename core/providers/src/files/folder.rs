@@ -7,7 +7,7 @@
 //!
 //! Law: links are not followed, and nothing stays open between two calls.
 
-use super::beneath::{Dir, Entry, Facts, Kind, Missing, Root, Way};
+use super::beneath::{Dir, Entry, Facts, Kind, Missing, Resolution, Root};
 use super::contents::modified;
 use super::options::{Options, Settings, Symlinks};
 use super::rules::Chain;
@@ -101,7 +101,7 @@ impl Folder {
             symlinks: Symlinks::Never,
             ..own.settings
         };
-        let trees = Tree::all_of(kind, what, &own, Way::best())?;
+        let trees = Tree::all_of(kind, what, &own, Resolution::best())?;
         Ok(trees.into_iter().map(|tree| Self { tree }).collect())
     }
 
@@ -199,14 +199,14 @@ impl Folder {
         Some(self.tree.find(&root, path, &|_| true).ok()?.is_dir())
     }
 
-    /// The first `most` bytes of a file. `check` is given its size, before it is read and as it is read.
+    /// The first `max` bytes of a file. `check` is given its size, before it is read and as it is read.
     ///
     /// # Errors
     /// [`Unread`].
     pub(crate) fn read(
         &self,
         path: &[u8],
-        most: u64,
+        max: u64,
         permits: &dyn Fn(&[u8]) -> bool,
         check: &dyn Fn(u64) -> Result<(), ReadError>,
     ) -> Result<(Vec<u8>, FileFacts), Unread> {
@@ -222,7 +222,7 @@ impl Folder {
         let mut bytes = Vec::new();
         opened
             .into_file()
-            .take(most)
+            .take(max)
             .read_to_end(&mut bytes)
             .map_err(|error| Unread::Failed(error.to_string()))?;
         check(bytes.len() as u64).map_err(Unread::Refused)?;

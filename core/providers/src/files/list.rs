@@ -5,9 +5,10 @@
 //!   cursor = files so far . directories so far : root / path        `…/` begins with that directory, else behind that file
 //! ```
 //!
-//! Law: a page holds in memory what it gives, the first names of one directory, and as many names of subdirectories for each
-//! level. The cursor is a place in an order, not in a directory: what comes and goes moves nothing. At most `list_max` files are listed of the
-//! roots that were declared together, and a walk looks into a bounded number of directories.
+//! Law: a page holds in memory what it gives, the first names of one directory, and as many names of subdirectories for
+//! each level. The cursor is a place in an order, not in a directory: what comes and goes moves nothing. At most
+//! `list_max` files are listed of the roots that were declared together, and a walk looks into a bounded number of
+//! directories.
 
 use super::beneath::{Entry, Kind, Missing, Root};
 use super::contents::{mime_type, modified, priority, resolve};
@@ -29,7 +30,7 @@ const ALL_VISITS: usize = 100_000;
 const BATCH: usize = 256;
 
 /// What a page is asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct ListContext<'a> {
     pub(super) cursor: Option<&'a str>,
     pub(super) limit: usize,
     pub(super) permits: &'a dyn Fn(&str) -> bool,
@@ -55,7 +56,7 @@ enum At {
 }
 
 /// A page of the list. A root that cannot be opened now is named as missing.
-pub(super) fn page(trees: &[Arc<Tree>], asked: &Asked<'_>) -> ListPage {
+pub(super) fn page(trees: &[Arc<Tree>], asked: &ListContext<'_>) -> ListPage {
     let first = trees.first().map(|tree| Position::begin(tree, 0));
     let mut position = match asked.cursor {
         None => first,
@@ -107,7 +108,7 @@ enum End {
 /// The walk through one root, for one page.
 struct Walk<'w> {
     tree: &'w Tree,
-    asked: &'w Asked<'w>,
+    asked: &'w ListContext<'w>,
     page: &'w mut ListPage,
     now: Position,
     visits: usize,

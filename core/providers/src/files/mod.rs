@@ -36,8 +36,8 @@ use crate::declared::{self, Declare};
 use crate::named;
 use crate::options::Kind;
 use crate::watching::Own;
-use beneath::{Missing, Way};
-use contents::{Asker, Lines};
+use beneath::{Missing, Resolution};
+use contents::{Lines, ReadContext};
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
@@ -75,10 +75,10 @@ impl Files {
     /// # Errors
     /// There is no root, one is not a directory, or two have the same name.
     pub fn new(options: Options) -> Result<Self, OptionError> {
-        Self::with(options, Way::best())
+        Self::with(options, Resolution::best())
     }
 
-    fn with(options: Options, way: Way) -> Result<Self, OptionError> {
+    fn with(options: Options, way: Resolution) -> Result<Self, OptionError> {
         if options.roots.is_empty() {
             let reason = "files: there is no root; name a directory: `roots: {NAME: DIR}`, or files:DIR";
             return Err(OptionError::sentence(reason));
@@ -170,7 +170,7 @@ impl Provider for Files {
     fn list(&self, request: List, reply: Responder<ListPage>) {
         let page = list::page(
             &self.trees,
-            &list::Asked {
+            &list::ListContext {
                 cursor: request.cursor(),
                 limit: request.limit().max(1),
                 permits: &|uri| request.permits(uri),
@@ -213,13 +213,13 @@ impl Files {
         request: &Read,
         reply: &Responder<ReadResult<'static>>,
     ) -> Result<ReadResult<'static>, ReadError> {
-        let asker = Asker {
+        let context = ReadContext {
             facts: &|size| reply.facts(size),
             is_cancelled: &|| reply.is_cancelled(),
             permits: &|uri| request.permits(uri),
         };
         if request.route() == OF_INDEX {
-            return self.index(&asker);
+            return self.index(&context);
         }
         let lines = request.param("lines").map(Lines::parse).transpose()?;
         let (tree, text) = match request.route().0.checked_sub(OF_ROOTS) {
@@ -246,13 +246,13 @@ impl Files {
                 return Err(failed(missing));
             }
         };
-        let opened = tree.find(&root, &path, asker.permits).map_err(failed)?;
+        let opened = tree.find(&root, &path, context.permits).map_err(failed)?;
         self.watch.saw(tree, &path, &opened.facts);
         if !opened.is_dir() {
             if must_be_dir {
                 return Err(ReadError::NotFound);
             }
-            return contents::file(opened, &path, lines, tree.settings().max_bytes, &asker).inspect_err(
+            return contents::file(opened, &path, lines, tree.settings().max_bytes, &context).inspect_err(
                 |error| {
                     if *error == ReadError::Failed && !reply.is_cancelled() {
                         reply.log(&format!("{} could not be read", tree.dir().join(native(&path)).display()));
@@ -264,12 +264,12 @@ impl Files {
             return Err(contents::wrong("no lines: it is a directory"));
         }
         let dir = opened.into_dir().ok_or(ReadError::NotFound)?;
-        contents::directory(tree, &root, &path, &dir, &asker).map_err(failed)
+        contents::directory(tree, &root, &path, &dir, &context).map_err(failed)
     }
 
     /// The roots that the client may see.
-    fn index(&self, asker: &Asker<'_>) -> Result<ReadResult<'static>, ReadError> {
-        let uris = self.trees.iter().map(|tree| tree.uri(b"", true)).filter(|uri| (asker.permits)(uri));
+    fn index(&self, context: &ReadContext<'_>) -> Result<ReadResult<'static>, ReadError> {
+        let uris = self.trees.iter().map(|tree| tree.uri(b"", true)).filter(|uri| (context.permits)(uri));
         let child = |uri| Contents::text("").with_uri(uri).with_mime_type(contents::DIRECTORY);
         Ok(ReadResult { contents: uris.map(child).collect(), cache: None })
     }

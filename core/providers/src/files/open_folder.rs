@@ -78,13 +78,13 @@ impl OpenFolder<'_> {
         self.tree.below(&self.root, level.0.clone(), path).map(Level)
     }
 
-    /// The files and directories in the directory at `path` that are served, `most` at most, in no order; and whether there
+    /// The files and directories in the directory at `path` that are served, `max` at most, in no order; and whether there
     /// are more.
     pub(crate) fn entries(
         &self,
         level: &Level,
         path: &[u8],
-        most: usize,
+        max: usize,
     ) -> Result<(Vec<Entry>, bool), Absent> {
         let dir = self.root.open(path)?.into_dir().ok_or(Absent::NotFound)?;
         let mut entries = Vec::new();
@@ -100,7 +100,7 @@ impl OpenFolder<'_> {
             if facts.kind != entry.kind {
                 continue;
             }
-            if entries.len() >= most {
+            if entries.len() >= max {
                 return Ok((entries, true));
             }
             entries.push(Entry { name: entry.name, is_dir, stamp: Stamp { facts, changed } });

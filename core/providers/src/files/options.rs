@@ -1,8 +1,8 @@
 //! What is served of which directories.
 
 use crate::named::{self, NamedPath};
-use crate::options::{option_table, texts};
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
+use crate::options::{option_table, paths_or_options, put, texts};
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
 use std::path::{Path, PathBuf};
 
 /// The options of [`Files`](super::Files), for all roots that they name.
@@ -195,25 +195,7 @@ option_table!(Options, "a directory, a list of them, or an object of options" {
         |own, value| put(&mut own.settings.max_bytes, Option::from_option(value));
 });
 
-fn put<T>(place: &mut T, read: Result<T, OptionError>) -> Result<(), OptionError> {
-    *place = read?;
-    Ok(())
-}
-
-impl FromOption for Options {
-    const EXPECTED: &'static str = "a directory, a list of them, or an object of options";
-
-    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
-        let mut options = Self::new();
-        match value {
-            OptionValue::Members(_) => set_all(&mut options, value)?,
-            OptionValue::Text(dir) => options = options.dir(dir),
-            OptionValue::List(_) => options.roots = named::read(value, "directory")?,
-            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
-        }
-        Ok(options)
-    }
-}
+paths_or_options!(Options, roots: "directory");
 
 impl FromOption for Symlinks {
     const EXPECTED: &'static str = "a text";

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   chain of a directory = [the repository above the root] root, a, a/b      each level: its .ignore and .gitignore
-//!   admits a/b/c:  name not hidden · no exclude · nearest rule of .ignore, else of .gitignore, else of .git/info/exclude · include
+//!   admits a/b/c:  name not hidden · no exclude · include
+//!                  · nearest rule of .ignore, else of .gitignore, else of .git/info/exclude
 //! ```
 //!
 //! Law: a path is judged with all its parents, one after another: what is beneath something ignored cannot come back. Rules
@@ -40,11 +41,11 @@ pub(super) struct Rules {
     selection: Selection,
     dir: PathBuf,
     outer: OnceLock<Outer>,
-    kept: Mutex<HashMap<Vec<u8>, Kept>>,
+    kept: Mutex<HashMap<Vec<u8>, ReadRules>>,
 }
 
 /// A file of rules as it was when it was read.
-type Kept = (Facts, Option<Arc<Gitignore>>);
+type ReadRules = (Facts, Option<Arc<Gitignore>>);
 
 /// The repository that the root is in, or is: where its rules are, with what is put before a path beneath the root for them.
 #[derive(Debug, Default)]

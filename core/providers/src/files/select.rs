@@ -7,21 +7,21 @@ use std::collections::BinaryHeap;
 /// The smallest of the names that are pushed.
 #[derive(Debug)]
 pub(super) struct Smallest {
-    most: usize,
+    max: usize,
     heap: BinaryHeap<(Vec<u8>, bool)>,
     more: bool,
 }
 
 impl Smallest {
     /// At most so many.
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, heap: BinaryHeap::new(), more: false }
+    pub(super) fn new(max: usize) -> Self {
+        Self { max, heap: BinaryHeap::new(), more: false }
     }
 
     /// Whether a name would be among them, as far as is known.
     pub(super) fn wants(&mut self, name: &[u8]) -> bool {
         let is_wanted =
-            self.heap.len() < self.most || self.heap.peek().is_some_and(|(largest, _)| name < &**largest);
+            self.heap.len() < self.max || self.heap.peek().is_some_and(|(largest, _)| name < &**largest);
         self.more |= !is_wanted;
         is_wanted
     }
@@ -29,7 +29,7 @@ impl Smallest {
     /// Takes a name with what is known of it.
     pub(super) fn push(&mut self, name: Vec<u8>, is_dir: bool) {
         self.heap.push((name, is_dir));
-        if self.heap.len() > self.most {
+        if self.heap.len() > self.max {
             self.heap.pop();
             self.more = true;
         }

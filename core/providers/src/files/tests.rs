@@ -2,9 +2,9 @@
 
 mod swap;
 
-use super::beneath::{Missing, Way};
-use super::contents::{self, Asker, Lines};
-use super::list::{self, Asked};
+use super::beneath::{Missing, Resolution};
+use super::contents::{self, Lines, ReadContext};
+use super::list::{self, ListContext};
 use super::tree::{self, Tree};
 use super::{Options, Symlinks, complete};
 use mcp_resources_engine::connection::{Body, Contents, Item, ReadResult};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-const WAYS: [Way; 2] = [Way::Kernel, Way::Steps];
+const WAYS: [Resolution; 2] = [Resolution::Kernel, Resolution::Steps];
 
 /// A directory of the test's own, gone with it.
 pub(super) struct Folder(pub(super) PathBuf);
@@ -46,11 +46,11 @@ impl Folder {
         fs::write(path, bytes).unwrap();
     }
 
-    fn tree(&self, way: Way, change: impl FnOnce(Options) -> Options) -> Arc<Tree> {
+    fn tree(&self, way: Resolution, change: impl FnOnce(Options) -> Options) -> Arc<Tree> {
         self.tree_at("", way, change)
     }
 
-    fn tree_at(&self, path: &str, way: Way, change: impl FnOnce(Options) -> Options) -> Arc<Tree> {
+    fn tree_at(&self, path: &str, way: Resolution, change: impl FnOnce(Options) -> Options) -> Arc<Tree> {
         let options = change(Options::new().root("r", self.0.join(path)));
         Tree::all(&options, way).unwrap().remove(0)
     }
@@ -66,8 +66,8 @@ fn all(_uri: &str) -> bool {
     true
 }
 
-fn asker() -> Asker<'static> {
-    Asker { facts: &|_| Ok(()), is_cancelled: &|| false, permits: &all }
+fn context() -> ReadContext<'static> {
+    ReadContext { facts: &|_| Ok(()), is_cancelled: &|| false, permits: &all }
 }
 
 /// The text at the decoded path of a URI, or the children's URIs, one on each line.
@@ -76,11 +76,11 @@ fn read(tree: &Tree, text: &str) -> Result<String, Missing> {
     let root = tree.open()?;
     let opened = tree.find(&root, &path, &all)?;
     let result = if opened.is_dir() {
-        contents::directory(tree, &root, &path, &opened.into_dir().unwrap(), &asker())?
+        contents::directory(tree, &root, &path, &opened.into_dir().unwrap(), &context())?
     } else if must_be_dir {
         return Err(Missing::NotFound);
     } else {
-        contents::file(opened, &path, None, None, &asker()).unwrap()
+        contents::file(opened, &path, None, None, &context()).unwrap()
     };
     Ok(shown(&result))
 }
@@ -104,7 +104,7 @@ fn ok(text: &str) -> Result<String, Missing> {
 fn walk(trees: &[Arc<Tree>], limit: usize, mut between: impl FnMut(usize)) -> Vec<String> {
     let (mut uris, mut cursor, mut pages) = (Vec::new(), None::<String>, 0);
     loop {
-        let asked = Asked { cursor: cursor.as_deref(), limit, permits: &all, is_cancelled: &|| false };
+        let asked = ListContext { cursor: cursor.as_deref(), limit, permits: &all, is_cancelled: &|| false };
         let page = list::page(trees, &asked);
         assert!(page.items.len() <= limit && page.missing.is_empty(), "{page:?}");
         uris.extend(page.items.iter().map(|item| match item {
@@ -263,7 +263,7 @@ fn links_lead_where_they_may() {
 fn names_that_fold_are_told_apart() {
     let folder = Folder::with([("secret.txt", "secret"), ("b/x", "x")]);
     fs::hard_link(folder.0.join("secret.txt"), folder.0.join("SECRET.TXT")).unwrap();
-    let tree = folder.tree(Way::best(), |options| options.exclude(["secret.txt"]));
+    let tree = folder.tree(Resolution::best(), |options| options.exclude(["secret.txt"]));
     assert_eq!((read(&tree, "secret.txt"), read(&tree, "SECRET.TXT")), (NONE, ok("secret")));
     assert_eq!((read(&tree, "b/x"), read(&tree, "B/X")), (ok("x"), NONE));
 }
@@ -320,7 +320,7 @@ fn names_of_any_bytes_are_read() {
             assert!(!is_dir);
             let root = tree.open().unwrap();
             let opened = tree.find(&root, &path, &all).unwrap();
-            let result = contents::file(opened, &path, None, None, &asker()).unwrap();
+            let result = contents::file(opened, &path, None, None, &context()).unwrap();
             let bytes = match &result.contents[0].body {
                 Body::Text(text) => text.as_bytes().to_vec(),
                 Body::Blob(bytes) => bytes.to_vec(),
@@ -347,7 +347,7 @@ fn rules_are_those_of_now() {
         ("repo/sub/a.txt", ""),
         ("repo/sub/b.txt", ""),
     ]);
-    let tree = folder.tree_at("repo/sub", Way::best(), |options| options);
+    let tree = folder.tree_at("repo/sub", Resolution::best(), |options| options);
     let list = || walk(std::slice::from_ref(&tree), 10, |_| {});
     assert_eq!(list(), ["r/a.txt", "r/b.txt"]);
     folder.write("repo/sub/.gitignore", "a.txt\n!private\n");
@@ -359,7 +359,7 @@ fn rules_are_those_of_now() {
     fs::remove_file(folder.0.join("repo/sub/.gitignore")).unwrap();
     folder.write("repo/.gitignore", "");
     assert_eq!(list(), ["r/a.o", "r/a.txt", "r/b.txt", "r/top"]);
-    let tree = folder.tree_at("repo/sub", Way::best(), |options| options.gitignore(false));
+    let tree = folder.tree_at("repo/sub", Resolution::best(), |options| options.gitignore(false));
     assert_eq!(walk(&[tree], 10, |_| {}).len(), 5);
 }
 
@@ -408,8 +408,8 @@ fn globs_include_and_exclude() {
         ("src/deep/e.rs", ""),
     ]);
     let list = |include: &[&str], exclude: &[&str]| {
-        let tree =
-            folder.tree(Way::best(), |options| options.include(include.to_vec()).exclude(exclude.to_vec()));
+        let tree = folder
+            .tree(Resolution::best(), |options| options.include(include.to_vec()).exclude(exclude.to_vec()));
         walk(&[tree], 10, |_| {}).join(" ")
     };
     assert_eq!(list(&["*.md"], &[]), "r/a.md");
@@ -417,14 +417,19 @@ fn globs_include_and_exclude() {
     assert_eq!(list(&["src/*.rs", "docs/**"], &["docs/deep"]), "r/docs/b.md r/src/d.rs");
     assert_eq!(list(&["src"], &["**/e.rs"]), "r/src/d.rs");
     assert_eq!(list(&[], &["*/deep/**", "*.rs"]), "r/a.md r/docs/b.md r/src/d.rs");
-    let tree = folder.tree(Way::best(), |options| options.include(["src/deep/*"]));
+    let tree = folder.tree(Resolution::best(), |options| options.include(["src/deep/*"]));
     assert_eq!(read(&tree, ""), ok("file:///r/src/"));
     assert_eq!(
         (read(&tree, "docs"), read(&tree, "src/d.rs"), read(&tree, "src/deep/e.rs")),
         (NONE, NONE, ok(""))
     );
     let wrong = Options::new().root("r", &folder.0).include(["a[b"]);
-    assert!(Tree::all(&wrong, Way::best()).unwrap_err().to_string().contains("include has the glob \"a[b\""));
+    assert!(
+        Tree::all(&wrong, Resolution::best())
+            .unwrap_err()
+            .to_string()
+            .contains("include has the glob \"a[b\"")
+    );
 }
 
 /// S-01, R-101: every size of page gives the same list, in the order of the walk, and no more than was said.
@@ -439,14 +444,14 @@ fn lists_are_walked_page_by_page() {
         }
     }
     // In the order of names: the walk compares names, not paths.
-    let trees = [folder.tree(Way::best(), |options| options)];
+    let trees = [folder.tree(Resolution::best(), |options| options)];
     for limit in 1..30 {
         assert_eq!(walk(&trees, limit, |_| {}), expected, "{limit}");
     }
-    for most in 0..30 {
-        let trees = [folder.tree(Way::best(), |options| options.list_max(most))];
+    for max in 0..30 {
+        let trees = [folder.tree(Resolution::best(), |options| options.list_max(max))];
         for limit in [1, 2, 7, 100] {
-            assert_eq!(walk(&trees, limit, |_| {}), expected[..most.min(25)], "{most} {limit}");
+            assert_eq!(walk(&trees, limit, |_| {}), expected[..max.min(25)], "{max} {limit}");
         }
     }
 }
@@ -460,7 +465,7 @@ fn a_cursor_survives_changes() {
             folder.write(format!("{directory}/{file}"), "");
         }
     }
-    let trees = [folder.tree(Way::best(), |options| options)];
+    let trees = [folder.tree(Resolution::best(), |options| options)];
     let uris = walk(&trees, 2, |page| match page {
         1 => {
             fs::remove_file(folder.0.join("a/1")).unwrap();
@@ -473,7 +478,7 @@ fn a_cursor_survives_changes() {
     });
     assert_eq!(uris.join(" "), "r/a/0 r/a/1 r/a/2 r/a/2-new r/b/0 r/b/1 r/b/2 r/b/3 r/d/0 r/d/1 r/d/2 r/d/3");
     for cursor in ["", "x", "1.1:", "1.1:no/such", "a.b:r/x", "1.1:r/../..", "1.1:r/~41"] {
-        let asked = Asked { cursor: Some(cursor), limit: 5, permits: &all, is_cancelled: &|| false };
+        let asked = ListContext { cursor: Some(cursor), limit: 5, permits: &all, is_cancelled: &|| false };
         assert!(list::page(&trees, &asked).items.is_empty(), "{cursor}");
     }
 }
@@ -487,14 +492,14 @@ fn several_roots() {
         let at = |path: &str| folder.0.join(path);
         Options::new().root("a", at("a")).root("b", at("a/b")).root("4", at("c")).list_max(list_max)
     };
-    let trees = Tree::all(&options(100), Way::best()).unwrap();
+    let trees = Tree::all(&options(100), Resolution::best()).unwrap();
     assert_eq!(walk(&trees, 2, |_| {}), ["a/1", "a/2", "a/b/3", "b/3", "4/4"]);
-    let mut few = Tree::all(&options(3), Way::best()).unwrap();
+    let mut few = Tree::all(&options(3), Resolution::best()).unwrap();
     assert_eq!(walk(&few, 2, |_| {}), ["a/1", "a/2", "a/b/3"]);
-    few.extend(Tree::all(&Options::new().root("c", folder.0.join("c")), Way::best()).unwrap());
+    few.extend(Tree::all(&Options::new().root("c", folder.0.join("c")), Resolution::best()).unwrap());
     assert_eq!(walk(&few, 2, |_| {}), ["a/1", "a/2", "a/b/3", "c/4"]);
     fs::rename(folder.0.join("a"), folder.0.join("gone")).unwrap();
-    let asked = Asked { cursor: None, limit: 10, permits: &all, is_cancelled: &|| false };
+    let asked = ListContext { cursor: None, limit: 10, permits: &all, is_cancelled: &|| false };
     let page = list::page(&trees, &asked);
     assert_eq!((page.items.len(), page.missing.join(" ")), (1, "a b".to_owned()));
     assert_eq!(read(&trees[0], "1"), NONE);
@@ -513,7 +518,7 @@ fn completion_goes_on_from_what_was_typed() {
         ("ignored", ""),
         (".gitignore", "ignored\n"),
     ]);
-    let tree = folder.tree(Way::best(), |options| options);
+    let tree = folder.tree(Resolution::best(), |options| options);
     let paths = |typed: &str| {
         let permits = |uri: &str| !uri.ends_with("setup");
         complete::paths(&tree, typed, &permits, &|| false).unwrap_or_default().join(" ")
@@ -540,15 +545,15 @@ fn completion_goes_on_from_what_was_typed() {
 #[test]
 fn sizes_and_lines() {
     let folder = Folder::with([("a", "one\ntwo\nthree\n"), ("empty", ""), ("big", &"x".repeat(300_000))]);
-    let tree = folder.tree(Way::best(), |options| options);
+    let tree = folder.tree(Resolution::best(), |options| options);
     let root = tree.open().unwrap();
     let open = |path: &str| tree.find(&root, path.as_bytes(), &all).unwrap();
-    let most = |limit| Err(ReadError::SizeExceeded { limit, size: Some(14) });
+    let max = |limit| Err(ReadError::SizeExceeded { limit, size: Some(14) });
     let read = |path: &str, lines: Option<&str>, limit| {
         let lines = lines.map(|lines| Lines::parse(lines).unwrap());
-        contents::file(open(path), path.as_bytes(), lines, limit, &asker()).map(|result| shown(&result))
+        contents::file(open(path), path.as_bytes(), lines, limit, &context()).map(|result| shown(&result))
     };
-    assert_eq!(read("a", None, Some(13)), most(13));
+    assert_eq!(read("a", None, Some(13)), max(13));
     assert_eq!(read("a", None, Some(14)).unwrap().len(), 14);
     assert_eq!(read("a", Some("2-2"), Some(4)).unwrap(), "two\n");
     assert_eq!(read("a", Some("2-9"), None).unwrap(), "two\nthree\n");
@@ -566,7 +571,7 @@ fn sizes_and_lines() {
     // It grows after it was opened.
     let grows = open("a");
     folder.write("a", "x".repeat(200_000));
-    let found = contents::file(grows, b"a", None, Some(100_000), &asker());
+    let found = contents::file(grows, b"a", None, Some(100_000), &context());
     assert!(matches!(found, Err(ReadError::SizeExceeded { limit: 100_000, .. })));
 }
 
@@ -578,12 +583,12 @@ fn what_is_not_served_leaves_no_trace() {
         folder.write(format!("{file:04}"), "");
         folder.write(format!("z{file:04}"), "");
     }
-    let tree = folder.tree(Way::best(), |options| options);
+    let tree = folder.tree(Resolution::best(), |options| options);
     let root = tree.open().unwrap();
     let dir = tree.find(&root, b"", &all).unwrap().into_dir().unwrap();
-    let result = contents::directory(&tree, &root, b"", &dir, &asker()).unwrap();
+    let result = contents::directory(&tree, &root, b"", &dir, &context()).unwrap();
     assert_eq!((result.contents.len(), result.contents.last().unwrap().meta.as_deref()), (1_000, None));
-    let asked = Asked { cursor: None, limit: 1_000, permits: &all, is_cancelled: &|| false };
+    let asked = ListContext { cursor: None, limit: 1_000, permits: &all, is_cancelled: &|| false };
     let page = list::page(&[tree], &asked);
     assert_eq!((page.items.len(), page.next), (1_000, None));
 }
@@ -595,10 +600,10 @@ fn a_long_directory_is_cut() {
     for file in 0..1_001 {
         folder.write(format!("d/{file:04}"), "");
     }
-    let tree = folder.tree(Way::best(), |options| options);
+    let tree = folder.tree(Resolution::best(), |options| options);
     let root = tree.open().unwrap();
     let dir = tree.find(&root, b"d", &all).unwrap().into_dir().unwrap();
-    let result = contents::directory(&tree, &root, b"d", &dir, &asker()).unwrap();
+    let result = contents::directory(&tree, &root, b"d", &dir, &context()).unwrap();
     let last = result.contents.last().unwrap();
     assert_eq!((result.contents.len(), last.uri.as_deref()), (1_000, Some("file:///r/d/0999")));
     assert!(last.meta.as_deref().unwrap().contains("more"));

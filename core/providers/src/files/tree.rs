@@ -11,7 +11,7 @@
 //!
 //! A path is one of bytes, relative to the root, without `.`, `..`, a slash at either end or two in a row; the root's is empty.
 
-use super::beneath::{Facts, Missing, Opened, Root, Way};
+use super::beneath::{Facts, Missing, Opened, Resolution, Root};
 use super::options::{Options, Settings};
 use super::rules::{Chain, Rules};
 use crate::named::{self, NamedPath};
@@ -34,12 +34,12 @@ pub(super) struct Tree {
     dir: PathBuf,
     settings: Arc<Settings>,
     rules: Rules,
-    way: Way,
+    way: Resolution,
 }
 
 impl Tree {
     /// One for each root of `options`.
-    pub(super) fn all(options: &Options, way: Way) -> Result<Vec<Arc<Self>>, OptionError> {
+    pub(super) fn all(options: &Options, way: Resolution) -> Result<Vec<Arc<Self>>, OptionError> {
         Self::all_of("files", "root", options, way)
     }
 
@@ -48,7 +48,7 @@ impl Tree {
         kind: &'static str,
         what: &str,
         options: &Options,
-        way: Way,
+        way: Resolution,
     ) -> Result<Vec<Arc<Self>>, OptionError> {
         let settings = Arc::new(options.settings.clone());
         let tree = |root: &NamedPath| {

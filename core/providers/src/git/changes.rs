@@ -3,7 +3,8 @@
 //! Law: equal subtrees are skipped, and so are files that are not served. A comparison visits a limited number of entries,
 //! because a small repository can contain more files than any machine could count.
 
-use super::repository::{Context, Entry, Handle, entries};
+use super::objects::entries;
+use super::repository::{Context, Entry, Handle};
 use crate::spell::join;
 use gix::ObjectId;
 use gix::objs::tree::EntryMode;

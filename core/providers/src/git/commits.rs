@@ -19,6 +19,7 @@ use gix::{ObjectId, hash};
 use mcp_resources_engine::error::ReadError;
 use serde::Serialize;
 use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// The most commits that a walk visits.
 const VISITS: usize = 100_000;
@@ -73,7 +74,7 @@ pub(super) struct LogRequest<'a> {
     /// `None`: HEAD, which may have no commit yet.
     pub(super) revision: Option<&'a Revision>,
     pub(super) path: Option<&'a str>,
-    pub(super) most: usize,
+    pub(super) max: usize,
 }
 
 /// The log of a revision, the newest commit first.
@@ -99,7 +100,7 @@ pub(super) fn log(
             if !(context.permits)(&uri) {
                 continue;
             }
-            if log.commits.len() == request.most {
+            if log.commits.len() == request.max {
                 log.more = true;
                 break;
             }
@@ -171,7 +172,7 @@ pub(super) fn commit(
 }
 
 /// The bytes of a commit.
-pub(super) struct CommitData(Vec<u8>);
+pub(super) struct CommitData(Arc<[u8]>);
 
 impl CommitData {
     pub(super) fn read(handle: &Handle<'_>, id: ObjectId) -> Result<Self, ReadError> {

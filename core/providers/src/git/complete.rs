@@ -3,8 +3,9 @@
 //! Law: a client can put a value into the template as it is. Names have `~2F` for a slash; paths are whole and percent-encoded,
 //! and those of directories end with a slash. Only names and paths that are served are suggested.
 
+use super::objects::entries;
 use super::references;
-use super::repository::{Context, Handle, entries};
+use super::repository::{Context, Handle};
 use super::revision::Revision;
 use crate::answers::COMPLETED;
 use crate::path;
@@ -96,21 +97,21 @@ struct TypedPrefix<'t> {
     encoded: &'t str,
     /// Without its percent-encoding.
     plain: Option<String>,
+    /// What a name begins with if it fits: up to the first escape, a name is its own spelling. So most names are rejected without
+    /// spelling them.
+    starts: [Option<Vec<u8>>; 2],
 }
 
 impl<'t> TypedPrefix<'t> {
     fn new(encoded: &'t str) -> Self {
-        Self { encoded, plain: path::decoded(encoded) }
+        let unescaped = |typed: &str| typed.split(['%', '~']).next().unwrap_or_default().as_bytes().to_vec();
+        let plain = path::decoded(encoded);
+        let starts = [Some(unescaped(encoded)), plain.as_deref().map(unescaped)];
+        Self { encoded, plain, starts }
     }
 
     fn fits(&self, name: &[u8]) -> bool {
-        // Up to the first escape, a name is its own spelling, so most names are rejected without spelling them.
-        let may = |typed: &str| {
-            let plain = typed.split(['%', '~']).next().unwrap_or_default().as_bytes();
-            name.starts_with(plain)
-        };
-        let of_plain = |plain: &String| may(plain.split('~').next().unwrap_or_default());
-        if !may(self.encoded) && !self.plain.as_ref().is_some_and(of_plain) {
+        if !self.starts.iter().flatten().any(|start| name.starts_with(start)) {
             return false;
         }
         spell::encode(name).starts_with(self.encoded)

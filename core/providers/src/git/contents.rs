@@ -2,7 +2,8 @@
 //!
 //! Law: a blob has the bytes of the object database. Filters for the working tree are not applied.
 
-use super::repository::{Context, Handle, entries};
+use super::objects::entries;
+use super::repository::{Context, Handle};
 use super::revision::Revision;
 use super::watch::Fingerprint;
 use crate::media::{CHILDREN, DIRECTORY, MORE, mime_type};

@@ -10,8 +10,8 @@
 //!   Options ──▶ Git ──▶ Repository, one for each: opened with the first request ──▶ gix, without configuration, children, network
 //! ```
 //!
-//! Law: nothing is run and nothing is written. A file that is absent, hidden, excluded or denied by the guard is not found, and is
-//! missing from every tree, diff, log and status.
+//! Law: nothing is run and nothing is written. A file that is absent, hidden, excluded or denied by the guard is not
+//! found, and is missing from every tree, diff, log and status.
 
 mod base85;
 mod changes;
@@ -19,6 +19,7 @@ mod commits;
 mod complete;
 mod contents;
 mod layout;
+mod objects;
 mod options;
 mod patch;
 mod references;
@@ -295,14 +296,14 @@ impl Git {
                 crate::spell::path(path.unwrap_or_default()).ok_or(ReadError::NotFound)?.0,
             ),
         };
-        let most = count(request.param("n"), repository.settings.log_max)?;
+        let max = count(request.param("n"), repository.settings.log_max)?;
         let (result, mark) = repository.with(context.log, |handle| {
             let (json, mark) = match &target {
                 Target::Status => status::status(handle, context)?,
                 Target::Branches => references::branches(handle, context)?,
                 Target::Tags => references::tags(handle, context)?,
                 Target::Log(revision) => {
-                    let log = LogRequest { revision: revision.as_ref(), path, most };
+                    let log = LogRequest { revision: revision.as_ref(), path, max };
                     commits::log(handle, &log, context)?
                 }
                 Target::Commit(revision) => commits::commit(handle, revision, context)?,
@@ -397,12 +398,12 @@ fn listed(
 }
 
 /// Reads the number of commits that a request asks for.
-fn count(n: Option<&str>, most: usize) -> Result<usize, ReadError> {
-    let Some(n) = n else { return Ok(most) };
+fn count(n: Option<&str>, max: usize) -> Result<usize, ReadError> {
+    let Some(n) = n else { return Ok(max) };
     let number = n.bytes().all(|byte| byte.is_ascii_digit()).then(|| n.parse().ok()).flatten();
     number
-        .filter(|number| (1..=most).contains(number))
-        .ok_or_else(|| wrong("n", &format!("a whole number from 1 to {most}")))
+        .filter(|number| (1..=max).contains(number))
+        .ok_or_else(|| wrong("n", &format!("a whole number from 1 to {max}")))
 }
 
 fn wrong(variable: &str, expected: &str) -> ReadError {

@@ -1,8 +1,8 @@
 //! What is served of which repositories.
 
 use crate::named::{self, NamedPath};
-use crate::options::{Size, option_table, texts};
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
+use crate::options::{Size, option_table, paths_or_options, put, texts};
+use mcp_resources_engine::option::FromOption;
 use std::path::{Path, PathBuf};
 
 /// The options of [`Git`](super::Git), for all repositories that they name.
@@ -150,30 +150,12 @@ option_table!(Options, "a directory, a list of them, or an object of options" {
         |own, value| put(&mut own.settings.watch, bool::from_option(value));
 });
 
-fn put<T>(place: &mut T, read: Result<T, OptionError>) -> Result<(), OptionError> {
-    *place = read?;
-    Ok(())
-}
-
-impl FromOption for Options {
-    const EXPECTED: &'static str = "a directory, a list of them, or an object of options";
-
-    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
-        let mut options = Self::new();
-        match value {
-            OptionValue::Members(_) => set_all(&mut options, value)?,
-            OptionValue::Text(dir) => options = options.dir(dir),
-            OptionValue::List(_) => options.repos = named::read(value, "directory")?,
-            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
-        }
-        Ok(options)
-    }
-}
+paths_or_options!(Options, repos: "directory");
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_resources_engine::option::Named;
+    use mcp_resources_engine::option::{Named, OptionValue};
 
     /// S-02: each option has a row, and each is set by its name.
     #[test]

@@ -8,6 +8,7 @@
 //! and fsmonitor are ignored, and replaced objects are not followed. Nothing is open before the first request.
 
 use super::layout::{Layout, Signature};
+use super::objects::ObjectCache;
 use super::options::Settings;
 use super::revision::{EXPECTED, Revision, SHORTEST_ID, Step, is_id};
 use crate::named::{self, NamedPath};
@@ -19,7 +20,6 @@ use gix::objs::tree::EntryMode;
 use gix::{ObjectId, hash};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, Step as OptionStep};
-use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,11 +27,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) const INDEX: &str = "git:///";
 /// The most handles that are kept for later requests: one for each worker.
 const IDLE: usize = 4;
-/// The size of the cache of trees, in bytes.
-const TREES: usize = 16 << 20;
-/// The largest commit, tag and tree that are read, in bytes.
-const LARGEST_COMMIT: u64 = 4 << 20;
-const LARGEST_TREE: u64 = 64 << 20;
 /// The largest object that the library decodes: 256 MiB.
 const LARGEST_OBJECT: &str = "gitoxide.objects.allocLimit=268435456";
 
@@ -57,7 +52,7 @@ pub(super) struct Repository {
     pub(super) selection: Selection,
     is_bare: bool,
     opened: Mutex<Option<OpenRepository>>,
-    trees: Mutex<TreeCache>,
+    objects: Mutex<ObjectCache>,
 }
 
 /// An open repository, with the signature that it had when it was opened.
@@ -68,13 +63,6 @@ struct OpenRepository {
     idle: Vec<gix::Repository>,
     /// Counts how often the repository was opened.
     generation: u64,
-}
-
-/// Trees by their ids, decompressed.
-#[derive(Default)]
-struct TreeCache {
-    kept: HashMap<ObjectId, Arc<[u8]>>,
-    bytes: usize,
 }
 
 /// An open repository, for one request.
@@ -112,7 +100,7 @@ impl Repository {
             settings: settings.clone(),
             dir,
             opened: Mutex::default(),
-            trees: Mutex::default(),
+            objects: Mutex::default(),
         })
     }
 
@@ -153,7 +141,7 @@ impl Repository {
         let is_same = |opened: &OpenRepository| opened.layout.signature(&self.dir) == opened.signature;
         if !opened.as_ref().is_some_and(is_same) {
             let generation = opened.take().map_or(0, |opened| opened.generation + 1);
-            *self.trees() = TreeCache::default();
+            *self.objects() = ObjectCache::default();
             let layout = Layout::find(&self.dir).map_err(|refusal| failed(&refusal))?;
             let signature = layout.signature(&self.dir);
             let shared = open(&layout).map_err(|error| failed(&error))?;
@@ -189,8 +177,8 @@ impl Repository {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn trees(&self) -> MutexGuard<'_, TreeCache> {
-        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn objects(&self) -> MutexGuard<'_, ObjectCache> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -302,7 +290,7 @@ impl Handle<'_> {
         for _ in 0..DEPTH {
             match self.kind(id)? {
                 Kind::Tag => {
-                    let tag = self.small(id, Kind::Tag)?;
+                    let tag = self.tag(id)?;
                     let tag = gix::objs::TagRef::from_bytes(&tag, hash::Kind::Sha1)
                         .map_err(|_| ReadError::NotFound)?;
                     id = tag.target();
@@ -321,111 +309,6 @@ impl Handle<'_> {
             Step::Ancestor(n) => (0..n).try_fold(id, |id, _| parent(id, 0)),
         }
     }
-
-    /// The parents of a commit, as far as they were fetched.
-    pub(super) fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>, ReadError> {
-        let commit = self.commit(id)?;
-        Ok(gix::objs::CommitRefIter::from_bytes(&commit, hash::Kind::Sha1).parent_ids().collect())
-    }
-
-    /// The kind of an object; not found if it is not there.
-    pub(super) fn kind(&self, id: ObjectId) -> Result<Kind, ReadError> {
-        Ok(self.header(id)?.0)
-    }
-
-    /// The kind and the size of an object.
-    pub(super) fn header(&self, id: ObjectId) -> Result<(Kind, u64), ReadError> {
-        if id.is_null() {
-            return Err(ReadError::NotFound);
-        }
-        let header = self.try_find_header(id).map_err(|_| ReadError::Failed)?.ok_or(ReadError::NotFound)?;
-        Ok((header.kind(), header.size()))
-    }
-
-    /// The bytes of a commit.
-    pub(super) fn commit(&self, id: ObjectId) -> Result<Vec<u8>, ReadError> {
-        self.small(id, Kind::Commit)
-    }
-
-    /// The bytes of an annotated tag.
-    pub(super) fn tag(&self, id: ObjectId) -> Result<Vec<u8>, ReadError> {
-        self.small(id, Kind::Tag)
-    }
-
-    fn small(&self, id: ObjectId, kind: Kind) -> Result<Vec<u8>, ReadError> {
-        let (found, size) = self.header(id)?;
-        if found == kind { self.bounded(id, size) } else { Err(ReadError::NotFound) }
-    }
-
-    /// The bytes of a commit or tag of this size.
-    fn bounded(&self, id: ObjectId, size: u64) -> Result<Vec<u8>, ReadError> {
-        if size > LARGEST_COMMIT {
-            return Err(ReadError::SizeExceeded { limit: LARGEST_COMMIT, size: Some(size) });
-        }
-        self.data(id)
-    }
-
-    /// The bytes of a blob. Its size was judged before.
-    pub(super) fn data(&self, id: ObjectId) -> Result<Vec<u8>, ReadError> {
-        let object = self.try_find_object(id).map_err(|_| ReadError::Failed)?;
-        Ok(object.ok_or(ReadError::NotFound)?.detach().data)
-    }
-
-    /// The tree of a commit, or the tree that `id` is.
-    pub(super) fn tree_of(&self, id: ObjectId) -> Result<ObjectId, ReadError> {
-        match self.header(id)? {
-            (Kind::Tree, _) => Ok(id),
-            (Kind::Commit, size) => {
-                let commit = self.bounded(id, size)?;
-                let tree = gix::objs::CommitRefIter::from_bytes(&commit, hash::Kind::Sha1).tree_id();
-                tree.map_err(|_| ReadError::Failed)
-            }
-            _ => Err(ReadError::NotFound),
-        }
-    }
-
-    /// The entries of a tree, in git's order. See [`entries`].
-    pub(super) fn tree(&self, id: ObjectId) -> Result<Arc<[u8]>, ReadError> {
-        if let Some(kept) = self.own.trees().kept.get(&id) {
-            return Ok(kept.clone());
-        }
-        let (kind, size) = self.header(id)?;
-        if kind != Kind::Tree {
-            return Err(ReadError::NotFound);
-        }
-        if size > LARGEST_TREE {
-            return Err(ReadError::SizeExceeded { limit: LARGEST_TREE, size: Some(size) });
-        }
-        let data: Arc<[u8]> = self.data(id)?.into();
-        let mut trees = self.own.trees();
-        if data.len() <= TREES {
-            if trees.bytes + data.len() > TREES {
-                *trees = TreeCache::default();
-            }
-            trees.bytes += data.len();
-            trees.kept.insert(id, data.clone());
-        }
-        Ok(data)
-    }
-
-    /// What is at a path beneath a tree; `None` if nothing is. The empty path is the tree itself.
-    pub(super) fn entry(&self, tree: ObjectId, path: &[u8]) -> Result<Option<Entry>, ReadError> {
-        let mut entry = Entry { mode: gix::objs::tree::EntryKind::Tree.into(), id: tree };
-        for name in spell::components(path) {
-            if !entry.mode.is_tree() {
-                return Ok(None);
-            }
-            let data = self.tree(entry.id)?;
-            let Some(found) = entries(&data).find(|found| found.filename == name) else { return Ok(None) };
-            entry = Entry { mode: found.mode, id: found.oid.to_owned() };
-        }
-        Ok(Some(entry))
-    }
-}
-
-/// The entries of a tree's bytes, as far as they can be read.
-pub(super) fn entries(data: &[u8]) -> impl Iterator<Item = gix::objs::tree::EntryRef<'_>> {
-    gix::objs::TreeRefIter::from_bytes(data, hash::Kind::Sha1).map_while(Result::ok)
 }
 
 /// An id of 40 hexadecimal digits.
@@ -460,11 +343,5 @@ impl Deref for Handle<'_> {
 impl std::fmt::Debug for OpenRepository {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OpenRepository").field("layout", &self.layout).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for TreeCache {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TreeCache").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }

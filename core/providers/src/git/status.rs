@@ -135,6 +135,9 @@ impl WorktreeState {
         context: &Context<'_>,
     ) -> gix::Result<()> {
         use gix::diff::index::ChangeRef;
+        if is_all_of(index, tree) {
+            return Ok(());
+        }
         let nothing = gix::index::State::new(gix::hash::Kind::Sha1);
         let source = gix::worktree::stack::state::attributes::Source::IdMapping;
         let mut everything = handle.pathspec(false, None::<&str>, false, &nothing, source)?;
@@ -185,6 +188,13 @@ impl WorktreeState {
         )?;
         Ok(())
     }
+}
+
+/// Whether the index says of itself that it is what the tree is. Git writes that with each commit, and takes it away with each
+/// change of an entry.
+fn is_all_of(index: &gix::index::State, tree: &gix::oid) -> bool {
+    let all = u32::try_from(index.entries().len()).ok();
+    index.tree().is_some_and(|root| root.id == tree && root.num_entries.is_some() && root.num_entries == all)
 }
 
 impl PathGroup {

@@ -29,12 +29,12 @@ const LOOPBACK: [&str; 2] = ["lo", "lo0"];
 pub(super) struct Collector {
     gauges: Arc<Gauges>,
     interval: Duration,
-    state: Mutex<State>,
+    state: Mutex<HostState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct HostState {
     /// The thread: its process, and its number.
     thread: Option<(u32, u64)>,
     /// How many threads there were.
@@ -128,13 +128,13 @@ impl Collector {
         state.requested = Some(Instant::now());
         let rounds = state.rounds;
         if self.start(&mut state, feed) || rounds == 0 {
-            let is_old = |state: &mut State| state.rounds == rounds;
+            let is_old = |state: &mut HostState| state.rounds == rounds;
             drop(self.changed.wait_timeout_while(state, PATIENCE, is_old));
         }
     }
 
     /// Starts the thread unless it runs in this process. Whether it did.
-    fn start(self: &Arc<Self>, state: &mut State, feed: Option<&Feed>) -> bool {
+    fn start(self: &Arc<Self>, state: &mut HostState, feed: Option<&Feed>) -> bool {
         let process = std::process::id();
         let Some(feed) = feed.filter(|_| state.thread.is_none_or(|(of, _)| of != process)) else {
             return false;
@@ -172,12 +172,12 @@ impl Collector {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HostState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl HostState {
     fn is_wanted(&self, own: (u32, u64), interval: Duration) -> bool {
         let linger = LINGER.max(interval.saturating_mul(3));
         let is_recent = self.requested.is_some_and(|requested| requested.elapsed() < linger);

@@ -50,8 +50,8 @@ const OF_RANGES: Route = Route(2);
 
 const JSON: &str = "application/json";
 
-/// Series of numbers in memory: a program pushes samples, clients read, list and watch them. Its clones are the same series. It is
-/// in one server at a time.
+/// Series of numbers in memory: a program pushes samples, clients read, list and watch them. Its clones are the same
+/// series. It is in one server at a time.
 ///
 /// ```
 /// use mcp_resources_providers::metrics::{Metrics, Options};

@@ -41,23 +41,23 @@ impl Options {
 
     /// How many series there may be, from 1 to 10,000; a push to another one is refused. Default 256.
     #[must_use]
-    pub fn series(mut self, most: usize) -> Self {
-        self.series = most;
+    pub fn series(mut self, max: usize) -> Self {
+        self.series = max;
         self
     }
 
     /// How many samples each series keeps, from 1 to 1,000,000. The memory of a series is allocated with its first sample: 16
     /// bytes for each that it may keep. Default 3,600.
     #[must_use]
-    pub fn samples(mut self, most: usize) -> Self {
-        self.samples = most;
+    pub fn samples(mut self, max: usize) -> Self {
+        self.samples = max;
         self
     }
 
     /// How many points a read has at most if it does not choose a `step`, from 2 to 10,000. Default 240.
     #[must_use]
-    pub fn points(mut self, most: usize) -> Self {
-        self.points = most;
+    pub fn points(mut self, max: usize) -> Self {
+        self.points = max;
         self
     }
 

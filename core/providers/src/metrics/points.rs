@@ -65,10 +65,10 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// The points of `samples`, which are in the order of their times. Without a `step` there are at most `most`, which is at
+    /// The points of `samples`, which are in the order of their times. Without a `step` there are at most `max`, which is at
     /// least 2.
-    pub(super) fn of(samples: &[Sample], step: Option<i64>, most: usize) -> Self {
-        let step = step.or_else(|| (samples.len() > most).then(|| step_for(samples, most)));
+    pub(super) fn of(samples: &[Sample], step: Option<i64>, max: usize) -> Self {
+        let step = step.or_else(|| (samples.len() > max).then(|| step_for(samples, max)));
         let points = match step {
             None => samples.iter().map(|sample| point(sample.at, std::slice::from_ref(sample))).collect(),
             Some(step) => samples
@@ -80,12 +80,12 @@ impl Points {
     }
 }
 
-/// The shortest step that cuts `samples` into at most `most` buckets.
-fn step_for(samples: &[Sample], most: usize) -> i64 {
+/// The shortest step that cuts `samples` into at most `max` buckets.
+fn step_for(samples: &[Sample], max: usize) -> i64 {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return DAY };
     let fits = |step: &i64| {
         let buckets = last.at.div_euclid(*step) - first.at.div_euclid(*step) + 1;
-        usize::try_from(buckets).is_ok_and(|buckets| buckets <= most)
+        usize::try_from(buckets).is_ok_and(|buckets| buckets <= max)
     };
     let longer = std::iter::successors(Some(2 * DAY), |step| step.checked_mul(2));
     STEPS.into_iter().chain(longer).find(fits).unwrap_or(i64::MAX)

@@ -1,8 +1,8 @@
 //! Series of samples in bounded memory.
 //!
-//! Law: a push to a series that exists allocates nothing, notifies nobody and calls no host: notifications are sent, and
-//! refusals logged, by the threads of the provider. So any thread may push at any time, also one that holds an interpreter's lock.
-//! The locks are leaves; that of the table is taken before that of a series.
+//! Law: a push to a series that exists allocates nothing, notifies nobody and calls no host: notifications are sent,
+//! and refusals logged, by the threads of the provider. So any thread may push at any time, also one that holds an
+//! interpreter's lock. The locks are leaves; that of the table is taken before that of a series.
 
 use super::INDEX;
 use crate::path;
@@ -79,11 +79,11 @@ pub(super) struct Series {
     pub(super) uri: String,
     /// What it measures, if that is known.
     pub(super) about: Option<&'static str>,
-    ring: Mutex<Ring>,
+    samples: Mutex<Samples>,
 }
 
 #[derive(Debug)]
-struct Ring {
+struct Samples {
     /// In the order of their times.
     samples: VecDeque<Sample>,
     limit: usize,
@@ -177,8 +177,8 @@ impl Series {
         path::append(&mut uri, &segment);
         let mut samples = VecDeque::new();
         samples.try_reserve_exact(limit).map_err(|_| PushError::Memory)?;
-        let ring = Mutex::new(Ring { samples, limit, pushed: 0 });
-        Ok(Self { name: name.into(), segment, uri, about, ring })
+        let samples = Mutex::new(Samples { samples, limit, pushed: 0 });
+        Ok(Self { name: name.into(), segment, uri, about, samples })
     }
 
     pub(super) fn push(&self, sample: Sample) {
@@ -196,19 +196,19 @@ impl Series {
 
     /// The samples from `from` to `to`, both included, in the order of their times.
     pub(super) fn between(&self, from: i64, to: i64) -> Vec<Sample> {
-        let ring = self.lock();
-        let first = ring.samples.partition_point(|sample| sample.at < from);
-        let end = ring.samples.partition_point(|sample| sample.at <= to);
-        ring.samples.range(first..end.max(first)).copied().collect()
+        let samples = self.lock();
+        let first = samples.samples.partition_point(|sample| sample.at < from);
+        let end = samples.samples.partition_point(|sample| sample.at <= to);
+        samples.samples.range(first..end.max(first)).copied().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Samples> {
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Ring {
-    /// A sample that comes late is put where it belongs. One that is older than all of a full ring is dropped.
+impl Samples {
+    /// A sample that comes late is put where it belongs. One that is older than all of a full samples is dropped.
     fn push(&mut self, sample: Sample) {
         let is_full = self.samples.len() >= self.limit;
         if is_full && self.samples.front().is_some_and(|oldest| sample.at < oldest.at) {

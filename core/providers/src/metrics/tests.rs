@@ -106,9 +106,9 @@ fn a_spike_survives() {
             let series = pushed(&table, "a", (0..count).map(|at| (NOW + at * spacing, value(at))));
             let samples = series.between(i64::MIN, i64::MAX);
             for step in [None, Some(1), Some(1_000), Some(60_000), Some(i64::MAX / 2)] {
-                for most in [2, 3, 240] {
-                    let points = Points::of(&samples, step, most).points;
-                    assert!(step.is_some() || points.len() <= most, "{} of {most}", points.len());
+                for max in [2, 3, 240] {
+                    let points = Points::of(&samples, step, max).points;
+                    assert!(step.is_some() || points.len() <= max, "{} of {max}", points.len());
                     assert!(points.iter().any(|point| point.max == 1e9), "{count} {spike} {step:?}");
                     assert_eq!(points.iter().map(|point| point.count).sum::<usize>(), samples.len());
                     assert!(points.is_sorted_by(|one, other| one.at < other.at));

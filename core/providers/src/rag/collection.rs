@@ -8,13 +8,13 @@
 //! Law: a source that does not answer leaves what is known as it is. The log says why, once until it answers again.
 
 use super::chunk;
+use super::document::{Document, chunk_key, digest, of_body, of_key};
 use super::embed::{Embedder, VECTORS};
 use super::source::{Changes, DocumentSource, Listed, SourceError};
-use crate::search::{Index, Put, Tokens};
+use crate::indexes::{IndexFile, Indexes};
+use crate::search::{Index, Put};
 use mcp_resources_host::provider::Feed;
-use serde_json::json;
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,29 +39,15 @@ pub(super) struct Collection {
     pub(super) list_max: usize,
     pub(super) hits: usize,
     pub(super) embedder: Option<Arc<dyn Embedder>>,
-}
-
-/// What is known of a document.
-#[derive(Clone, Debug)]
-pub(super) struct Document {
-    pub(super) id: String,
-    pub(super) title: Option<String>,
-    pub(super) modified: Option<String>,
-    pub(super) size: u64,
-    pub(super) mime_type: &'static str,
-    /// Of its text.
-    pub(super) digest: u64,
-    stamp: String,
-    /// How many chunks it has.
-    pub(super) chunks: usize,
+    pub(super) index: Arc<IndexFile>,
 }
 
 /// All documents of a collection at one time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Documents {
-    pub(super) all: BTreeMap<String, Arc<Document>>,
+    pub(super) all: Arc<BTreeMap<String, Arc<Document>>>,
     /// The vectors of chunks, by key.
-    pub(super) vectors: BTreeMap<String, Arc<[f32]>>,
+    pub(super) vectors: Arc<BTreeMap<String, Arc<[f32]>>>,
     /// Whether the source has answered at least once, and whether it did the last time.
     pub(super) is_known: bool,
     pub(super) generation: u64,
@@ -69,6 +55,8 @@ pub(super) struct Documents {
     token: Option<String>,
     asked: Option<Instant>,
     fault: Option<String>,
+    /// Documents that could not be read, by id, with the reason: they are asked for again with the next changes.
+    unread: BTreeMap<String, (Listed, String)>,
 }
 
 /// Shared by requests and the thread.
@@ -76,8 +64,7 @@ pub(super) struct Documents {
 pub(super) struct Store {
     state: Mutex<StoreState>,
     changed: Condvar,
-    /// No lock is taken while this is held.
-    index: Mutex<Option<Index>>,
+    indexes: Indexes,
 }
 
 #[derive(Debug)]
@@ -93,28 +80,11 @@ struct StoreState {
     reads: HashMap<u64, u64>,
 }
 
-/// Of bytes.
-pub(super) fn digest(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// The key of a chunk: its document's id, and its number.
-pub(super) fn chunk_key(id: &str, at: usize) -> String {
-    format!("{id}\n{at:06}")
-}
-
-/// The document of a chunk, and its number.
-pub(super) fn of_key(key: &str) -> Option<(&str, usize)> {
-    let (id, at) = key.rsplit_once('\n')?;
-    Some((id, at.parse().ok()?))
-}
-
 impl Store {
-    pub(super) fn new(collections: usize) -> Arc<Self> {
+    pub(super) fn new(collections: &[Arc<Collection>]) -> Arc<Self> {
+        let indexes = Indexes::new(collections.iter().map(|collection| &collection.index));
         let state = StoreState {
-            collections: (0..collections).map(|_| Arc::default()).collect(),
+            collections: collections.iter().map(|_| Arc::default()).collect(),
             is_running: false,
             is_ready: false,
             used: None,
@@ -124,12 +94,16 @@ impl Store {
             reported: None,
             reads: HashMap::new(),
         };
-        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), index: Mutex::new(None) })
+        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), indexes })
     }
 
-    /// Asks the index; `None` if there is none.
-    pub(super) fn with_index<T>(&self, ask: impl FnOnce(&mut Index) -> T) -> Option<T> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(ask)
+    /// Asks the index of a collection; `None` if there is none.
+    pub(super) fn with_index<T>(
+        &self,
+        collection: &Collection,
+        ask: impl FnOnce(&mut Index) -> T,
+    ) -> Option<T> {
+        self.indexes.with(&collection.index, ask)
     }
 
     /// What is known of each collection. Waits for the thread, which begins if there is none. `None` if the request is cancelled,
@@ -227,15 +201,7 @@ struct Keeper<'k> {
 
 impl Keeper<'_> {
     fn run(&self) {
-        {
-            let mut index = self.store.index.lock().unwrap_or_else(PoisonError::into_inner);
-            if index.is_none() {
-                match Index::memory() {
-                    Ok(new) => *index = Some(new),
-                    Err(error) => self.feed.log(&format!("there is no search index: {error}")),
-                }
-            }
-        }
+        self.open();
         while self.wait() {
             for (at, collection) in self.collections.iter().enumerate() {
                 let before = self.store.lock().collections.get(at).cloned().unwrap_or_default();
@@ -251,6 +217,55 @@ impl Keeper<'_> {
         }
     }
 
+    /// Opens the indexes that are not open, and takes over what they know.
+    fn open(&self) {
+        for (at, collection) in self.collections.iter().enumerate() {
+            let together =
+                self.collections.iter().filter(|other| Arc::ptr_eq(&other.index, &collection.index));
+            let names: Vec<&str> = together.map(|other| &*other.name).collect();
+            self.store.indexes.open(&collection.index, &names, &|what| self.feed.log(what));
+            let before = self.store.lock().collections.get(at).cloned().unwrap_or_default();
+            if !before.all.is_empty() {
+                continue;
+            }
+            let now = self.remembered(collection, &before);
+            if let Some(place) = self.store.lock().collections.get_mut(at).filter(|_| !now.all.is_empty()) {
+                *place = Arc::new(now);
+            }
+        }
+    }
+
+    /// The documents that an index has from an earlier process. Their vectors are made anew.
+    fn remembered(&self, collection: &Collection, before: &Documents) -> Documents {
+        let mut documents = BTreeMap::new();
+        let known = self.store.with_index(collection, |index| {
+            index.known(&collection.name, |key, stamp, head| {
+                if let Some((id, 0)) = of_key(&key)
+                    && let Some(document) = Document::from_head(id, stamp, &head)
+                {
+                    documents.insert(id.to_owned(), Arc::new(document));
+                }
+            })
+        });
+        if !matches!(known, Some(Ok(()))) {
+            return before.clone();
+        }
+        let all = Arc::new(documents);
+        let mut now = Documents { is_known: !all.is_empty(), all: all.clone(), ..before.clone() };
+        if collection.embedder.is_some() {
+            for document in all.values() {
+                let chunk = |at| {
+                    let key = chunk_key(&document.id, at);
+                    let row = self.store.with_index(collection, |index| index.get(&collection.name, &key));
+                    of_body(&row?.ok()??.body)
+                };
+                let chunks: Vec<_> = (0..document.chunks).map_while(chunk).collect();
+                self.embed(collection, &mut now, &document.id, &chunks, 0);
+            }
+        }
+        now
+    }
+
     /// Nothing runs any longer. With the mount, what is known ends too.
     fn stop(&self, has_failed: bool) {
         let is_over = !self.feed.is_alive() || has_failed;
@@ -261,7 +276,7 @@ impl Keeper<'_> {
         }
         drop(state);
         if is_over {
-            *self.store.index.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            self.store.indexes.close();
         }
         self.store.changed.notify_all();
     }
@@ -307,11 +322,12 @@ impl Keeper<'_> {
             self.feed.log(&format!("the collection {:?} is up to date again", collection.name));
         }
         now.is_known = true;
-        let (changed, gone) = match changes {
+        let (mut changed, gone) = match changes {
             Changes::All { documents, token } => {
                 now.token = token;
-                let gone = before.all.keys().filter(|id| !documents.iter().any(|listed| listed.id == **id));
-                let gone: Vec<String> = gone.cloned().collect();
+                let there: HashSet<&str> = documents.iter().map(|listed| &*listed.id).collect();
+                let gone = before.all.keys().filter(|id| !there.contains(&***id)).cloned().collect();
+                now.unread.retain(|id, _| there.contains(&**id));
                 (documents, gone)
             }
             Changes::Some { changed, gone, token } => {
@@ -320,8 +336,12 @@ impl Keeper<'_> {
             }
         };
         for id in gone {
+            now.unread.remove(&id);
             self.remove(collection, &mut now, &id);
         }
+        let reported: HashSet<String> = changed.iter().map(|listed| listed.id.clone()).collect();
+        let again = now.unread.values().filter(|(listed, _)| !reported.contains(&listed.id));
+        changed.extend(again.map(|(listed, _)| listed.clone()));
         for listed in changed {
             let old = now.all.get(&listed.id).cloned();
             if old.as_ref().is_none_or(|old| old.stamp != listed.stamp) {
@@ -335,9 +355,15 @@ impl Keeper<'_> {
     }
 
     fn remove(&self, collection: &Collection, now: &mut Documents, id: &str) {
-        let Some(old) = now.all.remove(id) else { return };
+        if !now.all.contains_key(id) {
+            return;
+        }
+        let Some(old) = Arc::make_mut(&mut now.all).remove(id) else { return };
         let keys: Vec<String> = (0..old.chunks).map(|at| chunk_key(id, at)).collect();
-        keys.iter().for_each(|key| drop(now.vectors.remove(key)));
+        if !now.vectors.is_empty() {
+            let vectors = Arc::make_mut(&mut now.vectors);
+            keys.iter().for_each(|key| drop(vectors.remove(key)));
+        }
         self.change(collection, &[], &keys);
         now.generation += 1;
         now.lists += 1;
@@ -345,11 +371,15 @@ impl Keeper<'_> {
 
     /// Reads a document and puts its chunks in the place of the old ones.
     fn fetch(&self, collection: &Collection, now: &mut Documents, listed: Listed, old: Option<&Document>) {
+        let before = now.unread.remove(&listed.id);
         let fetched = match collection.source.fetch(&listed.id) {
             Ok(fetched) => fetched,
             Err(SourceError::NotFound) => return self.remove(collection, now, &listed.id),
             Err(SourceError::Failed(reason)) => {
-                self.feed.log(&format!("{}/{} cannot be read: {reason}", collection.name, listed.id));
+                if before.is_none_or(|(_, said)| said != reason) {
+                    self.feed.log(&format!("{}/{} cannot be read: {reason}", collection.name, listed.id));
+                }
+                now.unread.insert(listed.id.clone(), (listed, reason));
                 return;
             }
         };
@@ -357,48 +387,33 @@ impl Keeper<'_> {
         let own = digest(fetched.text.as_bytes());
         let size = size.unwrap_or(fetched.text.len() as u64);
         if let Some(old) = old.filter(|old| old.digest == own && (title.is_none() || old.title == title)) {
-            now.all.insert(id, Arc::new(Document { stamp, modified, size, ..old.clone() }));
+            let same = Document { stamp, modified, size, ..old.clone() };
+            Arc::make_mut(&mut now.all).insert(id, Arc::new(same));
             return;
         }
         let cut = chunk::chunks(&fetched.text, fetched.mime_type == "text/markdown");
-        let title = title.or(cut.title);
-        let puts: Vec<Put> = cut
-            .chunks
-            .iter()
-            .enumerate()
-            .map(|(at, chunk)| Put {
-                key: chunk_key(&id, at),
-                lang: None,
-                stamp: String::new(),
-                head: String::new(),
-                body: json!([chunk.heading, chunk.text]).to_string(),
-                title: Tokens::of(title.as_deref().unwrap_or_default()),
-                headings: Tokens::of(&chunk.heading),
-                text: Tokens::of(&chunk.text),
-            })
-            .collect();
-        let before = old.map_or(0, |old| old.chunks);
-        let gone: Vec<String> = (puts.len()..before).map(|at| chunk_key(&id, at)).collect();
-        self.change(collection, &puts, &gone);
-        self.embed(collection, now, &id, &cut.chunks, before);
-        now.generation += 1;
-        now.lists += u64::from(old.is_none_or(|old| old.title != title));
-        let mime_type = fetched.mime_type;
         let document = Document {
             id: id.clone(),
-            title,
+            title: title.or(cut.title),
             modified,
             size,
-            mime_type,
+            mime_type: fetched.mime_type.into(),
             digest: own,
             stamp,
-            chunks: puts.len(),
+            chunks: cut.chunks.len(),
         };
-        now.all.insert(id, Arc::new(document));
+        let before = old.map_or(0, |old| old.chunks);
+        let gone: Vec<String> = (document.chunks..before).map(|at| chunk_key(&id, at)).collect();
+        self.change(collection, &document.puts(&cut.chunks), &gone);
+        self.embed(collection, now, &id, &cut.chunks, before);
+        now.generation += 1;
+        now.lists += u64::from(old.is_none_or(|old| old.title != document.title));
+        Arc::make_mut(&mut now.all).insert(id, Arc::new(document));
     }
 
     fn change(&self, collection: &Collection, puts: &[Put], gone: &[String]) {
-        if let Some(Err(error)) = self.store.with_index(|index| index.change(&collection.name, puts, gone)) {
+        let changed = self.store.with_index(collection, |index| index.change(&collection.name, puts, gone));
+        if let Some(Err(error)) = changed {
             self.feed.log(&format!("the search index could not be written: {error}"));
         }
     }
@@ -413,17 +428,24 @@ impl Keeper<'_> {
         before: usize,
     ) {
         let Some(embedder) = &collection.embedder else { return };
-        (0..before).for_each(|at| drop(now.vectors.remove(&chunk_key(id, at))));
-        if now.vectors.len() + chunks.len() > VECTORS {
+        let known = Arc::make_mut(&mut now.vectors);
+        (0..before).for_each(|at| drop(known.remove(&chunk_key(id, at))));
+        if known.len() + chunks.len() > VECTORS {
             self.feed.log(&format!("{}/{id} has no vectors: there are {VECTORS} already", collection.name));
             return;
         }
         for (batch, texts) in chunks.chunks(EMBEDDED).enumerate() {
             let texts: Vec<&str> = texts.iter().map(|chunk| &*chunk.text).collect();
             match embedder.embed(&texts) {
+                Ok(vectors) if vectors.len() != texts.len() => {
+                    let (made, given) = (vectors.len(), texts.len());
+                    self.feed
+                        .log(&format!("{}/{id} has no vectors: {made} for {given} texts", collection.name));
+                    return;
+                }
                 Ok(vectors) => {
-                    for (at, vector) in vectors.into_iter().take(texts.len()).enumerate() {
-                        now.vectors.insert(chunk_key(id, batch * EMBEDDED + at), vector.into());
+                    for (at, vector) in vectors.into_iter().enumerate() {
+                        known.insert(chunk_key(id, batch * EMBEDDED + at), vector.into());
                     }
                 }
                 Err(reason) => {

@@ -8,12 +8,14 @@
 //! Law: the credentials are the operator's, never a client's, and stand in no message. A page token that Drive does not know any
 //! longer is answered with a whole listing.
 
+use super::credentials::Credentials;
 use super::source::{BYTES, Changes, DOCUMENTS, DocumentSource, Fetched, Listed, SourceError};
+use crate::option_file;
 use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step};
 use serde_json::Value;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 const API: &str = "https://www.googleapis.com/drive/v3";
@@ -28,7 +30,7 @@ const WAIT: Duration = Duration::from_secs(60);
 const MARGIN: Duration = Duration::from_secs(60);
 /// How many pages of a list are asked for.
 const PAGES: usize = 1_000;
-const FIELDS: &str = "id,name,mimeType,modifiedTime,size,md5Checksum,version,trashed,parents";
+const FIELDS: &str = "id,name,mimeType,modifiedTime,size,md5Checksum,version,trashed,parents,driveId";
 const DOCUMENT: &str = "application/vnd.google-apps.document";
 const SHEET: &str = "application/vnd.google-apps.spreadsheet";
 const SLIDES: &str = "application/vnd.google-apps.presentation";
@@ -36,7 +38,7 @@ const SLIDES: &str = "application/vnd.google-apps.presentation";
 /// Which documents of Google Drive are taken.
 #[derive(Clone, Debug, Default)]
 pub struct DriveOptions {
-    credentials: PathBuf,
+    credentials: Option<Credentials>,
     folder: Option<String>,
     drive: Option<String>,
     base_url: Option<String>,
@@ -46,10 +48,32 @@ impl DriveOptions {
     /// With the credentials in `file`: JSON with `client_id`, `client_secret` and `refresh_token`, as `gcloud auth
     /// application-default login` writes it.
     pub fn new(file: impl Into<PathBuf>) -> Self {
-        Self { credentials: file.into(), ..Self::default() }
+        Self { credentials: Some(Credentials::File(file.into())), ..Self::default() }
     }
 
-    /// Takes the files in the folder with this id only. Default: all that the credentials can see.
+    /// With the same JSON in a variable of the environment.
+    pub fn from_env(variable: impl Into<String>) -> Self {
+        Self { credentials: Some(Credentials::Env(variable.into())), ..Self::default() }
+    }
+
+    /// As `file` says: YAML or JSON with these options by their names. A relative path in it begins at its folder.
+    ///
+    /// # Errors
+    /// The file is not there, or an option is unknown or wrong.
+    pub fn from_file(file: impl AsRef<Path>) -> Result<Self, OptionError> {
+        let file = file.as_ref();
+        let named =
+            |reason: String| OptionError::sentence(format!("rag: the file {}{reason}", file.display()));
+        let value = option_file::read("rag", file)?;
+        if !matches!(value, OptionValue::Members(_)) {
+            return Err(named(" has no options by their names, such as credentials: FILE".into()));
+        }
+        let mut own = Self::from_option(value).map_err(|error| named(format!(": {error}")))?;
+        own.at(file.parent().unwrap_or(Path::new("")));
+        Ok(own)
+    }
+
+    /// Takes the files in the folder with this id only; `root` is the top of My Drive. Default: all that the credentials can see.
     #[must_use]
     pub fn folder(mut self, id: impl Into<String>) -> Self {
         self.folder = Some(id.into());
@@ -71,7 +95,7 @@ impl DriveOptions {
     }
 
     pub(super) fn at(&mut self, folder: &Path) {
-        self.credentials = folder.join(&self.credentials);
+        self.credentials.iter_mut().for_each(|credentials| credentials.at(folder));
     }
 }
 
@@ -81,7 +105,7 @@ impl Named for DriveOptions {
 
     fn set(&mut self, name: &str, value: OptionValue) -> Result<(), OptionError> {
         let read = match name {
-            "credentials" => String::from_option(value).map(|file| self.credentials = file.into()),
+            "credentials" => Option::from_option(value).map(|credentials| self.credentials = credentials),
             "folder" => Option::from_option(value).map(|id| self.folder = id),
             "drive" => Option::from_option(value).map(|id| self.drive = id),
             "base_url" => Option::from_option(value).map(|url| self.base_url = url),
@@ -94,10 +118,13 @@ impl Named for DriveOptions {
 /// See the module.
 pub(super) struct Drive {
     options: DriveOptions,
+    credentials: Credentials,
     api: String,
     token_url: String,
     agent: ureq::Agent,
     token: Mutex<Option<(String, Instant)>>,
+    /// The id of the top of My Drive, once it is known.
+    root: OnceLock<String>,
 }
 
 /// An answer of Drive's.
@@ -119,18 +146,6 @@ impl Drive {
     /// There are no credentials, or an id or the URL is none.
     pub(super) fn new(options: DriveOptions) -> Result<Self, OptionError> {
         let wrong = |reason: String| OptionError::sentence(format!("rag: {reason}"));
-        if options.credentials.as_os_str().is_empty() {
-            return Err(wrong(
-                "drive needs credentials: FILE, a JSON file with client_id, client_secret and refresh_token"
-                    .into(),
-            ));
-        }
-        if !options.credentials.is_file() {
-            let file = options.credentials.display();
-            return Err(wrong(format!(
-                "the credentials {file} do not exist; name the file, or sign in again"
-            )));
-        }
         for id in options.folder.iter().chain(&options.drive) {
             if !is_id(id) {
                 return Err(wrong(format!("{id:?} is no id of Drive's; copy it from the folder's address")));
@@ -148,17 +163,29 @@ impl Drive {
                 )));
             }
         };
+        let credentials = options.credentials.clone().ok_or_else(|| {
+            wrong("drive needs credentials: FILE, a JSON file with client_id, client_secret and refresh_token, or {env: NAME}".into())
+        })?;
+        credentials.read().map_err(wrong)?;
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(TIMEOUT))
             .max_redirects(0)
             .http_status_as_error(false)
             .https_only(options.base_url.is_none())
             .build();
-        Ok(Self { options, api, token_url, agent: config.into(), token: Mutex::new(None) })
+        Ok(Self {
+            options,
+            credentials,
+            api,
+            token_url,
+            agent: config.into(),
+            token: Mutex::new(None),
+            root: OnceLock::new(),
+        })
     }
 
     /// One call with an access token; made again where Drive says so.
-    fn get(&self, path: &str, query: &[(&str, &str)], most: u64) -> Result<Answer, SourceError> {
+    fn get(&self, path: &str, query: &[(&str, &str)], max: u64) -> Result<Answer, SourceError> {
         let begun = Instant::now();
         let mut is_renewed = false;
         let mut tries = 0;
@@ -169,11 +196,11 @@ impl Drive {
                 request = request.query(*name, *value);
             }
             let sent = request.header("authorization", format!("Bearer {token}")).call();
-            let answer = sent.map_err(|error| failed(&error)).and_then(|sent| read(sent, most));
+            let answer = sent.map_err(|error| failed(&error)).and_then(|sent| read(sent, max));
             let wait = match &answer {
                 Ok(answer) if answer.status == 401 && !is_renewed => {
                     is_renewed = true;
-                    *self.token.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    self.forget(&token);
                     continue;
                 }
                 Ok(answer) if !answer.is_busy() => {
@@ -190,6 +217,14 @@ impl Drive {
                 });
             }
             std::thread::sleep(wait);
+        }
+    }
+
+    /// This access token is refused. Another thread may have a new one already.
+    fn forget(&self, token: &str) {
+        let mut known = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_some_and(|(known, _)| known == token) {
+            *known = None;
         }
     }
 
@@ -211,29 +246,16 @@ impl Drive {
         {
             return Ok(token.clone());
         }
-        let file = &self.options.credentials;
-        let broken = || {
-            SourceError::Failed(format!(
-                "{} has no client_id, client_secret and refresh_token",
-                file.display()
-            ))
-        };
-        let text = std::fs::read(file).map_err(|_| broken())?;
-        let credentials: Value = serde_json::from_slice(&text).map_err(|_| broken())?;
-        let member = |name: &str| credentials.get(name).and_then(Value::as_str).ok_or_else(broken);
-        let form = [
-            ("client_id", member("client_id")?),
-            ("client_secret", member("client_secret")?),
-            ("refresh_token", member("refresh_token")?),
-            ("grant_type", "refresh_token"),
-        ];
+        let secrets = self.credentials.read().map_err(SourceError::Failed)?;
+        let form =
+            secrets.iter().map(|(name, secret)| (*name, &**secret)).chain([("grant_type", "refresh_token")]);
         let sent = self.agent.post(&*self.token_url).send_form(form).map_err(|error| failed(&error))?;
         let answer = read(sent, ANSWER)?;
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         if body.get("error").and_then(Value::as_str) == Some("invalid_grant") {
             return Err(SourceError::Failed(format!(
                 "the refresh token is no longer valid (invalid_grant); sign in again and replace {}",
-                file.display()
+                self.credentials
             )));
         }
         let token = body.get("access_token").and_then(Value::as_str).filter(|_| answer.status == 200);
@@ -254,10 +276,26 @@ impl Drive {
         query
     }
 
+    /// The folder whose files are taken, by the id that files have.
+    fn folder(&self) -> Result<Option<&str>, SourceError> {
+        match self.options.folder.as_deref() {
+            Some("root") => {}
+            other => return Ok(other),
+        }
+        if self.root.get().is_none() {
+            let body = self.json("files/root", &[("fields", "id")])?;
+            let id = body.get("id").and_then(Value::as_str).filter(|id| is_id(id));
+            let id = id.ok_or_else(|| SourceError::Failed("Drive does not say what the root is".into()))?;
+            let _ = self.root.set(id.to_owned());
+        }
+        Ok(self.root.get().map(String::as_str))
+    }
+
     /// One whole listing; `None` if its page token was lost on the way.
     fn listing(&self) -> Result<Option<Vec<Listed>>, SourceError> {
         let mut filter = "trashed = false and mimeType != 'application/vnd.google-apps.folder'".to_owned();
-        if let Some(folder) = &self.options.folder {
+        let folder = self.folder()?;
+        if let Some(folder) = folder {
             filter.push_str(&format!(" and '{folder}' in parents"));
         }
         let fields = format!("nextPageToken,files({FIELDS})");
@@ -281,7 +319,7 @@ impl Drive {
             }
             let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
             let files = body.get("files").and_then(Value::as_array).into_iter().flatten();
-            let files = files.filter_map(|file| self.file(file)).filter(|file| file.is_there);
+            let files = files.filter_map(|file| self.file(file, folder)).filter(|file| file.is_there);
             documents.extend(files.map(|file| file.listed));
             page = body.get("nextPageToken").and_then(Value::as_str).map(str::to_owned);
             if page.is_none() || documents.len() >= DOCUMENTS {
@@ -292,16 +330,18 @@ impl Drive {
         Ok(Some(documents))
     }
 
-    /// A file that Drive describes, if it has a text.
-    fn file(&self, file: &Value) -> Option<File> {
+    /// A file that Drive describes.
+    fn file(&self, file: &Value, folder: Option<&str>) -> Option<File> {
         let text = |name: &str| file.get(name).and_then(Value::as_str);
         let id = text("id").filter(|id| is_id(id))?.to_owned();
         let mime_type = text("mimeType").unwrap_or_default().to_owned();
         let is_trashed = file.get("trashed").and_then(Value::as_bool).unwrap_or(false);
         let parents = file.get("parents").and_then(Value::as_array);
-        let is_inside = self.options.folder.as_deref().is_none_or(|folder| {
+        let is_inside = folder.is_none_or(|folder| {
             parents.is_some_and(|parents| parents.iter().any(|parent| parent.as_str() == Some(folder)))
         });
+        let is_inside =
+            is_inside && self.options.drive.as_deref().is_none_or(|drive| text("driveId") == Some(drive));
         let is_there = !is_trashed && is_inside && export(&mime_type).is_some();
         let stamp =
             ["version", "modifiedTime", "md5Checksum"].map(|name| text(name).unwrap_or_default()).join("/");
@@ -317,6 +357,7 @@ impl Drive {
 
     /// What has changed since a page token; `None` if Drive does not know it any longer.
     fn changes(&self, token: &str) -> Result<Option<Changes>, SourceError> {
+        let folder = self.folder()?;
         let fields = format!("nextPageToken,newStartPageToken,changes(fileId,removed,file({FIELDS}))");
         let (mut changed, mut gone, mut page) = (Vec::new(), Vec::new(), token.to_owned());
         for _ in 0..PAGES {
@@ -338,7 +379,7 @@ impl Drive {
                 gone.retain(|other| other != id);
                 match change
                     .get("file")
-                    .and_then(|file| self.file(file))
+                    .and_then(|file| self.file(file, folder))
                     .filter(|file| !is_removed && file.is_there)
                 {
                     Some(file) => changed.push(file.listed),
@@ -373,7 +414,10 @@ impl DocumentSource for Drive {
         }
         let path = format!("files/{id}");
         let described = self.json(&path, &[("fields", FIELDS), ("supportsAllDrives", "true")])?;
-        let file = self.file(&described).filter(|file| file.is_there).ok_or(SourceError::NotFound)?;
+        let file = self
+            .file(&described, self.folder()?)
+            .filter(|file| file.is_there)
+            .ok_or(SourceError::NotFound)?;
         let (exported, mime_type) = export(&file.mime_type).ok_or(SourceError::NotFound)?;
         let answer = match exported {
             Some(form) => self.get(&format!("{path}/export"), &[("mimeType", form)], BYTES)?,
@@ -417,13 +461,13 @@ impl Answer {
     }
 }
 
-fn read(sent: ureq::http::Response<ureq::Body>, most: u64) -> Result<Answer, SourceError> {
+fn read(sent: ureq::http::Response<ureq::Body>, max: u64) -> Result<Answer, SourceError> {
     let (parts, mut body) = sent.into_parts();
     let seconds =
         parts.headers.get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
     let retry_after = seconds.map(Duration::from_secs);
     // One byte more than it may have is an error.
-    let body = body.with_config().limit(most).read_to_vec().map_err(|error| failed(&error))?;
+    let body = body.with_config().limit(max).read_to_vec().map_err(|error| failed(&error))?;
     Ok(Answer { status: parts.status.as_u16(), retry_after, body })
 }
 

@@ -1,16 +1,18 @@
-//! Documents through retrieval: `rag:///{collection}/doc/{+id}` and `rag:///{collection}/search/{+query}`, of folders and of Google
-//! Drive, whose files are `gdrive:///{fileId}` too (S-03).
+//! Documents through retrieval: `rag:///{collection}/doc/{+id}` and `rag:///{collection}/search/{+query}`, of folders
+//! and of Google Drive, whose files are `gdrive:///{fileId}` too (S-03).
 //!
 //! ```text
 //!   Options ──▶ Rag ──▶ Collection, one for each name: a DocumentSource ── Folder, Drive, or the program's own
 //!                └─ Store: documents in chunks, in the search index; a thread asks the sources for changes while they are used
 //! ```
 //!
-//! Law: a search finds what has the words of a question, by BM25; only with an [`Embedder`] of the program's does it know meanings.
-//! Each passage says how it was ranked. What the guard hides is neither listed, found nor counted.
+//! Law: a search finds what has the words of a question, by BM25; only with an [`Embedder`] of the program's does it
+//! know meanings. Each passage says how it was ranked. What the guard hides is neither listed, found nor counted.
 
 mod chunk;
 mod collection;
+mod credentials;
+mod document;
 mod drive;
 mod embed;
 mod options;
@@ -23,20 +25,22 @@ pub use options::Options;
 pub use source::{Changes, DocumentSource, Fetched, Listed, SourceError};
 
 use crate::answers::{COMPLETED, completion, page};
-use crate::declared::{self, Declare};
+use crate::declared::{self, Declare, Reader};
 use crate::files::folder::Folder;
+use crate::indexes::IndexFile;
 use crate::options::Kind;
 use crate::path;
 use crate::search::Query;
 use crate::watching::Own;
-use collection::{Collection, Document, Documents, Store, digest};
+use collection::{Collection, Documents, Store};
+use document::{Document, digest};
 use drive::Drive;
 use mcp_resources_engine::connection::{Completion, Contents, ListPage, ReadResult};
 use mcp_resources_engine::error::ReadError;
 use mcp_resources_engine::option::{OptionError, OptionValue};
 use mcp_resources_engine::resource::{ListSource, RegistrationError, Resource, Template};
 use mcp_resources_host::provider::{Complete, Feed, Interest, List, Mount, Provider, Read, Responder, Route};
-use mcp_resources_template::{Chars, Policy, TemplateOptions, VariableOptions, uri};
+use mcp_resources_template::{Chars, TemplateOptions, ValuePolicy, VariableOptions, uri};
 use options::Origin;
 use serde_json::{Map, Value, json};
 use source::FolderSource;
@@ -87,18 +91,17 @@ impl Rag {
                 format!("rag: hits is {}, expected a whole number from 1 to {MOST_HITS}", options.hits);
             return Err(OptionError::sentence(reason));
         }
+        let index = IndexFile::new("rag", options.index.clone())?;
         let mut rag = Self { collections: Vec::new(), own: Own::default(), store: Mutex::new(None) };
         for (name, origin) in &options.collections {
             let (source, origin, poll): (Box<dyn DocumentSource>, _, _) = match origin {
-                Origin::Folder(dir) => {
-                    let named = [Options::named(name, dir)];
-                    let folder = Folder::all("rag", "folder", &named, &options.folder)?.into_iter().next();
-                    let folder = folder.ok_or_else(|| OptionError::sentence("rag: there is no folder"))?;
-                    (Box::new(FolderSource::new(folder)), None, FOLDERS)
-                }
+                Origin::Folder(dir) => (Box::new(folder_of(name, dir, &options)?), None, FOLDERS),
                 Origin::Drive(drive) => (Box::new(Drive::new(drive.clone())?), Some(DRIVE), options.poll),
+                Origin::DriveFile(file) => {
+                    (Box::new(Drive::new(DriveOptions::from_file(file)?)?), Some(DRIVE), options.poll)
+                }
             };
-            let collection = collection_of(name, source, &options)?;
+            let collection = collection_of(name, source, &options, &index)?;
             rag.add(Arc::new(Collection { origin, poll, ..collection }))?;
         }
         Ok(rag)
@@ -109,7 +112,8 @@ impl Rag {
     /// # Errors
     /// There is a collection of this name, or the name is none.
     pub fn with_source(mut self, name: &str, source: impl DocumentSource) -> Result<Self, OptionError> {
-        let collection = collection_of(name, Box::new(source), &Options::new())?;
+        let collection =
+            collection_of(name, Box::new(source), &Options::new(), &IndexFile::new("rag", None)?)?;
         self.add(Arc::new(collection))?;
         Ok(self)
     }
@@ -140,9 +144,17 @@ impl Rag {
                 format!("rag: two collections have the name {:?}; give one of them another", collection.name);
             return Err(OptionError::sentence(reason));
         }
+        let mut others = self.collections.iter().map(|other| &other.index);
+        others.try_for_each(|other| collection.index.is_beside("rag", other))?;
         self.collections.push(collection);
         Ok(())
     }
+}
+
+/// The documents of a directory.
+fn folder_of(name: &str, dir: &Path, options: &Options) -> Result<FolderSource, OptionError> {
+    let folder = Folder::all("rag", "folder", &[Options::named(name, dir)], &options.folder)?.pop();
+    folder.map(FolderSource::new).ok_or_else(|| OptionError::sentence("rag: there is no folder"))
 }
 
 /// A collection, if its name is one that a URI can have.
@@ -150,6 +162,7 @@ fn collection_of(
     name: &str,
     source: Box<dyn DocumentSource>,
     options: &Options,
+    index: &Arc<IndexFile>,
 ) -> Result<Collection, OptionError> {
     if name.is_empty() || path::text(name.as_bytes()) != name {
         let reason = format!("rag: {name:?} is no name; use letters, digits, `-`, `_` and `.`");
@@ -159,7 +172,8 @@ fn collection_of(
     path::append(&mut uri, name);
     uri.push('/');
     let (poll, list_max, hits) = (FOLDERS, options.list_max, options.hits);
-    Ok(Collection { name: name.to_owned(), uri, source, origin: None, poll, list_max, hits, embedder: None })
+    let (name, index) = (name.to_owned(), index.clone());
+    Ok(Collection { name, uri, source, origin: None, poll, list_max, hits, embedder: None, index })
 }
 
 impl Declare for Rag {
@@ -190,6 +204,8 @@ impl Declare for Rag {
             _ => Err(OptionError::sentence(format!("\"rag:{rest}\" names no folder; write rag:NAME=DIR"))),
         }
     }
+
+    const WORDS: &'static [(&'static str, Reader)] = &[("gdrive", options::read_drive_word)];
 }
 
 impl Provider for Rag {
@@ -213,8 +229,11 @@ impl Provider for Rag {
             mount = mount.resource(route, contents);
         }
         let mut any = TemplateOptions::default();
-        let query =
-            VariableOptions { policy: Some(Policy::Any), chars: Chars::Any, ..VariableOptions::default() };
+        let query = VariableOptions {
+            policy: Some(ValuePolicy::Any),
+            chars: Chars::Any,
+            ..VariableOptions::default()
+        };
         any.variables.insert("query".into(), query);
         let document = Template::new(DOCUMENT).title("A document").completes("collection").completes("id");
         let search = Template::new(SEARCH).title("The passages that answer a question").options(any);
@@ -299,7 +318,7 @@ impl Rag {
         match &*own {
             Some((of, store)) if *of == process => store.clone(),
             _ => {
-                let store = Store::new(self.collections.len());
+                let store = Store::new(&self.collections);
                 // Locks of it may be held by a thread of the parent's for ever.
                 std::mem::forget(own.replace((process, store.clone())));
                 store
@@ -401,7 +420,9 @@ impl Rag {
             }
             (_, Some(query)) => {
                 let text = request.param("query").unwrap_or_default();
-                let found = retrieve::search(&self.store(), collection, documents, (text, &query), &permits);
+                let log = |what: &str| reply.log(what);
+                let found =
+                    retrieve::search(&self.store(), collection, documents, (text, &query), &permits, &log);
                 self.saw(request, documents.generation);
                 found.map_err(|reason| {
                     reply.log(&reason);
@@ -481,7 +502,7 @@ fn item(collection: &Collection, document: &Document) -> Resource {
     let mut item = Resource::new(collection.document_uri(&document.id))
         .name(&*document.id)
         .title(document.title.clone().unwrap_or_else(|| document.id.clone()))
-        .mime_type(document.mime_type)
+        .mime_type(&*document.mime_type)
         .size(document.size);
     item.details.annotations.last_modified.clone_from(&document.modified);
     item

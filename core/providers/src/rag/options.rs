@@ -3,7 +3,7 @@
 use super::drive::DriveOptions;
 use crate::files::folder::FolderOptions;
 use crate::named::NamedPath;
-use crate::options::{Span, option_table, texts};
+use crate::options::{Span, option_table, put, texts};
 use mcp_resources_engine::option::{FromOption, Named, OptionError, OptionValue, Step, set_all};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,6 +22,7 @@ pub struct Options {
     pub(super) list_max: usize,
     pub(super) poll: Duration,
     pub(super) hits: usize,
+    pub(super) index: Option<PathBuf>,
 }
 
 /// Where the documents of a collection are.
@@ -29,6 +30,8 @@ pub struct Options {
 pub(super) enum Origin {
     Folder(PathBuf),
     Drive(DriveOptions),
+    /// A file with the options of a drive.
+    DriveFile(PathBuf),
 }
 
 #[expect(
@@ -44,6 +47,7 @@ impl Options {
             list_max: 1_000,
             poll: Duration::from_secs(30),
             hits: 10,
+            index: None,
         }
     }
 
@@ -61,15 +65,24 @@ impl Options {
         self
     }
 
+    /// Serves documents of Google Drive as the collection `name`, as `file` says: YAML or JSON with the options of a drive. A
+    /// relative path in it begins at its folder.
+    #[must_use]
+    pub fn drive_file(mut self, name: impl Into<String>, file: impl Into<PathBuf>) -> Self {
+        self.collections.push((name.into(), Origin::DriveFile(file.into())));
+        self
+    }
+
     /// Takes relative paths as beginning at `folder`.
     #[must_use]
     pub fn at(mut self, folder: &Path) -> Self {
         for (_, origin) in &mut self.collections {
             match origin {
-                Origin::Folder(dir) => *dir = folder.join(&*dir),
+                Origin::Folder(path) | Origin::DriveFile(path) => *path = folder.join(&*path),
                 Origin::Drive(drive) => drive.at(folder),
             }
         }
+        self.index = self.index.map(|index| folder.join(index));
         self
     }
 
@@ -108,6 +121,13 @@ impl Options {
         self
     }
 
+    /// The file that keeps the index of these collections between two runs. Default: the index is in memory.
+    #[must_use]
+    pub fn index(mut self, file: impl Into<PathBuf>) -> Self {
+        self.index = Some(file.into());
+        self
+    }
+
     /// The folders, as the files of others are named.
     pub(super) fn named(name: &str, dir: &Path) -> NamedPath {
         NamedPath::new(name, dir)
@@ -116,7 +136,7 @@ impl Options {
 
 option_table!(Options, "an object of options" {
     "collections": "names with a folder or a drive each", None,
-        "What is served: each collection as rag:///NAME, with `{folder: DIR}` or `{drive: {…}}`." =>
+        "What is served: each collection as rag:///NAME, with `{folder: DIR}`, `{drive: {…}}` or `{drive: FILE}`." =>
         |own, value| put(&mut own.collections, read_collections(value));
     "include": "a list of globs", Some("[]"),
         "Only files of folders whose path matches one of them are taken; `*` is within a segment, `**` over segments." =>
@@ -133,12 +153,10 @@ option_table!(Options, "an object of options" {
     "hits": "a whole number from 1 to 100", Some("10"),
         "How many passages a search gives." =>
         |own, value| put(&mut own.hits, usize::from_option(value));
+    "index": "a file or null", Some("null"),
+        "The file that keeps the search index between two runs; without it, the index is in memory." =>
+        |own, value| put(&mut own.index, Option::<String>::from_option(value).map(|file| file.map(PathBuf::from)));
 });
-
-fn put<T>(place: &mut T, read: Result<T, OptionError>) -> Result<(), OptionError> {
-    *place = read?;
-    Ok(())
-}
 
 /// The collections, by their names.
 fn read_collections(value: OptionValue) -> Result<Vec<(String, Origin)>, OptionError> {
@@ -168,7 +186,7 @@ fn pair((at, item): (usize, OptionValue)) -> Result<(String, OptionValue), Optio
 #[derive(Default)]
 struct OriginOptions {
     folder: Option<PathBuf>,
-    drive: Option<DriveOptions>,
+    drive: Option<Origin>,
 }
 
 impl Named for OriginOptions {
@@ -178,7 +196,7 @@ impl Named for OriginOptions {
     fn set(&mut self, name: &str, value: OptionValue) -> Result<(), OptionError> {
         let read = match name {
             "folder" => String::from_option(value).map(|dir| self.folder = Some(dir.into())),
-            "drive" => DriveOptions::from_option(value).map(|drive| self.drive = Some(drive)),
+            "drive" => read_drive(value).map(|drive| self.drive = Some(drive)),
             _ => return Err(OptionError::unknown("option", name, Self::NAMES)),
         };
         read.map_err(|error| error.under(Step::Name(name.to_owned().into())))
@@ -193,11 +211,42 @@ fn read_origin(value: OptionValue) -> Result<Origin, OptionError> {
     set_all(&mut own, value)?;
     match (own.folder, own.drive) {
         (Some(dir), None) => Ok(Origin::Folder(dir)),
-        (None, Some(drive)) => Ok(Origin::Drive(drive)),
+        (None, Some(drive)) => Ok(drive),
         _ => Err(OptionError::sentence(
             "a collection has either a folder or a drive: {folder: DIR} or {drive: {…}}",
         )),
     }
+}
+
+/// The options of a drive, or a file that has them.
+fn read_drive(value: OptionValue) -> Result<Origin, OptionError> {
+    match value {
+        OptionValue::Text(file) => Ok(Origin::DriveFile(file.into())),
+        OptionValue::Members(_) => DriveOptions::from_option(value).map(Origin::Drive),
+        other => Err(OptionError::wrong_type(&other, "an object of options, or a file that has them")),
+    }
+}
+
+/// What the word `gdrive:CONFIG` or `gdrive:NAME=CONFIG` stands for. Without a name it is that of the file.
+///
+/// # Errors
+/// There is no file, or it has no name that is a text.
+pub(super) fn read_drive_word(rest: &str) -> Result<OptionValue, OptionError> {
+    let forms = "write gdrive:CONFIG or gdrive:NAME=CONFIG, a YAML or JSON file";
+    let (name, file) = match rest.split_once('=') {
+        Some((name, file)) if !name.contains('/') => (Some(name), file),
+        _ => (None, rest),
+    };
+    if file.is_empty() || name == Some("") {
+        return Err(OptionError::sentence(format!("\"gdrive:{rest}\" names no file; {forms}")));
+    }
+    let stem = || Path::new(file).file_stem().and_then(|stem| stem.to_str());
+    let name = name
+        .or_else(stem)
+        .ok_or_else(|| OptionError::sentence(format!("\"gdrive:{rest}\" has no name; {forms}")))?;
+    let drive = OptionValue::Members(vec![("drive".into(), file.into())]);
+    let collections = OptionValue::Members(vec![(name.into(), drive)]);
+    Ok(OptionValue::Members(vec![("collections".into(), collections)]))
 }
 
 impl FromOption for Options {

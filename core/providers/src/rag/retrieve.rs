@@ -8,8 +8,10 @@
 //! Law: the numbers of BM25 are counted over the documents that the client may see, so no score tells of another. Vectors are
 //! compared for those alone.
 
-use super::collection::{Collection, Documents, Store, chunk_key, of_key};
-use super::embed::{cosine, fuse};
+use super::chunk::Chunk;
+use super::collection::{Collection, Documents, Store};
+use super::document::{chunk_key, of_body, of_key};
+use super::embed::{Embedder, cosine, fuse};
 use crate::search::{Query, Row, Tokens};
 use mcp_resources_engine::connection::{Contents, ReadResult};
 use serde_json::json;
@@ -58,20 +60,21 @@ pub(super) fn permits(collection: &Collection, id: &str, permits: &dyn Fn(&str) 
     permits(&collection.document_uri(id)) && collection.source_uri(id).is_none_or(|uri| permits(&uri))
 }
 
-/// The contents of a search. `Err`: why there are none, for the log.
+/// The contents of a search. `Err`: why there are none, for the log. Without a vector of the question it is by words
+/// alone, and `log` is given the reason.
 pub(super) fn search(
     store: &Store,
     collection: &Collection,
     documents: &Documents,
     (text, query): (&str, &Query),
     permits: &dyn Fn(&str) -> bool,
+    log: &dyn Fn(&str),
 ) -> Result<ReadResult<'static>, String> {
     let permitted = Permitted { collection, permits, known: RefCell::default() };
     let by_words = words(store, collection, documents, query, &permitted)?;
-    let (ranking, ranked) = match &collection.embedder {
+    let (ranking, ranked) = match collection.embedder.as_ref().and_then(|own| vector(&**own, text, log)) {
         None => ("bm25", by_words.iter().map(|(passage, score)| (key(passage), *score)).collect()),
-        Some(embedder) => {
-            let vector = embedder.embed(&[text])?.pop().ok_or("the query has no vector")?;
+        Some(vector) => {
             let by_words = by_words.iter().map(|(passage, _)| key(passage)).collect();
             ("bm25+vectors", fuse(&[by_words, nearest(documents, &vector, &permitted)]))
         }
@@ -82,7 +85,8 @@ pub(super) fn search(
     let mut contents = Vec::new();
     for (key, score) in ranked.into_iter().take(collection.hits) {
         let passage = known.remove(&key).or_else(|| {
-            let row = store.with_index(|index| index.get(&collection.name, &key))?.ok().flatten()?;
+            let row =
+                store.with_index(collection, |index| index.get(&collection.name, &key))?.ok().flatten()?;
             passage(&row)
         });
         if let Some(passage) = passage {
@@ -97,6 +101,12 @@ pub(super) fn search(
     Ok(ReadResult { contents, cache: None })
 }
 
+/// The vector of a question.
+fn vector(embedder: &dyn Embedder, text: &str, log: &dyn Fn(&str)) -> Option<Vec<f32>> {
+    let made = embedder.embed(&[text]).and_then(|mut all| all.pop().ok_or_else(|| "there is none".into()));
+    made.inspect_err(|reason| log(&format!("a question has no vector: {reason}"))).ok()
+}
+
 /// Passages by BM25, best first.
 fn words(
     store: &Store,
@@ -107,7 +117,7 @@ fn words(
 ) -> Result<Vec<(Passage, f64)>, String> {
     let all: usize = documents.all.values().filter(|one| permitted.is(&one.id)).map(|one| one.chunks).sum();
     let failed = |error: rusqlite::Error| format!("the search index does not answer: {error}");
-    let asked = store.with_index(|index| {
+    let asked = store.with_index(collection, |index| {
         let mut rarities = Vec::new();
         for word in query.words() {
             let (mut count, mut seen) = (0_usize, 0_usize);
@@ -167,7 +177,7 @@ fn key(passage: &Passage) -> String {
 
 fn passage(row: &Row) -> Option<Passage> {
     let (id, at) = of_key(&row.key)?;
-    let (heading, text) = serde_json::from_str(&row.body).ok()?;
+    let Chunk { heading, text } = of_body(&row.body)?;
     Some(Passage { id: id.to_owned(), at, heading, text })
 }
 

@@ -1,7 +1,7 @@
 //! Where documents come from.
 //!
-//! Law: a source reports and never judges: what changed is found by comparing stamps, so a source that reports too much costs time,
-//! and one that has lost its place lists everything again.
+//! Law: a source reports and never judges: what changed is found by comparing stamps, so a source that reports too much
+//! costs time, and one that has lost its place lists everything again.
 
 use crate::docs::{is_page, key};
 use crate::files::folder::{Folder, Gone, Unread};

@@ -8,12 +8,12 @@
 //! may take the last commits and leaves the file whole (`synchronous = NORMAL`). A file that is damaged or of something else is
 //! refused, and never deleted. A connection is used only in the process that has opened it.
 
-use super::entry::{Content, Entry, Key, ResultsError, Summary};
+use super::entry::{Audience, Content, Entry, Key, ResultsError, Summary};
 use super::options::Limits;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,9 @@ const DAMAGED: &str = "is damaged, or no SQLite database; move it away, and a ne
 /// How many uses are noted before they are written.
 const NOTED: usize = 4_096;
 
-/// `who` is empty for everybody and `=` with a principal for that one. `used` and `put` are readings of the clock in `state`, which
-/// counts puts and uses; `keys` there counts the changes of the set of results. `writer` says which connection has put it.
+/// `who` is empty for everybody and `=` with a principal for that one. `used` and `put` are readings of the clock in
+/// `state`, which counts puts and uses; `keys` there counts the changes of the set of results. `writer` says which
+/// connection has put it.
 const TABLES: [&str; 5] = [
     "CREATE TABLE result (id TEXT NOT NULL, who TEXT NOT NULL, mime_type TEXT, is_text INTEGER NOT NULL, \
      created INTEGER NOT NULL, expires INTEGER NOT NULL, put INTEGER NOT NULL, writer INTEGER NOT NULL, \
@@ -72,6 +73,11 @@ struct Seen {
     version: Option<i64>,
     clock: i64,
     keys: i64,
+    /// What each list has: by `who`, the number of results, and the clock when the last was put. With the clock, two
+    /// states of a list are equal only if nothing was added or removed.
+    lists: BTreeMap<String, (i64, i64)>,
+    /// This process has changed a list since.
+    is_stale: bool,
     /// The results with watched ids: by `who`, the clock when each was put.
     watched: BTreeMap<Arc<str>, BTreeMap<String, i64>>,
 }
@@ -88,7 +94,8 @@ struct Write<'t> {
 #[derive(Debug, Default)]
 pub(super) struct Foreign {
     pub(super) changed: Vec<Key>,
-    pub(super) is_listed_otherwise: bool,
+    /// Those whose lists have other results now.
+    pub(super) listed: Vec<Audience>,
 }
 
 /// The single row of `state`.
@@ -112,8 +119,8 @@ impl Disk {
         Ok(Self { file: file.into(), limits, open: None })
     }
 
-    /// Puts a result, which is not larger than the limit. Returns whether it replaces one, and what is gone: what had expired, and
-    /// what made room.
+    /// Puts a result, which is not larger than the limit. Returns whether it replaces one, and what is gone: what had
+    /// expired, and what made room.
     pub(super) fn put(
         &mut self,
         key: &Key,
@@ -242,10 +249,19 @@ impl Disk {
             }
             open.seen.version = Some(version);
             let is_first = before.version.is_none();
-            let mut found = Foreign {
-                is_listed_otherwise: !is_first && open.seen.keys != before.keys,
-                ..Foreign::default()
-            };
+            let mut found = Foreign::default();
+            let is_listed_otherwise = !is_first && open.seen.keys != before.keys;
+            let old = std::mem::take(&mut before.lists);
+            if is_first || is_listed_otherwise || before.is_stale {
+                open.seen.lists = open.lists()?;
+                let whos: BTreeSet<&String> = old.keys().chain(open.seen.lists.keys()).collect();
+                let is_changed = |who: &&String| old.get(*who) != open.seen.lists.get(*who);
+                if is_listed_otherwise {
+                    found.listed = whos.into_iter().filter(is_changed).map(|who| principal_of(who)).collect();
+                }
+            } else {
+                open.seen.lists = old;
+            }
             for id in watched {
                 let old = before.watched.remove(id);
                 let new = match old {
@@ -304,6 +320,7 @@ impl Disk {
             noted.clear();
             // What this process changes is not news for it.
             seen.keys += state.keys - keys;
+            seen.is_stale |= state.keys != keys;
             Ok(done)
         })
     }
@@ -313,6 +330,13 @@ impl Open {
     fn note_use(&mut self, key: Key) {
         self.uses += 1;
         self.noted.insert(key, self.uses);
+    }
+
+    /// For [`Seen::lists`].
+    fn lists(&self) -> Result<BTreeMap<String, (i64, i64)>, Failure> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT who, count(*), max(put) FROM result GROUP BY who")?;
+        statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?.collect()
     }
 
     /// Adds to `found` the results with an id that others have changed since `old`, or without it since `clock`. Returns those

@@ -34,8 +34,11 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
     pub(super) id: Arc<str>,
-    pub(super) principal: Option<Arc<str>>,
+    pub(super) principal: Audience,
 }
+
+/// The principal that a result is for; none if it is for everybody.
+pub(super) type Audience = Option<Arc<str>>;
 
 /// What a list says of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]

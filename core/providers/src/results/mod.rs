@@ -1,13 +1,14 @@
-//! A cache of results: `results:///` and `results:///{analysisId}`, or another scheme (S-06). A program puts what it has computed;
-//! clients list, read and watch it for as long as it holds.
+//! A cache of results: `results:///` and `results:///{analysisId}`, or another scheme (S-06). A program puts what it
+//! has computed; clients list, read and watch it for as long as it holds.
 //!
 //! ```text
 //!   put, get, get_or_compute ──▶ Results ──▶ Store: in memory, or a SQLite file
 //!   read, list, complete ──────────┘           └─ while somebody watches, a thread looks what has expired
 //! ```
 //!
-//! Law: a result is for everybody or for one principal. What has expired, what is absent and what is another principal's is one and
-//! the same: not found. The lock of a store is a leaf: no notification is sent while it is held.
+//! Law: a result is for everybody or for one principal. What has expired, what is absent and what is another
+//! principal's is one and the same: not found, and changes of a principal's own results are notified to its clients
+//! alone. The lock of a store is a leaf: no notification is sent while it is held.
 
 mod disk;
 mod entry;
@@ -26,9 +27,10 @@ use crate::declared::{self, Declare};
 use crate::options::Kind;
 use crate::path;
 use crate::watching::{Own, Watching};
-use entry::{Key, millis, now};
+use entry::{Audience, Key, millis, now};
 use flight::{Flights, Joined};
 use mcp_resources_engine::option::{OptionError, OptionValue};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -230,8 +232,11 @@ impl Cache {
         let mime_type = options.mime_type.as_deref().map(Into::into);
         let entry = Entry { content, mime_type, created: now, expires: now.saturating_add(millis(ttl)) };
         let (is_replaced, gone) = self.lock().put(&key, &entry, now)?;
-        let is_listed_otherwise = !is_replaced || !gone.is_empty();
-        self.notify(gone.iter().chain([&key]), is_listed_otherwise);
+        let mut listed = audiences(&gone);
+        if !is_replaced {
+            listed.insert(key.principal.clone());
+        }
+        self.notify(gone.iter().chain([&key]), listed);
         Ok(entry)
     }
 
@@ -243,27 +248,36 @@ impl Cache {
     fn remove(&self, key: &Key) -> Result<bool, ResultsError> {
         let removed = self.lock().remove(key, now())?;
         if removed {
-            self.notify([key], true);
+            self.notify([key], audiences([key]));
         }
         Ok(removed)
     }
 
     fn len(&self) -> Result<usize, ResultsError> {
         let Gone { gone, rest } = self.lock().len(now())?;
-        self.notify(&gone, !gone.is_empty());
+        self.notify(&gone, audiences(&gone));
         Ok(rest)
     }
 
-    /// Those who watch one of these results, and the lists if they have others now.
-    fn notify<'k>(&self, keys: impl IntoIterator<Item = &'k Key>, is_listed_otherwise: bool) {
+    /// Notifies those who watch one of these results and may see it, and the lists of those in `listed`.
+    fn notify<'k>(&self, keys: impl IntoIterator<Item = &'k Key>, listed: BTreeSet<Audience>) {
         let Some(feed) = self.own.feed() else { return };
-        for key in keys {
+        let updated = |uri: &str, audience: &Audience| {
             // They are in canonical form: nothing is wrong with them.
-            let _ = feed.updated(&self.uri(&key.id));
-        }
-        if is_listed_otherwise {
-            let _ = feed.updated(&self.index);
-            feed.list_changed();
+            let _ = match audience {
+                None => feed.updated(uri),
+                Some(principal) => feed.updated_for(principal, uri),
+            };
+        };
+        keys.into_iter().for_each(|key| updated(&self.uri(&key.id), &key.principal));
+        // Everybody comes first.
+        let is_public = listed.contains(&None);
+        for audience in listed.iter().take(if is_public { 1 } else { usize::MAX }) {
+            updated(&self.index, audience);
+            match audience {
+                None => feed.list_changed(),
+                Some(principal) => feed.list_changed_for(principal),
+            }
         }
     }
 
@@ -276,6 +290,11 @@ impl Cache {
     fn lock(&self) -> std::sync::MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// For whom these results are.
+fn audiences<'k>(keys: impl IntoIterator<Item = &'k Key>) -> BTreeSet<Audience> {
+    keys.into_iter().map(|key| key.principal.clone()).collect()
 }
 
 /// The key of an id.

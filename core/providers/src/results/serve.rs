@@ -1,7 +1,7 @@
 //! What clients see of a cache.
 
 use super::entry::{ResultsError, Summary, now};
-use super::{Cache, Results};
+use super::{Cache, Results, audiences};
 use crate::answers::{COMPLETED, completion};
 use crate::path;
 use crate::watching::Watched;
@@ -204,8 +204,9 @@ impl Cache {
             let mut store = self.lock();
             (store.expire(now())?, store.foreign(ids.iter().map(String::as_str))?)
         };
-        let is_listed_otherwise = !gone.is_empty() || foreign.is_listed_otherwise;
-        self.notify(gone.iter().chain(&foreign.changed), is_listed_otherwise);
+        let mut listed = audiences(&gone);
+        listed.extend(foreign.listed);
+        self.notify(gone.iter().chain(&foreign.changed), listed);
         Ok(())
     }
 

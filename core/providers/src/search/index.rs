@@ -3,20 +3,22 @@
 //! ```text
 //!   doc    id, site, key, lang, stamp, head, body      what is known of each text, and the text itself
 //!   words  rowid = id: title, headings, body           FTS5 over tokens that were folded before; no text is in it
+//!   heads  rowid = id: title, headings                 the same without the body, for words that most texts have
 //! ```
 //!
-//! Law: the file is a cache. One that is damaged, or of another version, is set aside and built again; nothing is ever lost with it.
+//! Law: the file is a cache. One that is damaged, or of another version, is set aside and built again; nothing is ever
+//! lost with it.
 
 use super::query::Query;
-use super::words::Tokens;
 use rusqlite::{Connection, Error, OptionalExtension, params};
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What SQLite's header says of a file of ours, and of which version it is.
 const APPLICATION: i32 = 0x4d43_5052;
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Where the header says of which application a file is.
 const APPLICATION_AT: std::ops::Range<usize> = 68..72;
@@ -26,14 +28,39 @@ CREATE TABLE doc(
     id INTEGER PRIMARY KEY, site TEXT NOT NULL, key TEXT NOT NULL, lang TEXT, stamp TEXT NOT NULL, head TEXT NOT NULL,
     body TEXT NOT NULL, UNIQUE(site, key)
 );
-CREATE VIRTUAL TABLE words USING fts5(title, headings, body, content='', contentless_delete=1, tokenize='ascii');
+CREATE INDEX doc_by_id ON doc(id, site, lang);
+CREATE VIRTUAL TABLE heads USING fts5(title, headings, content='', contentless_delete=1, tokenize='ascii', prefix='1');
+INSERT INTO heads(heads, rank) VALUES('rank', 'bm25(8.0, 3.0)');
+CREATE VIRTUAL TABLE words USING fts5(title, headings, body, content='', contentless_delete=1, tokenize='ascii', prefix='1');
 INSERT INTO words(words, rank) VALUES('rank', 'bm25(8.0, 3.0, 1.0)');
+INSERT INTO words(words, rank) VALUES('hashsize', 33554432);
 "#;
+
+/// How many texts are ranked among each other. Of words that more texts have, those that have them in the title or in a heading
+/// come first: to rank all of them would take longer than a search may.
+const RANKED: usize = 1_000;
+/// Ranking needs the number of texts with each phrase. With more tokens that takes too long where many texts match, so the first
+/// that are found count.
+const FEW_TOKENS: usize = 3;
+/// So many texts at once are put in without merging what is there; [`Index::merge`] does that later.
+const MANY: usize = 64;
+/// How many pages of the index one step of merging writes, about.
+const STEP: i32 = 16;
+
+/// The ids of the texts that match, with their ranks.
+const BY_HEADING: &str = "SELECT doc.id, heads.rank FROM heads CROSS JOIN doc INDEXED BY doc_by_id ON doc.id = heads.rowid \
+    WHERE heads MATCH ?1 AND doc.site = ?2 AND (?3 IS NULL OR doc.lang = ?3 OR doc.lang >= ?4 AND doc.lang < ?5)";
+const BY_RANK: &str = "SELECT doc.id, words.rank FROM words CROSS JOIN doc INDEXED BY doc_by_id ON doc.id = words.rowid \
+    WHERE words MATCH ?1 AND doc.site = ?2 AND (?3 IS NULL OR doc.lang = ?3 OR doc.lang >= ?4 AND doc.lang < ?5)";
+const AS_FOUND: &str = "SELECT doc.id, 0.0 FROM words CROSS JOIN doc INDEXED BY doc_by_id ON doc.id = words.rowid \
+    WHERE words MATCH ?1 AND doc.site = ?2 AND (?3 IS NULL OR doc.lang = ?3 OR doc.lang >= ?4 AND doc.lang < ?5)";
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Index {
     db: Connection,
+    /// Whether many texts were put in and are not merged.
+    is_scattered: bool,
 }
 
 /// A text that is put into the index.
@@ -47,10 +74,10 @@ pub(crate) struct Put {
     pub(crate) head: String,
     /// The text, as the caller writes and reads it.
     pub(crate) body: String,
-    /// What is searched.
-    pub(crate) title: Tokens,
-    pub(crate) headings: Tokens,
-    pub(crate) text: Tokens,
+    /// What is searched: tokens, as [`super::Tokens::into_folded`] has them.
+    pub(crate) title: String,
+    pub(crate) headings: String,
+    pub(crate) text: String,
 }
 
 /// A text that was found.
@@ -67,7 +94,7 @@ impl Index {
         let db = Connection::open_in_memory()?;
         db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;")?;
         db.execute_batch(SCHEMA)?;
-        Ok(Self { db })
+        Ok(Self { db, is_scattered: false })
     }
 
     /// The one in `file`. If that is damaged, or of another version, an empty one, and a sentence for the log.
@@ -89,25 +116,30 @@ impl Index {
     fn open(file: &Path) -> Result<Option<Self>, Error> {
         let db = Connection::open(file)?;
         db.busy_timeout(Duration::from_millis(500))?;
-        db.execute_batch(
-            "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;",
-        )?;
+        db.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = NORMAL;")?;
+        let log_ahead = || db.execute_batch("PRAGMA journal_mode = WAL;");
         let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
         let is_empty =
             db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0;
         if is_empty {
+            // Not into a log: if this process is killed, the header of the file says whose it is.
             db.execute_batch(&format!(
-                "BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; {SCHEMA} COMMIT;"
+                "PRAGMA journal_mode = DELETE; BEGIN; PRAGMA application_id = {APPLICATION}; \
+                 PRAGMA user_version = {VERSION}; {SCHEMA} COMMIT;"
             ))?;
-            return Ok(Some(Self { db }));
+            log_ahead()?;
+            return Ok(Some(Self { db, is_scattered: false }));
         }
+        log_ahead()?;
         if (pragma("application_id")?, pragma("user_version")?) != (APPLICATION, VERSION) {
             return Ok(None);
         }
         let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        let is_sound =
-            said == "ok" && db.execute_batch("INSERT INTO words(words) VALUES('integrity-check')").is_ok();
-        Ok(is_sound.then_some(Self { db }))
+        let is_sound = said == "ok"
+            && ["words", "heads"].iter().all(|table| {
+                db.execute_batch(&format!("INSERT INTO {table}({table}) VALUES('integrity-check')")).is_ok()
+            });
+        Ok(is_sound.then_some(Self { db, is_scattered: false }))
     }
 
     /// Why `file` may not be written: it is something else. One that is not there may be.
@@ -141,6 +173,10 @@ impl Index {
             &format!("DELETE FROM words WHERE rowid IN (SELECT id FROM doc WHERE {gone})"),
             [&names],
         )?;
+        transaction.execute(
+            &format!("DELETE FROM heads WHERE rowid IN (SELECT id FROM doc WHERE {gone})"),
+            [&names],
+        )?;
         transaction.execute(&format!("DELETE FROM doc WHERE {gone}"), [&names])?;
         transaction.commit()
     }
@@ -161,64 +197,159 @@ impl Index {
 
     /// Puts texts in the place of those with their keys, and takes others out: all of it, or nothing.
     pub(crate) fn change(&mut self, site: &str, puts: &[Put], gone: &[String]) -> Result<(), Error> {
+        let is_many = puts.len() >= MANY;
+        self.is_scattered |= is_many;
         let transaction = self.db.transaction()?;
+        let automerge = "INSERT INTO words(words, rank) VALUES('automerge', ?1)";
+        if is_many {
+            transaction.execute(automerge, [0])?;
+        }
         {
             let mut find = transaction.prepare_cached("SELECT id FROM doc WHERE site = ?1 AND key = ?2")?;
             let mut forget = transaction.prepare_cached("DELETE FROM words WHERE rowid = ?1")?;
+            let mut behead = transaction.prepare_cached("DELETE FROM heads WHERE rowid = ?1")?;
             let mut delete = transaction.prepare_cached("DELETE FROM doc WHERE id = ?1")?;
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO doc(id, site, key, lang, stamp, head, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?;
             let mut index = transaction
                 .prepare_cached("INSERT INTO words(rowid, title, headings, body) VALUES(?1, ?2, ?3, ?4)")?;
+            let mut heads =
+                transaction.prepare_cached("INSERT INTO heads(rowid, title, headings) VALUES(?1, ?2, ?3)")?;
             let keys = gone.iter().map(|key| (key, None)).chain(puts.iter().map(|put| (&put.key, Some(put))));
             for (key, put) in keys {
                 let known: Option<i64> = find.query_row(params![site, key], |row| row.get(0)).optional()?;
                 if let Some(id) = known {
                     forget.execute([id])?;
+                    behead.execute([id])?;
                     delete.execute([id])?;
                 }
                 let Some(Put { key, lang, stamp, head, body, title, headings, text }) = put else { continue };
                 insert.execute(params![known, site, key, lang, stamp, head, body])?;
                 let id = transaction.last_insert_rowid();
-                index.execute(params![id, title.folded(), headings.folded(), text.folded()])?;
+                index.execute(params![id, title, headings, text])?;
+                heads.execute(params![id, title, headings])?;
             }
+        }
+        if is_many {
+            transaction.execute(automerge, [4])?;
         }
         transaction.commit()
     }
 
-    /// The first `most` texts of a site that a query matches and whose keys `permits` lets through, best first; and whether there
+    /// The first `max` texts of a site that a query matches and whose keys `permits` lets through, best first; and whether there
     /// are more. `lang` is a language, of which any variant will do.
     pub(crate) fn candidates(
         &self,
         site: &str,
         query: &Query,
         lang: Option<&str>,
-        most: usize,
+        max: usize,
         permits: &mut dyn FnMut(&str) -> bool,
     ) -> Result<(Vec<Row>, bool), Error> {
-        let mut found = Vec::new();
+        let mut found = Candidates { rows: Vec::new(), seen: HashSet::new(), max, permits };
         if query.is_empty() {
-            return Ok((found, false));
+            return Ok((found.rows, false));
         }
-        let mut query_rows = self.db.prepare_cached(
-            "SELECT doc.key, doc.head, doc.body FROM words JOIN doc ON doc.id = words.rowid \
-             WHERE words MATCH ?1 AND doc.site = ?2 AND (?3 IS NULL OR doc.lang = ?3 OR doc.lang LIKE ?3 || '-%') \
-             ORDER BY words.rank",
-        )?;
-        let mut rows = query_rows.query(params![query.fts(), site, lang])?;
-        while let Some(row) = rows.next()? {
-            let key: String = row.get(0)?;
-            if !permits(&key) {
-                continue;
-            }
-            if found.len() == most {
-                return Ok((found, true));
-            }
-            found.push(Row { key, head: row.get(1)?, body: row.get(2)? });
+        let fts = query.fts();
+        let wanted = Wanted { site, fts: &fts, lang };
+        let is_usual = self.has_more(&fts, RANKED)?;
+        if is_usual && self.gather(BY_HEADING, &wanted, true, &mut found)? {
+            return Ok((found.rows, true));
         }
-        Ok((found, false))
+        let is_ranked = !is_usual || query.tokens() <= FEW_TOKENS;
+        let is_more =
+            self.gather(if is_ranked { BY_RANK } else { AS_FOUND }, &wanted, is_ranked, &mut found)?;
+        Ok((found.rows, is_more))
     }
+
+    /// Whether more texts than this match, in any site.
+    fn has_more(&self, fts: &str, than: usize) -> Result<bool, Error> {
+        let mut query = self.db.prepare_cached("SELECT 1 FROM words WHERE words MATCH ?1 LIMIT ?2, 1")?;
+        query.exists(params![fts, i64::try_from(than).unwrap_or(i64::MAX)])
+    }
+
+    /// Adds the texts that match, [`RANKED`] at a time and the best of these first; or each as it comes, if they are not
+    /// ranked. Whether there are more than are wanted.
+    fn gather(
+        &self,
+        sql: &str,
+        wanted: &Wanted<'_>,
+        is_ranked: bool,
+        found: &mut Candidates<'_>,
+    ) -> Result<bool, Error> {
+        let mut ranks = self.db.prepare_cached(sql)?;
+        // The variants of a language are what begins with it and a `-`, and so comes before it and a `.`.
+        let variants = wanted.lang.map(|lang| (format!("{lang}-"), format!("{lang}.")));
+        let (from, to) = variants.unzip();
+        let mut rows = ranks.query(params![wanted.fts, wanted.site, wanted.lang, from, to])?;
+        let mut best: Vec<(f64, i64)> = Vec::new();
+        loop {
+            let row = rows.next()?;
+            let is_over = row.is_none();
+            if let Some(row) = row {
+                best.push((row.get(1)?, row.get(0)?));
+            }
+            if is_over || best.len() == RANKED || !is_ranked {
+                best.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+                for (_, id) in best.drain(..) {
+                    if self.take(id, found)? {
+                        return Ok(true);
+                    }
+                }
+            }
+            if is_over {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Adds a text, if it is permitted and not there yet. Whether there is no place for it.
+    fn take(&self, id: i64, found: &mut Candidates<'_>) -> Result<bool, Error> {
+        if !found.seen.insert(id) {
+            return Ok(false);
+        }
+        let mut text = self.db.prepare_cached("SELECT key, head, body FROM doc WHERE id = ?1")?;
+        let mut rows = text.query([id])?;
+        let Some(row) = rows.next()? else { return Ok(false) };
+        let key: String = row.get(0)?;
+        if !(found.permits)(&key) {
+            return Ok(false);
+        }
+        if found.rows.len() == found.max {
+            return Ok(true);
+        }
+        found.rows.push(Row { key, head: row.get(1)?, body: row.get(2)? });
+        Ok(false)
+    }
+
+    /// Merges a little of what was put in many texts at once. Whether there may be more to merge.
+    pub(crate) fn merge(&mut self) -> Result<bool, Error> {
+        if !self.is_scattered {
+            return Ok(false);
+        }
+        let before = self.db.total_changes();
+        self.db.execute("INSERT INTO words(words, rank) VALUES('merge', ?1)", [-STEP])?;
+        // As SQLite documents it: fewer than two rows have changed if there was nothing to do.
+        self.is_scattered = self.db.total_changes().saturating_sub(before) >= 2;
+        Ok(self.is_scattered)
+    }
+}
+
+/// What is searched for.
+struct Wanted<'w> {
+    site: &'w str,
+    fts: &'w str,
+    lang: Option<&'w str>,
+}
+
+/// The texts that are gathered for an answer.
+struct Candidates<'c> {
+    rows: Vec<Row>,
+    /// The ids of those that were looked at.
+    seen: HashSet<i64>,
+    max: usize,
+    permits: &'c mut dyn FnMut(&str) -> bool,
 }
 
 #[cfg(feature = "rag")]
@@ -282,7 +413,7 @@ mod tests {
     use super::*;
 
     fn put(key: &str, lang: Option<&str>, title: &str, text: &str) -> Put {
-        let words = Tokens::of;
+        let words = |text: &str| super::super::Tokens::of(text).into_folded();
         Put {
             key: key.into(),
             lang: lang.map(Into::into),
@@ -339,6 +470,53 @@ mod tests {
         index.change("s", &[put("a", None, "x", "y")], &["b".into()]).unwrap();
         assert_eq!((found(&index, "検索", None), found(&index, "api", None)), (vec![], vec![]));
         assert_eq!(found(&index, "y", None), ["a"]);
+    }
+
+    /// S-07: where many texts have a word, those with it in a heading come first, few are looked at, and none that is permitted
+    /// is lost behind others.
+    #[test]
+    fn usual_words_take_no_longer() {
+        let mut index = Index::memory().unwrap();
+        let all = 3 * RANKED;
+        let texts: Vec<Put> = (0..all)
+            .map(|at| {
+                let title = if at % 100 == 7 { "usual" } else { "other" };
+                put(
+                    &format!("p{at}"),
+                    Some(if at % 2 == 0 { "en" } else { "ja-jp" }),
+                    title,
+                    "usual 検索の設定です",
+                )
+            })
+            .collect();
+        index.change("s", &texts, &[]).unwrap();
+        let mut steps = 0;
+        while index.merge().unwrap() {
+            steps += 1;
+            assert!(steps < 1_000);
+        }
+        let search = |text: &str, lang: Option<&str>, max: usize, permits: &dyn Fn(&str) -> bool| {
+            let mut looked_at = 0;
+            let query = Query::parse(text).unwrap();
+            let mut permits = |key: &str| {
+                looked_at += 1;
+                permits(key)
+            };
+            let (rows, is_more) = index.candidates("s", &query, lang, max, &mut permits).unwrap();
+            let keys: HashSet<String> = rows.into_iter().map(|row| row.key).collect();
+            (keys, is_more, looked_at)
+        };
+        let (keys, is_more, looked_at) = search("usual", None, 20, &|_| true);
+        let in_title = |key: &String| key.ends_with("07") || key == "p7";
+        assert!(keys.iter().all(in_title), "{keys:?}");
+        assert_eq!((keys.len(), is_more, looked_at), (20, true, 21));
+        assert_eq!(search("usual", Some("ja"), 100, &|_| true).0.len(), 100);
+        assert!(search("usual", Some("en"), 10, &|_| true).0.iter().all(|key| !in_title(key)));
+        let last = format!("p{}", all - 1);
+        for text in ["usual", "検索の設定です"] {
+            assert_eq!(search(text, None, all, &|_| true).0.len(), all, "{text}");
+            assert_eq!(search(text, None, 5, &|key| key == last).0, HashSet::from([last.clone()]), "{text}");
+        }
     }
 
     /// S-07: a file keeps the index; one that is damaged is set aside, and one of another program is refused.

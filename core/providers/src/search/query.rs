@@ -49,18 +49,22 @@ impl Query {
     }
 
     fn of(phrases: Vec<Phrase>) -> Option<Self> {
-        let tokens: usize = phrases.iter().map(Phrase::len).sum();
         let query = Self {
             phrases,
             #[cfg(feature = "rag")]
             is_any: false,
         };
-        (query.phrases.len() <= PHRASES && tokens <= TOKENS).then_some(query)
+        (query.phrases.len() <= PHRASES && query.tokens() <= TOKENS).then_some(query)
     }
 
     /// Whether there is no word in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.phrases.is_empty()
+    }
+
+    /// How many tokens it has.
+    pub(super) fn tokens(&self) -> usize {
+        self.phrases.iter().map(Phrase::len).sum()
     }
 
     /// As FTS5 has it.

@@ -8,6 +8,7 @@
 //! Law: every CJK character begins exactly one token: a pair with the next character, or itself at the end of its run. So a
 //! string of two or more characters is a phrase of pairs, and one character is the prefix of a token.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -53,27 +54,26 @@ impl Tokens {
     /// Folds and cuts `text`.
     pub(crate) fn of(text: &str) -> Self {
         let mut cutter = Cutter::default();
-        let mut rest = text.char_indices().peekable();
-        while let Some((start, first)) = rest.next() {
-            if first.is_ascii() && rest.peek().is_none_or(|(_, next)| next.is_ascii()) {
-                cutter.push(first.to_ascii_lowercase(), start, start + 1);
-                continue;
-            }
-            let mut end = start + first.len_utf8();
-            while let Some((at, next)) = rest.next_if(|(_, next)| extends(*next)) {
-                end = at + next.len_utf8();
-            }
-            let cluster = text.get(start..end).unwrap_or_default();
-            for folded in cluster.nfkc().flat_map(char::to_lowercase) {
-                cutter.push(if folded == 'ς' { 'σ' } else { folded }, start, end);
-            }
+        // About as many as there are: a token for each CJK character of three bytes, or for each short word.
+        cutter.words.folded.reserve(text.len() * 2);
+        cutter.words.tokens.reserve(text.len() / 4);
+        let mut start = 0;
+        while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
+            start += cutter.ascii(rest, start).or_else(|| cutter.folded(rest, start)).unwrap_or_else(|| {
+                let cluster = cluster(rest);
+                for folded in cluster.nfkc().flat_map(char::to_lowercase) {
+                    let folded = if folded == 'ς' { 'σ' } else { folded };
+                    cutter.push(folded, start, start + cluster.len());
+                }
+                cluster.len()
+            });
         }
         cutter.finish()
     }
 
     /// The tokens, separated by spaces: as an index stores them.
-    pub(crate) fn folded(&self) -> &str {
-        self.folded.trim_ascii()
+    pub(crate) fn into_folded(self) -> String {
+        self.folded
     }
 
     /// How many tokens there are.
@@ -164,6 +164,42 @@ struct Cutter {
 }
 
 impl Cutter {
+    /// Takes a word in ASCII, or one other character of it, from the beginning of a text; returns its length. `None` if what
+    /// follows may belong to it.
+    fn ascii(&mut self, rest: &str, start: usize) -> Option<usize> {
+        let bytes = rest.as_bytes();
+        let word = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let end = word.max(1);
+        if !bytes.first()?.is_ascii() || bytes.get(end).is_some_and(|next| !next.is_ascii()) {
+            return None;
+        }
+        if word == 0 {
+            self.flush();
+        } else if self.class == Some(Class::Word) {
+            // It ends a word that began with other letters.
+            let chars = rest.get(..word)?.char_indices();
+            chars.for_each(|(at, char)| self.push(char.to_ascii_lowercase(), start + at, start + at + 1));
+        } else {
+            self.flush();
+            self.token(start, start + word);
+            let own = self.words.folded.len();
+            self.words.folded.push_str(rest.get(..word.min(LONGEST))?);
+            self.words.folded.get_mut(own..)?.make_ascii_lowercase();
+        }
+        Some(end)
+    }
+
+    /// Takes a character that is folded already; returns its length.
+    fn folded(&mut self, rest: &str, start: usize) -> Option<usize> {
+        let mut chars = rest.chars();
+        let first = chars.next().filter(|first| is_folded(*first))?;
+        if chars.next().is_some_and(extends) {
+            return None;
+        }
+        self.cjk(first, start, start + first.len_utf8());
+        Some(first.len_utf8())
+    }
+
     fn push(&mut self, char: char, start: usize, end: usize) {
         match class(char) {
             Class::Ignored => {}
@@ -174,14 +210,21 @@ impl Cutter {
                     self.run.push((char, last.1, end));
                 }
             }
-            class => {
-                if self.class != Some(class) {
-                    self.flush();
-                    self.class = Some(class);
-                }
-                self.run.push((char, start, end));
-            }
+            Class::Cjk => self.cjk(char, start, end),
+            Class::Word => self.add(Class::Word, char, start, end),
         }
+    }
+
+    fn cjk(&mut self, char: char, start: usize, end: usize) {
+        self.add(Class::Cjk, char, start, end);
+    }
+
+    fn add(&mut self, class: Class, char: char, start: usize, end: usize) {
+        if self.class != Some(class) {
+            self.flush();
+            self.class = Some(class);
+        }
+        self.run.push((char, start, end));
     }
 
     fn flush(&mut self) {
@@ -225,7 +268,10 @@ impl Cutter {
 }
 
 /// A run without the `ー` at the ends of its katakana words: `サーバー` and `サーバ` are one word.
-fn without_long_ends(run: &[(char, usize, usize)]) -> Vec<(char, usize, usize)> {
+fn without_long_ends(run: &[(char, usize, usize)]) -> Cow<'_, [(char, usize, usize)]> {
+    if run.iter().all(|(char, ..)| *char != 'ー') {
+        return Cow::Borrowed(run);
+    }
     let mut out: Vec<(char, usize, usize)> = Vec::with_capacity(run.len());
     let mut katakana = 0;
     let strip = |out: &mut Vec<(char, usize, usize)>, mut katakana: usize| {
@@ -244,13 +290,24 @@ fn without_long_ends(run: &[(char, usize, usize)]) -> Vec<(char, usize, usize)> 
         out.push(*item);
     }
     strip(&mut out, katakana);
-    out
+    Cow::Owned(out)
+}
+
+/// The first character of a text with all that belongs to it.
+fn cluster(rest: &str) -> &str {
+    let next = rest.char_indices().skip(1).find(|(_, next)| !extends(*next));
+    next.and_then(|(end, _)| rest.get(..end)).unwrap_or(rest)
 }
 
 /// Whether a character is part of the one before it before normalisation: marks, the marks of half-width kana, later jamo.
 fn extends(char: char) -> bool {
     !char.is_ascii()
         && (matches!(char, '\u{ff9e}' | '\u{ff9f}' | '\u{1160}'..='\u{11ff}') || is_combining_mark(char))
+}
+
+/// Whether a character that stands alone is folded already, and CJK: most characters of a Japanese text are.
+fn is_folded(char: char) -> bool {
+    matches!(char, '々'..='〇' | 'ぁ'..='ゖ' | 'ァ'..='ヺ' | 'ー' | '\u{4e00}'..='\u{9fff}')
 }
 
 fn class(char: char) -> Class {
@@ -285,7 +342,7 @@ mod tests {
     use super::*;
 
     fn folded(text: &str) -> String {
-        Tokens::of(text).folded().to_owned()
+        Tokens::of(text).into_folded().trim_ascii().to_owned()
     }
 
     /// S-07: width, case, forms of characters and the mark at the end of a katakana word make no difference.
@@ -321,6 +378,16 @@ mod tests {
             assert_eq!(folded(text), expected, "{text}");
         }
         assert_eq!(folded(&"a".repeat(1_000)), "a".repeat(LONGEST));
+    }
+
+    /// What is not folded once more would not change.
+    #[test]
+    fn folded_characters_stay() {
+        for char in ('\0'..=char::MAX).filter(|char| is_folded(*char)) {
+            let folded: String = [char].into_iter().nfkc().flat_map(char::to_lowercase).collect();
+            assert_eq!(folded, char.to_string());
+            assert_eq!(class(char), Class::Cjk, "{char}");
+        }
     }
 
     /// S-07: what is found is where it stands in the text, whatever it was folded to.

@@ -400,7 +400,8 @@ impl<'w> Walk<'w> {
         if total > BYTES { Err(too_large()) } else { Ok(found) }
     }
 
-    /// What is in a file: as it was read before, if its stamp is the same. `name`: it is the `SKILL.md` in a directory of this name.
+    /// What is in a file: as it was read before, if its stamp is the same. `name`: it is the `SKILL.md` in a directory
+    /// of this name.
     fn read(
         &mut self,
         at: usize,

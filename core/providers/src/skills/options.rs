@@ -2,8 +2,8 @@
 
 use crate::files::folder::FolderOptions;
 use crate::named::{self, NamedPath};
-use crate::options::{option_table, texts};
-use mcp_resources_engine::option::{FromOption, OptionError, OptionValue, set_all};
+use crate::options::{option_table, paths_or_options, put, texts};
+use mcp_resources_engine::option::FromOption;
 use std::path::{Path, PathBuf};
 
 /// The options of [`Skills`](super::Skills), for all folders that they name.
@@ -95,35 +95,22 @@ impl Options {
 option_table!(Options, "a directory, a list of them, or an object of options" {
     "paths": "a directory, a list of them, or prefixes with a directory each", None,
         "What is served: each directory that is a skill or holds skills; a prefix such as acme/billing stands before their paths." =>
-        |own, value| { own.paths = named::read(value, "directory")?; Ok(()) };
+        |own, value| put(&mut own.paths, named::read(value, "directory"));
     "exclude": "a list of globs", Some("[]"),
         "Nothing whose path within its directory matches one of them is served, nor what is beneath it." =>
-        |own, value| { own.folder.exclude = texts(value)?; Ok(()) };
+        |own, value| put(&mut own.folder.exclude, texts(value));
     "gitignore": "true or false", Some("true"),
         "Whether what .gitignore, .ignore and .git/info/exclude name is not served." =>
-        |own, value| { own.folder.gitignore = bool::from_option(value)?; Ok(()) };
+        |own, value| put(&mut own.folder.gitignore, bool::from_option(value));
     "hidden": "true or false", Some("false"),
         "Whether names that begin with a dot are served." =>
-        |own, value| { own.folder.hidden = bool::from_option(value)?; Ok(()) };
+        |own, value| put(&mut own.folder.hidden, bool::from_option(value));
     "list_max": "a whole number", Some("1000"),
         "How many files resources/list has at most; all can be read." =>
-        |own, value| { own.list_max = usize::from_option(value)?; Ok(()) };
+        |own, value| put(&mut own.list_max, usize::from_option(value));
     "watch": "true or false", Some("true"),
         "Whether clients are notified of changes." =>
-        |own, value| { own.watch = bool::from_option(value)?; Ok(()) };
+        |own, value| put(&mut own.watch, bool::from_option(value));
 });
 
-impl FromOption for Options {
-    const EXPECTED: &'static str = "a directory, a list of them, or an object of options";
-
-    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
-        let mut options = Self::new();
-        match value {
-            OptionValue::Members(_) => set_all(&mut options, value)?,
-            OptionValue::Text(dir) => options = options.path(dir),
-            OptionValue::List(_) => options.paths = named::read(value, "directory")?,
-            other => return Err(OptionError::wrong_type(&other, <Self as FromOption>::EXPECTED)),
-        }
-        Ok(options)
-    }
-}
+paths_or_options!(Options, paths: "directory");

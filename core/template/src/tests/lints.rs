@@ -19,7 +19,7 @@ fn templates_that_may_surprise_are_told() {
     ] {
         assert_eq!(kinds(&parse(text).lints()), expected, "{text}");
     }
-    let path = VariableOptions { policy: Some(Policy::Path), ..VariableOptions::default() };
+    let path = VariableOptions { policy: Some(ValuePolicy::Path), ..VariableOptions::default() };
     let template = UriTemplate::with_options("file:///{path}", &options(&["path"], path)).unwrap();
     assert_eq!(template.lints(), []);
     assert!(parse("file:///{path}").lints()[0].to_string().contains("{+path}"));

@@ -74,7 +74,7 @@ fn text() -> impl Strategy<Value = String> {
 
 /// The template with every policy off: values here are nasty on purpose.
 fn permissive(text: &str) -> Option<UriTemplate> {
-    let any = VariableOptions { policy: Some(Policy::Any), ..VariableOptions::default() };
+    let any = VariableOptions { policy: Some(ValuePolicy::Any), ..VariableOptions::default() };
     let names: Vec<String> = (0..16).map(|number| format!("v{number}")).collect();
     UriTemplate::with_options(text, &options(&names.iter().map(String::as_str).collect::<Vec<_>>(), any)).ok()
 }

@@ -1,12 +1,11 @@
-//! The official Rust SDK as a client of one fixture server, in both eras: `rmcp-client URL`, or `rmcp-client PROGRAM ARGUMENT…`
-//! for stdio. It lists, reads, completes, subscribes and hears an update. With `--skills` it lists, gets and reads skills instead.
-//! Exit code 0 if all is as it should be.
+//! The official Rust SDK as a client of one fixture server, in both eras: `rmcp-client URL`, or `rmcp-client PROGRAM
+//! ARGUMENT…` for stdio. It lists, reads, completes, subscribes and hears an update. With `--skills` it lists, gets and
+//! reads skills instead. Exit code 0 if all is as it should be.
 
 use rmcp::model::{
     ClientConfig, GetSkillRequestParams, ProtocolVersion, ReadResourceDirectoryRequestParams,
     ReadResourceRequestParams, ResourceContents, ResourceUpdatedNotificationParam, ServerNotification,
-    SkillResources, SubscribeRequestParams, SubscriptionFilter,
-    UnsubscribeRequestParams,
+    SkillResources, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RunningService};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
@@ -97,7 +96,10 @@ async fn skills(target: &[String], mode: ClientLifecycleMode) -> Outcome {
         let SkillResources::Files(files) = &skill.resources else { return Err("a dynamic skill".into()) };
         for file in files {
             let size = text(&client, &file.uri).await?.len() as u64;
-            check(size == file.size && file.digest.len() == 71, &format!("{} bytes of {}", file.size, file.uri))?;
+            check(
+                size == file.size && file.digest.len() == 71,
+                &format!("{} bytes of {}", file.size, file.uri),
+            )?;
         }
     }
     let directory = "skill://acme/billing/refunds/templates";

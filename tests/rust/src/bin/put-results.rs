@@ -1,5 +1,5 @@
-//! Puts one result after another into a file: `put-results FILE ROUND`. Each is written on standard output once it is acknowledged. It
-//! goes on until it is killed. For the test that nothing acknowledged is lost.
+//! Puts one result after another into a file: `put-results FILE ROUND`. Each is written on standard output once it is
+//! acknowledged. It goes on until it is killed. For the test that nothing acknowledged is lost.
 #![expect(clippy::expect_used, reason = "what goes wrong here ends a test")]
 
 use mcp_resources_providers::results::{Options, PutOptions, Results};

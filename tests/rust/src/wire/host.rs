@@ -11,7 +11,7 @@ use crate::schema::{Schemas, Witness};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcp_resources_engine::connection::{
-    Arrival, Connection, Event, LogLevel, Outcome, Peer, Reply, RequestToken,
+    Arrival, Connection, ConnectionKind, Event, LogLevel, Outcome, Reply, RequestToken,
 };
 use mcp_resources_engine::engine::Engine;
 use mcp_resources_engine::hub::Delivered;
@@ -55,7 +55,7 @@ struct Wire<'c> {
     connection: Connection,
     woken: Arc<Flag>,
     lines: Lines,
-    peer: Peer,
+    peer: ConnectionKind,
     witness: Option<Witness<'c>>,
 }
 
@@ -169,9 +169,9 @@ impl<'c> Host<'c> {
 
     fn connect(&mut self, name: &str, step: &Value) -> Result<(), String> {
         let peer = match step["peer"].as_str().unwrap_or(self.case.peer()) {
-            "stdio" => Peer::Stdio,
-            "session" => Peer::Session,
-            "request" => Peer::Request,
+            "stdio" => ConnectionKind::Stdio,
+            "session" => ConnectionKind::Session,
+            "request" => ConnectionKind::Request,
             other => return Err(format!("{other}: no peer")),
         };
         let (mut connection, woken) = (self.engine.connect(peer), Arc::new(Flag::default()));
@@ -206,7 +206,7 @@ impl<'c> Host<'c> {
 
     fn receive(&mut self, on: &str, message: &[u8], step: &Value) {
         match self.wire(on).peer {
-            Peer::Stdio => self.push(on, &[message, b"\n"].concat(), step),
+            ConnectionKind::Stdio => self.push(on, &[message, b"\n"].concat(), step),
             _ => self.message(on, message, step),
         }
     }

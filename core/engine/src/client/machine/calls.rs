@@ -354,8 +354,7 @@ impl Machine {
                 }
                 CallOwner::Host(call) => {
                     self.forget_call(slot);
-                    let failure = Failure::Unreachable { reason: lost.reason().to_owned() };
-                    out.push(Effect::Finished { call, outcome: Err(failure.into()) });
+                    out.push(Effect::Finished { call, outcome: Err(lost.failure().into()) });
                 }
             }
         }

@@ -196,12 +196,13 @@ impl Machine {
 
     /// The server is there, and no session can begin.
     fn refuses(&mut self, failure: &Failure, now: Now, out: &mut Effects) {
-        let reason = match failure {
-            Failure::Unreachable { reason } => reason.clone(),
-            other => other.to_string(),
+        let lost = match failure {
+            Failure::Unreachable { reason } => Lost::NotOpened(reason.clone()),
+            Failure::Unauthorized { .. } => Lost::Refused(failure.clone()),
+            other => Lost::NotOpened(other.to_string()),
         };
-        out.push(Effect::Disconnect { reason: reason.clone() });
-        self.lost(&Lost::NotOpened(reason), now, out);
+        out.push(Effect::Disconnect { why: lost.failure() });
+        self.lost(&lost, now, out);
     }
 
     fn ready(&mut self, about: ServerAbout, now: Now, out: &mut Effects) {

@@ -301,8 +301,7 @@ impl Machine {
         }
         self.settle_calls(lost, answered, out);
         if !self.was_there {
-            let reason = lost.reason().to_owned();
-            self.watches.fail_all(&Failure::Unreachable { reason }.into(), out);
+            self.watches.fail_all(&lost.failure().into(), out);
         }
         self.watches.disconnected();
         self.timers.remove_connection();
@@ -330,7 +329,8 @@ impl Machine {
         self.watches = Watches::default();
         self.timers.clear();
         if !was_offline {
-            out.push(Effect::Disconnect { reason: "the client is closed".into() });
+            let why = Failure::Unreachable { reason: "the client is closed".into() };
+            out.push(Effect::Disconnect { why });
         }
     }
 
@@ -514,8 +514,9 @@ impl Machine {
             // The handshake cannot be cancelled.
             Purpose::Discover | Purpose::Initialize => {
                 let reason = format!("no answer to the handshake within {} ms", flight.timeout);
-                out.push(Effect::Disconnect { reason: reason.clone() });
-                self.lost(&Lost::NotOpened(reason), now, out);
+                let lost = Lost::NotOpened(reason);
+                out.push(Effect::Disconnect { why: lost.failure() });
+                self.lost(&lost, now, out);
             }
             Purpose::Call(slot) => {
                 self.take_back(id, out);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::catalog::{Edit, Source};
 use crate::client::{Allowed, Call, CallOptions, Change, Outcome};
-use crate::connection::{Answer, Arrival, Body, Connection, Contents, Event, Peer, RequestToken};
+use crate::connection::{Answer, Arrival, Body, Connection, ConnectionKind, Contents, Event, RequestToken};
 use crate::engine::{Engine, Options, ServerInfo};
 use crate::error::ReadError;
 use crate::hub::{Delivered, ListKinds};
@@ -92,7 +92,7 @@ impl World {
             let mut more = Vec::new();
             match effect {
                 Effect::Connect if self.is_up => {
-                    self.connection = Some(self.engine.connect(Peer::Stdio));
+                    self.connection = Some(self.engine.connect(ConnectionKind::Stdio));
                     self.machine.opened(self.now, &mut more);
                 }
                 Effect::Connect => {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::catalog::{Edit, Source};
-use crate::connection::{Arrival, Contents, Peer, ReadResult};
+use crate::connection::{Arrival, ConnectionKind, Contents, ReadResult};
 use crate::engine::{Options, ServerInfo};
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -55,7 +55,7 @@ impl TestHost {
         ];
         engine.publish(edits, Now::default()).unwrap();
         let client = |id: &&str| {
-            let (mut connection, woken) = (engine.connect(Peer::Stdio), Arc::new(Flag::default()));
+            let (mut connection, woken) = (engine.connect(ConnectionKind::Stdio), Arc::new(Flag::default()));
             connection.wake_with(Waker::from(woken.clone()));
             Client { connection, principal: Principal::new(*id), woken, out: Vec::new() }
         };

@@ -1,6 +1,6 @@
 use super::*;
 use crate::catalog::Edit;
-use crate::connection::{Arrival, Peer};
+use crate::connection::{Arrival, ConnectionKind};
 use crate::engine::{Options, ServerInfo};
 use crate::now::Now;
 use crate::principal::Principal;
@@ -75,7 +75,7 @@ fn subscribes(method: &str, uri: &str) -> String {
 fn a_change_of_routes_reroutes_what_is_watched() {
     let (engine, record) = engine();
     let first = template(&engine);
-    let mut connection = engine.connect(Peer::Stdio);
+    let mut connection = engine.connect(ConnectionKind::Stdio);
     send(&engine, &mut connection, HELLO);
     assert!(*record.lists.lock().unwrap(), "a session hears of the lists");
     send(&engine, &mut connection, &subscribes("subscribe", "x://a"));
@@ -122,13 +122,13 @@ fn what_is_told_agrees_with_the_table_whatever_the_threads_do() {
 /// A thread of the model: what it does is random, and over at the end.
 fn work(engine: &Arc<Engine>, thread: u64) {
     let mut random = thread.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut next = |most: u64| {
+    let mut next = |max: u64| {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        random % most
+        random % max
     };
-    let mut connection = engine.connect(Peer::Stdio);
+    let mut connection = engine.connect(ConnectionKind::Stdio);
     send(engine, &mut connection, HELLO);
     for _ in 0..200 {
         let uri = format!("x://{}", next(8));
@@ -138,7 +138,7 @@ fn work(engine: &Arc<Engine>, thread: u64) {
             6 => {
                 drop(connection.close(Now::default()));
                 engine.settle_interest();
-                connection = engine.connect(Peer::Stdio);
+                connection = engine.connect(ConnectionKind::Stdio);
                 send(engine, &mut connection, HELLO);
             }
             _ => {
@@ -168,7 +168,7 @@ fn an_observer_that_panics_hears_of_the_next_change() {
     let engine = Engine::new(info, Options::default()).unwrap();
     let observer = Arc::new(Panics(AtomicU64::new(0)));
     engine.observe(observer.clone());
-    let mut connection = engine.connect(Peer::Stdio);
+    let mut connection = engine.connect(ConnectionKind::Stdio);
     let hello = std::panic::AssertUnwindSafe(|| send(&engine, &mut connection, HELLO));
     assert!(std::panic::catch_unwind(hello).is_err());
     drop(connection.close(Now::default()));
@@ -182,7 +182,7 @@ fn an_observer_that_comes_late_is_told_who_waits_already() {
     let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
     let engine = Engine::new(info, Options::default()).unwrap();
     let handler = template(&engine);
-    let mut connection = engine.connect(Peer::Stdio);
+    let mut connection = engine.connect(ConnectionKind::Stdio);
     send(&engine, &mut connection, HELLO);
     for uri in ["x://1", "x://2"] {
         send(&engine, &mut connection, &subscribes("subscribe", uri));

@@ -3,7 +3,8 @@
 //! Law: a thread waits for the child, so that it is reaped whatever becomes of the runtime. Its group is only signalled
 //! while the child is not reaped: until then no other process can have its number.
 
-use rustix::io::Errno;
+use super::stderr::LastLines;
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -36,7 +37,10 @@ pub(super) struct Child {
 
 /// Hears how the child has ended.
 #[derive(Clone, Debug)]
-pub(super) struct Exited(watch::Receiver<Option<ExitStatus>>);
+pub(super) struct Exited {
+    status: watch::Receiver<Option<ExitStatus>>,
+    stderr: LastLines,
+}
 
 /// The number of the group; `None` once the child is reaped.
 #[derive(Debug)]
@@ -48,23 +52,26 @@ impl Program<'_> {
     /// # Errors
     /// What cannot be started, why, and what to do about it.
     pub(super) fn start(&self) -> Result<(Child, ChildStdin, ChildStdout), String> {
-        // Before the child, so that no child is left without its thread.
+        // Before the child, so that no child is left without its threads.
         let (give, given) = mpsc::channel();
         let thread = std::thread::Builder::new().name("mcp-child".into());
         thread.spawn(move || reap(&given)).map_err(|error| self.failed(&error))?;
+        let (stderr, follow) = LastLines::begin().map_err(|error| self.failed(&error))?;
         let mut command = Command::new(self.program);
         command.args(self.args).envs(self.env).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(directory) = self.directory {
             command.current_dir(directory);
         }
         let mut child = command.spawn().map_err(|error| self.failed(&error))?;
         let pipes = child.stdin.take().zip(child.stdout.take());
+        // The thread waits for this.
+        let _ = child.stderr.take().map(|stderr| follow.send(stderr));
         let group = Arc::new(Group(Mutex::new(Pid::from_raw(child.id().cast_signed()))));
-        let (tell, exited) = watch::channel(None);
+        let (tell, status) = watch::channel(None);
         // The thread waits for this, and ends after the child only.
         let _ = give.send((child, group.clone(), tell));
-        let child = Child { group, exited: Exited(exited) };
+        let child = Child { group, exited: Exited { status, stderr } };
         let (input, output) = pipes.ok_or_else(|| format!("{:?} has no pipes", self.program))?;
         let input = ChildStdin::from_std(input).map_err(|error| self.failed(&error))?;
         let output = ChildStdout::from_std(output).map_err(|error| self.failed(&error))?;
@@ -96,7 +103,8 @@ impl Child {
     pub(super) async fn end(mut self) {
         for signal in [Signal::TERM, Signal::KILL] {
             if timeout(PATIENCE, self.exited.wait()).await.is_ok() {
-                return;
+                // What it has said comes before what is said of it.
+                return self.exited.stderr.over().await;
             }
             self.group.signal(signal);
         }
@@ -112,14 +120,24 @@ impl Drop for Child {
 }
 
 impl Exited {
-    /// How the child has ended, as a sentence, once it has.
+    /// How the child has ended, as a sentence, once it has: with the last that it has said on stderr if it failed.
     pub(super) async fn wait(&mut self) -> String {
-        let status = self.0.wait_for(Option::is_some).await.ok().and_then(|status| *status);
-        match status.map(|status| (status.code(), status.signal())) {
+        let status = self.status.wait_for(Option::is_some).await.ok().and_then(|status| *status);
+        let mut sentence = match status.map(|status| (status.code(), status.signal())) {
+            Some((Some(0), _)) => {
+                "the server ended with exit status 0: does its program run the server?".into()
+            }
             Some((Some(code), _)) => format!("the server ended with exit status {code}"),
             Some((None, Some(signal))) => format!("the server was ended by signal {signal}"),
-            _ => "the server has ended".into(),
+            _ => return "the server has ended".into(),
+        };
+        if !status.is_some_and(|status| status.success())
+            && let Some(lines) = self.stderr.text().await
+        {
+            sentence.push_str(": ");
+            sentence.push_str(&lines);
         }
+        sentence
     }
 }
 
@@ -137,6 +155,11 @@ impl Group {
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
+}
+
+/// How many bytes of what was written to a child it has not read.
+pub(super) fn unread(stdin: &ChildStdin) -> u64 {
+    ioctl_fionread(stdin).unwrap_or_default()
 }
 
 type ReapJob = (std::process::Child, Arc<Group>, watch::Sender<Option<ExitStatus>>);

@@ -225,15 +225,16 @@ impl Endpoint {
     fn status_fault(&self, status: StatusCode, headers: &HeaderMap) -> Fault {
         let place = &self.place;
         let unreachable = |reason| not_carried(Some(status), Failure::Unreachable { reason });
+        let unauthorized = |reason| not_carried(Some(status), Failure::Unauthorized { reason });
         match status {
-            StatusCode::UNAUTHORIZED => unreachable(format!(
-                "{place} asks for credentials (status 401): give valid ones in the header `Authorization`"
+            StatusCode::UNAUTHORIZED => unauthorized(format!(
+                "{place} asks for authorization (status 401): give a valid token in the header `Authorization: Bearer TOKEN`"
             )),
-            StatusCode::FORBIDDEN => unreachable(format!(
-                "{place} refuses this client (status 403): check the credentials in the header `Authorization`"
+            StatusCode::FORBIDDEN => unauthorized(format!(
+                "{place} refuses this client (status 403): check the token in the header `Authorization: Bearer TOKEN`"
             )),
             _ if status.is_redirection() => {
-                let to = wire::redirect_origin(headers);
+                let to = wire::redirect_target(headers, &self.uri);
                 bad(
                     status,
                     format!("{place} redirects to {to}, which is not followed: use the URL that it leads to"),

@@ -6,6 +6,7 @@ mod events;
 mod http;
 mod pipe;
 mod sse;
+mod stderr;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -31,6 +32,8 @@ pub(super) enum Inbound {
     StreamOpened,
     /// A session of HTTP has ended: the server does not know its id any more.
     SessionEnded,
+    /// The server has ended and had read nothing; nothing comes after this.
+    NotHeard(String),
     /// The transport is broken, or the server has ended it; nothing comes after this.
     Lost(String),
 }
@@ -59,7 +62,8 @@ impl Carrier {
             Target::Command { program, args, env, directory } => {
                 let program = Program { program, args, env, directory: directory.as_deref() };
                 let (child, input, output) = program.start()?;
-                let pipe = Pipe::open(output, input, Far::Child(child), inbound, longest);
+                let writer = (input, Some(child::unread as pipe::Unread<_>));
+                let pipe = Pipe::open(output, writer, Far::Child(child), inbound, longest);
                 Ok(Self(CarrierKind::Pipe(pipe)))
             }
             Target::Url { url, headers } => {
@@ -91,7 +95,7 @@ impl Carrier {
         socket.set_nonblocking(true).map_err(|error| no_socket(&error))?;
         let socket = tokio::net::UnixStream::from_std(socket).map_err(|error| no_socket(&error))?;
         let (input, output) = socket.into_split();
-        Ok(Self(CarrierKind::Pipe(Pipe::open(input, output, far, inbound, longest))))
+        Ok(Self(CarrierKind::Pipe(Pipe::open(input, (output, None), far, inbound, longest))))
     }
 
     /// Sends a message. Never waits: what cannot be sent is reported as [`Inbound`].

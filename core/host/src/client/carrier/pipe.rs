@@ -60,6 +60,19 @@ enum Phase {
     Closing,
 }
 
+/// How many bytes of what was written the other end has not read.
+pub(super) type Unread<W> = fn(&W) -> u64;
+
+/// Writes lines.
+struct Writer<W> {
+    /// `None` once it is closed.
+    output: Option<W>,
+    unread: Option<Unread<W>>,
+    queued: UnboundedReceiver<Vec<u8>>,
+    waiting: Arc<AtomicUsize>,
+    written: u64,
+}
+
 /// The side of the task.
 struct Pump {
     inbound: Sender<Inbound>,
@@ -69,10 +82,11 @@ struct Pump {
 }
 
 impl Pipe {
-    /// Begins to read `input`, and to write `output`.
-    pub(super) fn open(
+    /// Begins to read `input` and to write `output`. `unread` gives what the other side has not read yet, where that
+    /// can be known.
+    pub(super) fn open<W: AsyncWrite + Send + Unpin + 'static>(
         input: impl AsyncRead + Send + Unpin + 'static,
-        output: impl AsyncWrite + Send + Unpin + 'static,
+        (output, unread): (W, Option<Unread<W>>),
         far: Far,
         inbound: Sender<Inbound>,
         longest: usize,
@@ -85,7 +99,9 @@ impl Pipe {
             _ => None,
         };
         let pump = Pump { inbound, longest, phase: seen, exited };
-        let task = Task(tokio::spawn(pump.run(input, write(output, queued, waiting.clone()))));
+        let waits = waiting.clone();
+        let writer = Writer { output: Some(output), unread, queued, waiting: waits, written: 0 };
+        let task = Task(tokio::spawn(pump.run(input, writer)));
         Self { queue, waiting, phase, task, far }
     }
 
@@ -134,10 +150,10 @@ impl Drop for Task {
 }
 
 impl Pump {
-    async fn run(mut self, input: impl AsyncRead + Unpin, write: impl Future<Output = std::io::Result<()>>) {
+    async fn run<W: AsyncWrite + Unpin>(mut self, input: impl AsyncRead + Unpin, mut writer: Writer<W>) {
         let mut phase = self.phase.clone();
         let reason = tokio::select! {
-            reason = self.pump(input, write) => reason,
+            reason = self.pump(input, writer.run()) => reason,
             Ok(_) = phase.wait_for(|phase| *phase == Phase::Full) => {
                 format!("the server does not read: more than {WAITING} bytes wait to be written")
             }
@@ -145,7 +161,8 @@ impl Pump {
         let is_closing = *phase.borrow() == Phase::Closing;
         if !is_closing {
             // Nobody listens to a client that is gone.
-            let _ = self.inbound.send(Inbound::Lost(reason)).await;
+            let lost = if writer.was_read() { Inbound::Lost } else { Inbound::NotHeard };
+            let _ = self.inbound.send(lost(reason)).await;
         }
     }
 
@@ -209,21 +226,28 @@ impl Pump {
     }
 }
 
-/// Writes what comes until there is nothing more, and closes `output`. Lines that wait together leave in one write.
-async fn write(
-    mut output: impl AsyncWrite + Unpin,
-    mut queued: UnboundedReceiver<Vec<u8>>,
-    waiting: Arc<AtomicUsize>,
-) -> std::io::Result<()> {
-    while let Some(mut lines) = queued.recv().await {
-        while lines.len() < CHUNK
-            && let Ok(line) = queued.try_recv()
-        {
-            lines.extend_from_slice(&line);
+impl<W: AsyncWrite + Unpin> Writer<W> {
+    /// Writes what comes until there is nothing more, and closes the output. Lines that wait together leave in one write.
+    async fn run(&mut self) -> std::io::Result<()> {
+        let Some(output) = &mut self.output else { return Ok(()) };
+        while let Some(mut lines) = self.queued.recv().await {
+            while lines.len() < CHUNK
+                && let Ok(line) = self.queued.try_recv()
+            {
+                lines.extend_from_slice(&line);
+            }
+            output.write_all(&lines).await?;
+            output.flush().await?;
+            self.written += lines.len() as u64;
+            self.waiting.fetch_sub(lines.len(), Ordering::Relaxed);
         }
-        output.write_all(&lines).await?;
-        output.flush().await?;
-        waiting.fetch_sub(lines.len(), Ordering::Relaxed);
+        let closed = output.shutdown().await;
+        self.output = None;
+        closed
     }
-    output.shutdown().await
+
+    /// Whether the other end has read anything; yes if that is not known.
+    fn was_read(&self) -> bool {
+        self.output.as_ref().zip(self.unread).is_none_or(|(output, unread)| self.written > unread(output))
+    }
 }

@@ -61,7 +61,7 @@ impl Talk {
 
     async fn lost(&mut self) -> String {
         match self.next().await {
-            Inbound::Lost(reason) => reason,
+            Inbound::Lost(reason) | Inbound::NotHeard(reason) => reason,
             other => panic!("{other:?}"),
         }
     }

@@ -130,16 +130,17 @@ pub(super) fn type_of(headers: &HeaderMap) -> String {
     text.map_or_else(|| "nothing".into(), |text| format!("{:?}", shown(text)))
 }
 
-/// Where a redirect leads, without the path and the query: they can be secrets.
-pub(super) fn redirect_origin(headers: &HeaderMap) -> String {
+/// Where a redirect from `from` leads, without the query: it can be a secret.
+pub(super) fn redirect_target(headers: &HeaderMap, from: &Uri) -> String {
     let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
-    let uri = location.and_then(|text| text.parse::<Uri>().ok());
-    let origin = uri.as_ref().and_then(|uri| {
-        let host = uri.host()?;
-        let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
-        Some(format!("{}://{}{port}", uri.scheme_str()?, shown(host)))
+    let target = location.and_then(|text| text.parse::<Uri>().ok()).and_then(|uri| {
+        // A path alone is on the same server.
+        let of = if uri.host().is_some() { &uri } else { from };
+        let (scheme, host) = (uri.scheme_str().or(from.scheme_str())?, of.host()?);
+        let port = of.port().map(|port| format!(":{port}")).unwrap_or_default();
+        Some(shown(&format!("{scheme}://{host}{port}{}", uri.path())))
     });
-    origin.unwrap_or_else(|| "another path".into())
+    target.unwrap_or_else(|| "another URL".into())
 }
 
 /// The cause of an error, which is what the system or the library below says.

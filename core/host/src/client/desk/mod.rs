@@ -75,7 +75,7 @@ pub enum News {
 
 /// How one call is made.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct CallOptions {
     /// The only server to ask; `None` is every one.
     pub server: Option<String>,
     /// How long a request may take, in ms; `None` is the client's default.
@@ -138,8 +138,8 @@ impl Desk {
 
     /// Reads a resource; `whole` is whether all that contents have is wanted. What comes of it arrives under the number `call`,
     /// which is the caller's, and not in use.
-    pub fn read(&self, call: u64, uri: String, whole: bool, asked: Asked) {
-        let client = self.scoped(call, asked);
+    pub fn read(&self, call: u64, uri: String, whole: bool, options: CallOptions) {
+        let client = self.scoped(call, options);
         self.start(call, async move {
             let contents = client.read(&uri).await?;
             Ok(if whole { News::Entries(contents) } else { News::Contents(contents) })
@@ -152,9 +152,9 @@ impl Desk {
         call: u64,
         what: (String, String, String),
         context: Vec<(String, String)>,
-        asked: Asked,
+        options: CallOptions,
     ) {
-        let client = self.scoped(call, asked);
+        let client = self.scoped(call, options);
         self.start(call, async move {
             let (template, variable, value) = what;
             let chosen: Vec<_> = context.iter().map(|(name, value)| (&**name, &**value)).collect();
@@ -163,14 +163,14 @@ impl Desk {
     }
 
     /// Makes a request with any method; `params` is the text of a JSON object.
-    pub fn request(&self, call: u64, method: String, params: String, asked: Asked) {
-        let client = self.scoped(call, asked);
+    pub fn request(&self, call: u64, method: String, params: String, options: CallOptions) {
+        let client = self.scoped(call, options);
         self.start(call, async move { client.request(&method, &params).await.map(News::Json) });
     }
 
     /// Asks what a server says of itself.
-    pub fn about(&self, call: u64, asked: Asked) {
-        let client = self.scoped(call, asked);
+    pub fn about(&self, call: u64, options: CallOptions) {
+        let client = self.scoped(call, options);
         self.start(call, async move { client.about().await.map(News::About) });
     }
 
@@ -184,17 +184,17 @@ impl Desk {
     }
 
     /// A list: of templates, or of resources. Its progress arrives under the number `call`.
-    pub fn list(&self, call: u64, templates: bool, asked: Asked) -> Stream {
-        let client = self.scoped(call, asked);
+    pub fn list(&self, call: u64, templates: bool, options: CallOptions) -> Stream {
+        let client = self.scoped(call, options);
         let list = if templates { client.list_templates() } else { client.list() };
         Stream::new(Source::Listing(Box::new(list)))
     }
 
     /// A watched resource.
-    pub fn watch(&self, uri: &str, asked: Asked) -> Stream {
+    pub fn watch(&self, uri: &str, options: CallOptions) -> Stream {
         // To find the server of several, the client starts a task.
         let _inside = self.runtime.enter();
-        Stream::new(Source::Watch(self.scoped(0, asked).watch(uri)))
+        Stream::new(Source::Watch(self.scoped(0, options).watch(uri)))
     }
 
     /// The changes of lists.
@@ -247,7 +247,7 @@ impl Desk {
         news
     }
 
-    fn scoped(&self, call: u64, Asked { server, timeout, progress }: Asked) -> Client {
+    fn scoped(&self, call: u64, CallOptions { server, timeout, progress }: CallOptions) -> Client {
         let tray = self.tray.clone();
         let report = move |progress| tray.put(call, News::Progress(progress));
         let progress = progress.then(|| Arc::new(report) as ProgressFn);

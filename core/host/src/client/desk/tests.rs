@@ -29,14 +29,14 @@ fn failed(news: &[(u64, News)], call: u64) -> &'static str {
 #[test]
 fn each_call_ends_once() {
     let (desk, far, rings) = desk(Vec::new());
-    desk.read(7, "a:b".into(), false, Asked::default());
+    desk.read(7, "a:b".into(), false, CallOptions::default());
     desk.cancel(7);
     rings.recv_timeout(DEADLINE).unwrap();
     assert_eq!(failed(&desk.take(), 7), "cancelled");
-    desk.read(8, "not a uri".into(), false, Asked::default());
+    desk.read(8, "not a uri".into(), false, CallOptions::default());
     rings.recv_timeout(DEADLINE).unwrap();
     assert_eq!(failed(&desk.take(), 8), "invalid_uri");
-    desk.read(9, "a:b".into(), true, Asked::default());
+    desk.read(9, "a:b".into(), true, CallOptions::default());
     drop(far);
     rings.recv_timeout(DEADLINE).unwrap();
     assert_eq!(failed(&desk.take(), 9), "unreachable");

@@ -45,7 +45,7 @@ where
     }
 }
 
-/// Lets the task's other half work: whoever wants to be polled again is, at once.
+/// Lets the task's other half work: a future that wants to be polled again is polled at once.
 async fn next_turn() {
     let mut is_next = false;
     poll_fn(|context| {

@@ -1,6 +1,6 @@
 //! What the server's threads have for the event loop of another language: owned, in order, taken in batches.
 //!
-//! Law: whoever leaves something never waits for that language, and the loop is woken once for a batch. No lock is held
+//! Law: a thread that leaves something never waits for that language, and the loop is woken once for a batch. No lock is held
 //! while it is woken. What waits is bounded by the connections and by the requests in flight on each (`Limits`).
 
 use super::{Verified, Verifier, Verifying};
@@ -14,14 +14,14 @@ use std::task::{Wake, Waker};
 use tokio::sync::oneshot;
 
 /// Wakes the event loop, from any thread.
-pub type Bell = Arc<dyn Fn() + Send + Sync>;
+pub type WakeLoop = Arc<dyn Fn() + Send + Sync>;
 
 /// See the module. `X` is what a host itself leaves.
 pub struct Inbox<X> {
     items: Mutex<Vec<Item<X>>>,
     /// Whether the loop is to look already.
     is_due: AtomicBool,
-    bell: Mutex<Option<Bell>>,
+    wake_loop: Mutex<Option<WakeLoop>>,
 }
 
 /// Something for the event loop.
@@ -30,7 +30,7 @@ pub enum Item<X> {
     /// An event, and where its answer goes.
     Work(Peer, Box<Work<'static>>),
     /// A token is to be verified.
-    Verify(String, Verdict),
+    Verify(String, TokenReply),
     /// The author gave an answer that its event cannot have: for the log.
     Misuse(String),
     /// A request was refused that an option would let in: for the log.
@@ -41,18 +41,18 @@ pub enum Item<X> {
     Own(X),
 }
 
-/// Where the verdict on a token goes: the first one counts. Dropped without one, it could not be found out.
+/// Where the reply on a token goes: the first one counts. Dropped without one, it could not be found out.
 #[derive(Debug)]
-pub struct Verdict(Mutex<Option<oneshot::Sender<Result<Verified, Denied>>>>);
+pub struct TokenReply(Mutex<Option<oneshot::Sender<Result<Verified, Denied>>>>);
 
 /// An inbox as the HTTP server sees it: the author's functions, and who verifies tokens.
 pub struct Reach<X>(Weak<Inbox<X>>);
 
 impl<X> Inbox<X> {
-    /// Empty. `bell` wakes the loop; without one the loop asks [`Inbox::is_due`] before it rests.
-    pub fn new(bell: Option<Bell>) -> Arc<Self> {
+    /// Empty. `wake_loop` wakes the loop; without one the loop asks [`Inbox::is_due`] before it rests.
+    pub fn new(wake_loop: Option<WakeLoop>) -> Arc<Self> {
         let (items, is_due) = Default::default();
-        Arc::new(Self { items, is_due, bell: Mutex::new(bell) })
+        Arc::new(Self { items, is_due, wake_loop: Mutex::new(wake_loop) })
     }
 
     /// Leaves something, and wakes the loop. Leaving nothing wakes it too.
@@ -61,9 +61,9 @@ impl<X> Inbox<X> {
         if self.is_due.swap(true, Ordering::AcqRel) {
             return;
         }
-        let bell = lock(&self.bell).clone();
-        if let Some(bell) = bell {
-            bell();
+        let wake_loop = lock(&self.wake_loop).clone();
+        if let Some(wake_loop) = wake_loop {
+            wake_loop();
         }
     }
 
@@ -83,10 +83,10 @@ impl<X> Inbox<X> {
         std::mem::take(&mut *lock(&self.items))
     }
 
-    /// Lets go of the bell: the loop is woken no longer.
+    /// Drops the function that wakes the loop: it is woken no longer.
     pub fn close(&self) {
-        let bell = lock(&self.bell).take();
-        drop(bell);
+        let wake_loop = lock(&self.wake_loop).take();
+        drop(wake_loop);
     }
 
     /// For the HTTP server. It holds nothing: a server whose loop is gone gives up what it has.
@@ -116,7 +116,7 @@ impl<X: Clone + Send + Sync + 'static> Wake for Leaves<X> {
     }
 }
 
-impl Verdict {
+impl TokenReply {
     /// The token is good.
     pub fn accept(&self, verified: Verified) {
         self.send(Ok(verified));
@@ -127,10 +127,10 @@ impl Verdict {
         self.send(Err(if unavailable { Denied::Unavailable } else { Denied::Invalid }));
     }
 
-    fn send(&self, verdict: Result<Verified, Denied>) {
+    fn send(&self, reply: Result<Verified, Denied>) {
         if let Some(waiting) = lock(&self.0).take() {
             // The client may be gone.
-            let _ = waiting.send(verdict);
+            let _ = waiting.send(reply);
         }
     }
 }
@@ -169,8 +169,8 @@ impl<X: Send + 'static> Host for Reach<X> {
 impl<X: Send + 'static> Verifier for Reach<X> {
     fn verify<'v>(&'v self, token: &'v str) -> Verifying<'v> {
         Box::pin(async move {
-            let (verdict, found) = oneshot::channel();
-            self.leave([Item::Verify(token.to_owned(), Verdict(Mutex::new(Some(verdict))))]);
+            let (reply, found) = oneshot::channel();
+            self.leave([Item::Verify(token.to_owned(), TokenReply(Mutex::new(Some(reply))))]);
             found.await.unwrap_or(Err(Denied::Unavailable))
         })
     }
@@ -200,10 +200,10 @@ mod tests {
     fn counted() -> (Arc<AtomicUsize>, Arc<Inbox<u8>>) {
         let rung = Arc::new(AtomicUsize::new(0));
         let counts = rung.clone();
-        let bell: Bell = Arc::new(move || {
+        let wake_loop: WakeLoop = Arc::new(move || {
             counts.fetch_add(1, Ordering::SeqCst);
         });
-        (rung, Inbox::new(Some(bell)))
+        (rung, Inbox::new(Some(wake_loop)))
     }
 
     #[test]
@@ -236,21 +236,21 @@ mod tests {
         let (_, inbox) = counted();
         let reach = inbox.reach();
         let mut context = Context::from_waker(Waker::noop());
-        let mut ask = |judge: &dyn Fn(Verdict)| {
+        let mut ask = |judge: &dyn Fn(TokenReply)| {
             let mut asked = reach.verify("token");
             assert!(asked.as_mut().poll(&mut context).is_pending());
             for item in inbox.take() {
-                let Item::Verify(token, verdict) = item else { panic!("{item:?}") };
+                let Item::Verify(token, reply) = item else { panic!("{item:?}") };
                 assert_eq!(token, "token");
-                judge(verdict);
+                judge(reply);
             }
             match asked.as_mut().poll(&mut context) {
                 Poll::Ready(found) => found.map(|found| found.principal.id().to_owned()),
-                Poll::Pending => panic!("no verdict"),
+                Poll::Pending => panic!("no reply"),
             }
         };
-        assert_eq!(ask(&|verdict| verdict.accept(Verified::new("ada"))).as_deref(), Ok("ada"));
-        assert_eq!(ask(&|verdict| verdict.refuse(false)), Err(Denied::Invalid));
+        assert_eq!(ask(&|reply| reply.accept(Verified::new("ada"))).as_deref(), Ok("ada"));
+        assert_eq!(ask(&|reply| reply.refuse(false)), Err(Denied::Invalid));
         assert_eq!(ask(&drop), Err(Denied::Unavailable));
         drop(inbox.clone());
     }

@@ -67,12 +67,12 @@ pub(super) struct Fetched {
     fetch: Fetch,
     pace: Pace,
     clock: Clock,
-    kept: Mutex<Kept>,
-    landed: Notify,
+    cache: Mutex<KeyCache>,
+    arrived: Notify,
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeyCache {
     keys: Option<Arc<Keys>>,
     /// When they were fetched.
     fetched: Option<Instant>,
@@ -112,8 +112,8 @@ impl Source {
     }
 
     fn paced(fetch: Fetch, pace: Pace, clock: Clock) -> Self {
-        let (kept, landed) = Default::default();
-        Self::Fetched(Arc::new(Fetched { fetch, pace, clock, kept, landed }))
+        let (cache, arrived) = Default::default();
+        Self::Fetched(Arc::new(Fetched { fetch, pace, clock, cache, arrived }))
     }
 
     /// The keys, with the one named `kid` among them if the issuer has it.
@@ -146,22 +146,22 @@ where
 impl Fetched {
     async fn keys(self: &Arc<Self>, kid: Option<&str>) -> Result<Arc<Keys>, Denied> {
         // Made before the plan: an answer that lands in between is not missed.
-        let mut landed = pin!(self.landed.notified());
-        landed.as_mut().enable();
-        let plan = self.kept().plan(kid, self.pace, (self.clock)());
+        let mut arrived = pin!(self.arrived.notified());
+        arrived.as_mut().enable();
+        let plan = self.cache().plan(kid, self.pace, (self.clock)());
         if plan.starts {
             (self.fetch)(Delivery { of: self.clone(), keys: None });
         }
         if let Some(found) = plan.found {
             return found;
         }
-        landed.await;
+        arrived.await;
         // The old keys are better than none while the issuer is away.
-        self.kept().keys.clone().ok_or(Denied::Unavailable)
+        self.cache().keys.clone().ok_or(Denied::Unavailable)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, KeyCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -173,17 +173,17 @@ impl Delivery {
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        let (mut kept, now) = (self.of.kept(), (self.of.clock)());
-        (kept.is_asking, kept.answered) = (false, Some(now));
+        let (mut cache, now) = (self.of.cache(), (self.of.clock)());
+        (cache.is_asking, cache.answered) = (false, Some(now));
         if let Some(keys) = self.keys.take() {
-            (kept.keys, kept.fetched) = (Some(Arc::new(keys)), Some(now));
+            (cache.keys, cache.fetched) = (Some(Arc::new(keys)), Some(now));
         }
-        drop(kept);
-        self.of.landed.notify_waiters();
+        drop(cache);
+        self.of.arrived.notify_waiters();
     }
 }
 
-impl Kept {
+impl KeyCache {
     fn plan(&mut self, kid: Option<&str>, pace: Pace, now: Instant) -> Plan {
         let within = |at: Option<Instant>, span| at.is_some_and(|at| now.duration_since(at) < span);
         let known = self.keys.clone().filter(|keys| kid.is_none_or(|kid| keys.has(kid)));

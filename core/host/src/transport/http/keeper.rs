@@ -25,9 +25,9 @@ pub(super) struct Keeper {
 }
 
 /// Wakes the task when the engine has something that is due earlier than before.
-struct Rings(Arc<Notify>);
+struct KeeperWaker(Arc<Notify>);
 
-impl Wake for Rings {
+impl Wake for KeeperWaker {
     fn wake(self: Arc<Self>) {
         self.0.notify_one();
     }
@@ -44,10 +44,10 @@ impl Default for Keeper {
 }
 
 impl Keeper {
-    /// Starts the task, once, on the runtime of whoever comes first.
+    /// Starts the task, once, on the runtime of the first caller.
     pub(super) fn start(&self, server: &Arc<HttpServer>) {
         if !self.started.load(Ordering::Relaxed) && !self.started.swap(true, Ordering::AcqRel) {
-            let waker = Waker::from(Arc::new(Rings(self.notify.clone())));
+            let waker = Waker::from(Arc::new(KeeperWaker(self.notify.clone())));
             let timekeeper = server.endpoint.engine().keep_time(waker);
             tokio::spawn(keep(Arc::downgrade(server), timekeeper));
         }
@@ -72,7 +72,7 @@ async fn keep(server: Weak<HttpServer>, _timekeeper: Timekeeper) {
     loop {
         let Some(strong) = server.upgrade() else { return };
         let mut phase = strong.phases.watch();
-        // From here on, whoever changes a deadline leaves a word.
+        // From here on, each change of a deadline notifies this task.
         strong.keeper.armed.store(Millis::MAX, Ordering::SeqCst);
         turn(&strong);
         let now = strong.now().tick;

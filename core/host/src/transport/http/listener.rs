@@ -29,8 +29,8 @@ impl HttpServer {
     /// and time.
     pub async fn serve(self: &Arc<Self>, listener: TcpListener) {
         let limits = self.endpoint.engine().limits();
-        let most = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
-        let places = Arc::new(Semaphore::new(most));
+        let max = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(max));
         let mut phase = self.phases.watch();
         self.keeper.start(self);
         let by_client = Places::new(limits.connections_per_client);
@@ -50,7 +50,7 @@ impl HttpServer {
             }
         }
         drop(listener);
-        let all = u32::try_from(most).unwrap_or(u32::MAX);
+        let all = u32::try_from(max).unwrap_or(u32::MAX);
         let empty = || async { drop(places.acquire_many(all).await) };
         let _ = timeout(Duration::from_millis(limits.grace), empty()).await;
         for turn in self.endpoint.close(self.now()) {

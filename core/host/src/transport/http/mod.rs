@@ -6,8 +6,8 @@
 //!                                    any thread: Exchange::finish ─▶ wakes the task, which writes the answer
 //! ```
 //!
-//! Law: it moves [`Turn`](mcp_resources_engine::http::Turn)s and knows no word of the protocol. What the engine can answer never leaves
-//! the task that read it.
+//! Law: it moves [`Turn`](mcp_resources_engine::http::Turn)s and knows no word of the protocol. What the engine can
+//! answer never leaves the task that read it.
 
 mod body;
 mod check;
@@ -37,7 +37,7 @@ pub use body::ResponseBody;
 // Hidden, for bindings: their own thread polls.
 #[doc(hidden)]
 pub use check::TokenCheck;
-pub use inbox::{Bell, Inbox, Item, Reach, Verdict};
+pub use inbox::{Inbox, Item, Reach, TokenReply, WakeLoop};
 #[cfg(feature = "auth")]
 pub use jwt::{JwksError, JwtVerifier};
 pub use options::{HttpOptions, Verified, Verifier, Verifying};
@@ -57,7 +57,7 @@ use phase::Phases;
 use std::fmt;
 use std::sync::Arc;
 
-/// One HTTP endpoint of a server. Shared by its listeners and by whoever else hands it requests; every method may be
+/// One HTTP endpoint of a server. Shared by its listeners and by other callers that hand it requests; every method may be
 /// called from any thread.
 pub struct HttpServer {
     endpoint: Arc<Endpoint>,
@@ -104,10 +104,9 @@ impl HttpServer {
         self.keeper.look(self);
     }
 
-    /// Stops this endpoint: no new connection, no new request (503), listens end with their results, and streams of notifications; what is
-    /// in flight has
-    /// [`Limits::grace`](mcp_resources_engine::limits::Limits::grace), then every connection is closed. [`HttpServer::serve`] returns
-    /// after that.
+    /// Stops this endpoint. It takes no new connection and no new request (503); listens end with their results, and so do
+    /// streams of notifications. What is in flight has [`Limits::grace`](mcp_resources_engine::limits::Limits::grace), then
+    /// every connection is closed and [`HttpServer::serve`] returns.
     pub fn shutdown(&self) {
         if self.phases.drain() {
             self.endpoint.shutdown();

@@ -55,7 +55,7 @@ impl Phases {
 
 /// Waits until the server is at least at `phase`.
 pub(super) async fn reach(watch: &mut watch::Receiver<Phase>, phase: Phase) {
-    // The sender lives as long as the server, which whoever waits here holds.
+    // The sender lives as long as the server, and the waiting task holds the server.
     let _ = watch.wait_for(|now| *now >= phase).await;
 }
 

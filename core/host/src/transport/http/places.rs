@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// See the module. Bounded by the connections themselves.
 #[derive(Debug)]
 pub(super) struct Places {
-    most: usize,
+    max: usize,
     taken: Mutex<HashMap<Network, usize>>,
 }
 
@@ -21,8 +21,8 @@ pub(super) struct Place {
 }
 
 impl Places {
-    pub(super) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, taken: Mutex::default() })
+    pub(super) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self { max, taken: Mutex::default() })
     }
 
     /// `None` if this client has too many.
@@ -30,7 +30,7 @@ impl Places {
         let network = Network::of(client);
         let mut taken = self.lock();
         let own = taken.entry(network).or_default();
-        if *own >= self.most {
+        if *own >= self.max {
             return None;
         }
         *own += 1;

@@ -318,11 +318,11 @@ impl Pump {
         Ok(bytes)
     }
 
-    /// Takes `most` bytes of the output, for a loop that writes them.
-    pub fn take_part(&self, most: usize) -> Vec<u8> {
+    /// Takes `max` bytes of the output, for a loop that writes them.
+    pub fn take_part(&self, max: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.pipe.flush(|some| {
-            let count = some.len().min(most - bytes.len());
+            let count = some.len().min(max - bytes.len());
             bytes.extend_from_slice(some.get(..count).unwrap_or_default());
             Ok(count)
         });

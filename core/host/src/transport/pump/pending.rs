@@ -128,14 +128,14 @@ impl<K: Eq + Hash, V> fmt::Debug for PendingCalls<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_resources_engine::connection::Peer as Kind;
+    use mcp_resources_engine::connection::ConnectionKind;
     use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
 
     #[test]
     fn a_call_is_found_once_and_only_under_its_own_connection() {
         let info = ServerInfo { name: "test".into(), version: "1".into(), ..ServerInfo::default() };
         let engine = Engine::new(info, Options::default()).unwrap();
-        let [one, other] = [(); 2].map(|()| engine.connect(Kind::Stdio).id());
+        let [one, other] = [(); 2].map(|()| engine.connect(ConnectionKind::Stdio).id());
         let calls = PendingCalls::default();
         assert!(calls.insert(one, 7, "first"));
         assert!(!calls.insert(other, 7, "second"));

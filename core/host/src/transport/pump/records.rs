@@ -1,20 +1,20 @@
 //! The thread of another language that takes the records of requests, one in each process.
 
-use crate::transport::RecordBell;
+use crate::transport::RecordSignal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// See the module. No method enters the language, except through the function that `begin` is given.
 #[derive(Debug, Default)]
 pub struct RecordThread {
-    bell: Arc<RecordBell>,
+    bell: Arc<RecordSignal>,
     /// The process whose thread runs; 0 is none.
     process: AtomicU32,
 }
 
 impl RecordThread {
     /// What the thread waits for, and records wake.
-    pub fn bell(&self) -> &Arc<RecordBell> {
+    pub fn bell(&self) -> &Arc<RecordSignal> {
         &self.bell
     }
 
@@ -22,7 +22,7 @@ impl RecordThread {
     ///
     /// # Errors
     /// What `start` says; the next call tries again.
-    pub fn begin<E>(&self, start: impl FnOnce(Arc<RecordBell>) -> Result<(), E>) -> Result<(), E> {
+    pub fn begin<E>(&self, start: impl FnOnce(Arc<RecordSignal>) -> Result<(), E>) -> Result<(), E> {
         let process = std::process::id();
         if self.process.swap(process, Ordering::AcqRel) == process {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Reads the catalog of a Postgres database.
 
-use super::Link;
+use super::Connection;
 use crate::db::catalog::{Catalog, Column, Form, KeyColumn, Table, View, absent, quoted, twice};
 use crate::db::key::Affinity;
 use crate::db::options::MOST_ROWS;
@@ -60,7 +60,7 @@ impl TableRow {
 }
 
 /// Reads the catalog. A table or statement that cannot be served is recorded as a fault.
-pub(super) async fn read(source: &Source, link: &mut Link) -> Result<Catalog, Error> {
+pub(super) async fn read(source: &Source, link: &mut Connection) -> Result<Catalog, Error> {
     let mut catalog = Catalog::default();
     let mut all = Vec::new();
     for row in link.client.query(TABLES, &[]).await? {
@@ -95,7 +95,7 @@ pub(super) async fn read(source: &Source, link: &mut Link) -> Result<Catalog, Er
     Ok(catalog)
 }
 
-async fn columns(link: &Link, table: u32) -> Result<Vec<ColumnRow>, Error> {
+async fn columns(link: &Connection, table: u32) -> Result<Vec<ColumnRow>, Error> {
     let mut columns = Vec::new();
     for row in link.client.query(COLUMNS, &[&table]).await? {
         columns.push(ColumnRow {
@@ -116,7 +116,7 @@ async fn read_table(
     source: &Source,
     declared: &Declared,
     found: &TableRow,
-    link: &Link,
+    link: &Connection,
 ) -> Result<Result<Table, String>, Error> {
     let columns = columns(link, found.oid).await?;
     let mut keys: Vec<&ColumnRow> = columns.iter().filter(|column| column.place.is_some()).collect();
@@ -158,7 +158,11 @@ async fn read_table(
 }
 
 /// Checks a statement of the operator. Inside FROM, Postgres accepts only a SELECT without data-modifying parts.
-async fn read_view(source: &Source, view: &DeclaredView, link: &Link) -> Result<Result<View, String>, Error> {
+async fn read_view(
+    source: &Source,
+    view: &DeclaredView,
+    link: &Connection,
+) -> Result<Result<View, String>, Error> {
     let plain = view.statement.render(|index| format!("${}", index + 1));
     let statement = match link.client.prepare(&format!("SELECT * FROM (\n{plain}\n) AS v")).await {
         Ok(statement) => statement,

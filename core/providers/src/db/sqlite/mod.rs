@@ -186,14 +186,14 @@ fn harden(connection: &Connection, allowed: &Arc<Allowed>, deadline: &Arc<Deadli
         connection.pragma_update(None, pragma, true)?;
     }
     connection.pragma_update(None, "mmap_size", 0)?;
-    for (limit, most) in [
+    for (limit, max) in [
         (Limit::SQLITE_LIMIT_LENGTH, i32::try_from(LARGEST).unwrap_or(i32::MAX)),
         (Limit::SQLITE_LIMIT_ATTACHED, 0),
         (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, 200),
         (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1_000),
     ] {
-        connection.set_limit(limit, most)?;
+        connection.set_limit(limit, max)?;
     }
     connection.set_prepared_statement_cache_capacity(COMPILED);
     let deadline = deadline.clone();

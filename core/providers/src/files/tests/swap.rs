@@ -1,6 +1,6 @@
 //! Reads while another thread swaps what is read for links to the outside.
 
-use super::{Folder, WAYS, all, asker, shown};
+use super::{Folder, WAYS, all, context, shown};
 use crate::files::Symlinks;
 use crate::files::contents;
 use std::fs;
@@ -78,7 +78,7 @@ fn never_a_byte_from_outside() {
             let path: &[u8] = if read / trees.len() % 2 == 0 { b"file" } else { b"a/b/file" };
             let root = tree.open().unwrap();
             let Ok(opened) = tree.find(&root, path, &all) else { continue };
-            let text = contents::file(opened, path, None, None, &asker()).unwrap();
+            let text = contents::file(opened, path, None, None, &context()).unwrap();
             assert_eq!(shown(&text), "inside");
             found.fetch_add(1, Ordering::Relaxed);
         }

@@ -35,13 +35,13 @@ pub(super) struct Change {
 /// Shared by the threads of clients, the system's watcher and ours.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    state: Mutex<State>,
+    state: Mutex<InboxState>,
     ready: Condvar,
-    most: usize,
+    max: usize,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct InboxState {
     /// All URIs that are watched, for a thread that begins.
     wanted: HashSet<Arc<str>>,
     lists: bool,
@@ -64,15 +64,15 @@ pub(super) struct Batch {
 }
 
 impl Inbox {
-    /// At most `most` paths wait.
-    pub(super) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), ready: Condvar::new(), most })
+    /// At most `max` paths wait.
+    pub(super) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), ready: Condvar::new(), max })
     }
 
     /// The same interests, for the process that was forked from the one of this inbox: nothing of it is running here.
     /// A lock that was held at the fork is never free again, so what it guards is left behind then.
     pub(super) fn forked(&self) -> Arc<Self> {
-        let own = Self::new(self.most);
+        let own = Self::new(self.max);
         if let Ok(state) = self.state.try_lock() {
             let mut copy = own.lock();
             (copy.wanted, copy.lists) = (state.wanted.clone(), state.lists);
@@ -106,7 +106,7 @@ impl Inbox {
         self.lock().is_running
     }
 
-    fn changed(&self, mut state: MutexGuard<'_, State>) -> bool {
+    fn changed(&self, mut state: MutexGuard<'_, InboxState>) -> bool {
         if state.is_running {
             self.ready.notify_one();
             return false;
@@ -117,7 +117,7 @@ impl Inbox {
             return false;
         }
         // A thread that begins knows of nothing.
-        let State { wanted, changes, .. } = &mut *state;
+        let InboxState { wanted, changes, .. } = &mut *state;
         for uri in wanted.iter() {
             changes.entry(uri.clone()).or_insert(Change { on: true, before: None });
         }
@@ -175,7 +175,7 @@ impl Inbox {
             return;
         }
         let is_first = state.hints.is_empty();
-        let is_full = state.hints.len() >= self.most;
+        let is_full = state.hints.len() >= self.max;
         match state.hints.get_mut(&path) {
             Some(known) => known.add(hint),
             None if is_full => {
@@ -189,16 +189,16 @@ impl Inbox {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What the system's watcher calls, on a thread of its own.
 #[derive(Debug)]
-pub(super) struct Hears(pub(super) Arc<Inbox>);
+pub(super) struct EventSink(pub(super) Arc<Inbox>);
 
-impl notify::EventHandler for Hears {
+impl notify::EventHandler for EventSink {
     fn handle_event(&mut self, event: notify::Result<notify::Event>) {
         let Ok(event) = event else { return self.0.lose() };
         if event.need_rescan() {

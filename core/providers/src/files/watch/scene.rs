@@ -81,7 +81,7 @@ pub(super) struct Scan {
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum PathState {
     /// Nothing that is served.
     Absent,
     /// Something that the system does not let us open.
@@ -98,7 +98,7 @@ pub(super) struct Found {
     pub(super) entries: Vec<Vec<u8>>,
     /// The directories among them, which are watched now.
     pub(super) dirs: Vec<Vec<u8>>,
-    pub(super) state: State,
+    pub(super) state: PathState,
     /// Whether a change after this would show in `state`.
     pub(super) is_settled: bool,
 }
@@ -363,7 +363,7 @@ impl Scene {
     /// there yet is heard of when it comes, and what is renamed, whichever part of the path it is.
     pub(super) fn follow(&mut self, path: &[u8], system: &mut System) -> Found {
         let mut found =
-            Found { entries: Vec::new(), dirs: Vec::new(), state: State::Absent, is_settled: true };
+            Found { entries: Vec::new(), dirs: Vec::new(), state: PathState::Absent, is_settled: true };
         if self.base.is_none() {
             return found;
         }
@@ -384,16 +384,19 @@ impl Scene {
     }
 
     fn find(&self, root: &Root, path: &[u8], found: &mut Found) {
-        found.state = State::Absent;
+        found.state = PathState::Absent;
         match self.tree.find(root, path, &|_| true) {
             Ok(opened) => {
                 // Of a directory, its entries are compared.
                 found.is_settled = opened.is_dir() || is_settled(&opened.facts);
-                found.state =
-                    if opened.is_dir() { State::Directory(opened.facts) } else { State::File(opened.facts) };
+                found.state = if opened.is_dir() {
+                    PathState::Directory(opened.facts)
+                } else {
+                    PathState::File(opened.facts)
+                };
                 found.entries.push(opened.real);
             }
-            Err(Missing::Failed(_)) => found.state = State::Unreadable,
+            Err(Missing::Failed(_)) => found.state = PathState::Unreadable,
             Err(Missing::NotFound) => {}
         }
     }

@@ -3,7 +3,7 @@
 //! Law: a watch is counted for each that needs it, by its path, and given back with the last. What the system does not watch
 //! is looked at from time to time; the reason is reported once.
 
-use super::inbox::{Hears, Inbox};
+use super::inbox::{EventSink, Inbox};
 use super::scene::DIRECTORIES;
 use notify::{Config, ErrorKind, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig, Watcher};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// One declaration of roots, which share a number of watches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
-    pub(super) most: usize,
+    pub(super) max: usize,
     pub(super) used: usize,
 }
 
@@ -71,9 +71,9 @@ impl System {
             watch.needs += 1;
             return true;
         }
-        let Some(Budget { most, used }) = self.budgets.get(budget).copied() else { return false };
-        if used >= most {
-            self.fall_short(Short::Option(most));
+        let Some(Budget { max, used }) = self.budgets.get(budget).copied() else { return false };
+        if used >= max {
+            self.fall_short(Short::Option(max));
             return false;
         }
         let is_armed = !self.is_full && self.begin(path);
@@ -129,7 +129,7 @@ impl System {
         if self.watcher.is_none() {
             // Opening and reading a file is no event: otherwise each of our reads would wake us.
             let config = Config::default().with_event_kinds(EventKindMask::CORE);
-            match RecommendedWatcher::new(Hears(self.inbox.clone()), config) {
+            match RecommendedWatcher::new(EventSink(self.inbox.clone()), config) {
                 Ok(watcher) => self.watcher = Some(watcher),
                 Err(_) => {
                     self.is_full = true;
@@ -199,8 +199,8 @@ impl Short {
                      exclude directories, or serve them as several roots"
                 );
             }
-            Self::Option(most) => (
-                format!("there is more to watch than watch_dirs={most} allows"),
+            Self::Option(max) => (
+                format!("there is more to watch than watch_dirs={max} allows"),
                 "raise watch_dirs, or exclude directories",
             ),
             Self::Watches => (

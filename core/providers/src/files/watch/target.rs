@@ -3,7 +3,7 @@
 //! Law: URIs of the same path, such as those of different lines of a file, are one target. A file with several names is
 //! reported by the system under one of them only, so targets are found by inode too.
 
-use super::scene::{Found, State};
+use super::scene::{Found, PathState};
 use super::seen::{Mark, Seen};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -159,7 +159,7 @@ impl Found {
     /// Which file it is.
     pub(super) fn inode(&self) -> Option<(u64, u64)> {
         match self.state {
-            State::File(facts) => Some(facts.inode),
+            PathState::File(facts) => Some(facts.inode),
             _ => None,
         }
     }
@@ -167,21 +167,21 @@ impl Found {
     /// Where that really is.
     pub(super) fn real(&self) -> Option<&[u8]> {
         match self.state {
-            State::File(_) | State::Directory(_) => self.entries.last().map(|real| &**real),
-            State::Absent | State::Unreadable => None,
+            PathState::File(_) | PathState::Directory(_) => self.entries.last().map(|real| &**real),
+            PathState::Absent | PathState::Unreadable => None,
         }
     }
 
     /// What it was like, if a change after that would show.
     pub(super) fn mark(&self, seen: &Seen) -> Option<Mark> {
         match &self.state {
-            State::File(facts) | State::Directory(facts) => Some(seen.mark(facts)),
-            State::Absent | State::Unreadable => None,
+            PathState::File(facts) | PathState::Directory(facts) => Some(seen.mark(facts)),
+            PathState::Absent | PathState::Unreadable => None,
         }
     }
 }
 
-impl State {
+impl PathState {
     /// Whether a reader gets the same. Of a directory, its entries say whether it does.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {

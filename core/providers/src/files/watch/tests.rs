@@ -6,7 +6,7 @@ mod lists;
 mod places;
 
 use super::super::Options;
-use super::super::beneath::Way;
+use super::super::beneath::Resolution;
 use super::super::tests::Folder;
 use super::super::tree::Tree;
 use super::{Reports, Settings, Watch};
@@ -73,7 +73,7 @@ impl Bench {
 
     fn with(folder: Folder, settings: Settings, change: impl FnOnce(Options) -> Options) -> Self {
         let options = change(Options::new().root("r", &folder.0));
-        let trees = Tree::all(&options, Way::best()).unwrap();
+        let trees = Tree::all(&options, Resolution::best()).unwrap();
         folder.write("sentinel", "");
         Self { folder, trees, watch: Watch::new(settings), reported: Reported::default() }
     }

@@ -10,7 +10,7 @@
 //! between them that grows with the time that they take.
 
 use super::inbox::{Batch, Hint, Inbox};
-use super::scene::{Scene, State, is_rules, is_within, parent};
+use super::scene::{PathState, Scene, is_rules, is_within, parent};
 use super::seen::Seen;
 use super::system::{Budget, Short, System};
 use super::target::{Due, Number, Target, Targets};
@@ -76,7 +76,7 @@ impl<R: Reports> Watcher<R> {
             let known = declared.iter().position(|other| *other == own);
             let budget = known.unwrap_or_else(|| {
                 declared.push(own);
-                budgets.push(Budget { most: tree.settings().watch_dirs, used: 0 });
+                budgets.push(Budget { max: tree.settings().watch_dirs, used: 0 });
                 declared.len() - 1
             });
             scenes.push(Scene::new(tree.clone(), budget));
@@ -304,7 +304,7 @@ impl<R: Reports> Watcher<R> {
             let Some(found) = target.found.as_ref().filter(|found| found.real() == Some(dir)) else {
                 continue;
             };
-            if matches!(found.state, State::Directory(_)) {
+            if matches!(found.state, PathState::Directory(_)) {
                 self.told.extend(target.uris.iter().cloned());
             }
         }
@@ -324,7 +324,7 @@ impl<R: Reports> Watcher<R> {
         let path = target.path.clone();
         let Some(scene) = self.scenes.get_mut(at) else { return };
         let mut found = scene.follow(&path, &mut self.system);
-        if let State::Directory(_) = found.state
+        if let PathState::Directory(_) = found.state
             && let Some(real) = found.real().filter(|real| !scene.is_scanned(real))
         {
             let real = real.to_vec();
@@ -375,20 +375,20 @@ impl<R: Reports> Watcher<R> {
         self.poll_dirs(slice(dirs));
     }
 
-    fn poll_targets(&mut self, most: usize) {
+    fn poll_targets(&mut self, max: usize) {
         let polled = self.targets.iter().filter(|(_, target)| target.is_polled);
         let mut numbers: Vec<Number> = polled.map(|(number, _)| number).collect();
         numbers.sort_unstable();
         let from = numbers.partition_point(|number| *number < self.polled_target);
         numbers.rotate_left(from);
-        for number in numbers.into_iter().take(most) {
+        for number in numbers.into_iter().take(max) {
             self.polled_target = number + 1;
             self.due.entry(number).or_default().is_lost = true;
         }
     }
 
-    fn poll_dirs(&mut self, most: usize) {
-        let mut left = most;
+    fn poll_dirs(&mut self, max: usize) {
+        let mut left = max;
         for _ in 0..=self.scenes.len() {
             let (at, from) = self.polled.clone();
             let Some(scene) = self.scenes.get_mut(at) else {

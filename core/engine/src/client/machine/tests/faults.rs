@@ -324,8 +324,8 @@ fn progress_prolongs_the_time() {
     assert!(String::from_utf8(cancelled.body).unwrap().contains(&format!(r#""requestId":{id}"#)));
 }
 
-/// R-133 … R-138, R-219, R-223: a read that needs input asks the host, and is made again with its answers and the state; without anybody to
-/// ask it fails. R-004: a legacy server asks by a request of its own.
+/// R-133 … R-138, R-219, R-223: a read that needs input asks the host, and is made again with its answers and the
+/// state; without anybody to ask it fails. R-004: a legacy server asks by a request of its own.
 #[test]
 fn questions_are_answered() {
     let mut alone = Alone::reading();

@@ -147,6 +147,23 @@ async fn the_end_of_a_child_is_told() {
     }
 }
 
+/// A server that dies of its own accord is told from one that dies of what it was sent; with the last that it has said.
+#[tokio::test]
+async fn a_child_that_dies_at_start_says_why() {
+    let said = "echo one >&2; echo two >&2; echo three >&2; printf 'a\\033[1mb\n\n' >&2; exit 3";
+    let expected = "the server ended with exit status 3: two | three | a[1mb";
+    for (script, is_heard) in [(said.to_owned(), false), (format!("read line; {said}"), true)] {
+        let mut talk = Talk::open(&command("sh", &["-c", &script])).await.unwrap();
+        talk.carrier.send(outgoing(Some(1), "ping", "{}"));
+        match (talk.next().await, is_heard) {
+            (Inbound::NotHeard(reason), false) | (Inbound::Lost(reason), true) => {
+                assert_eq!(reason, expected)
+            }
+            other => panic!("{script}: {other:?}"),
+        }
+    }
+}
+
 /// A program that is not there, and one that is none.
 #[tokio::test]
 async fn what_cannot_be_started_says_why() {
@@ -187,7 +204,8 @@ async fn a_child_has_what_the_target_says_and_no_more() {
         _ => panic!(),
     };
     let closed = tokio::spawn(pipe.close());
-    assert_eq!(timeout(DEADLINE, exited.wait()).await.unwrap(), "the server ended with exit status 0");
+    let sentence = timeout(DEADLINE, exited.wait()).await.unwrap();
+    assert_eq!(sentence, "the server ended with exit status 0: does its program run the server?");
     closed.await.unwrap();
     drop(talk);
 }

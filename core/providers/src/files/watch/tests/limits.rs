@@ -89,7 +89,7 @@ fn the_system_loses_events() {
     for _ in 0..3 {
         let flag = notify::event::Flag::Rescan;
         let event = notify::Event::new(notify::EventKind::Other).set_flag(flag);
-        super::super::inbox::Hears(bench.watch.inbox()).handle_event(Ok(event));
+        super::super::inbox::EventSink(bench.watch.inbox()).handle_event(Ok(event));
         bench.expect_nothing();
     }
     bench.folder.write("d/b", "22");

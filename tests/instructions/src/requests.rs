@@ -2,7 +2,7 @@
 
 use crate::{Piece, Work};
 use mcp_resources_engine::catalog::{Edit, HandlerId, Source};
-use mcp_resources_engine::connection::{Answer, Arrival, Contents, Event, Peer};
+use mcp_resources_engine::connection::{Answer, Arrival, ConnectionKind, Contents, Event};
 use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
 use mcp_resources_engine::jsonrpc::{Line, Lines};
 use mcp_resources_engine::now::Now;
@@ -100,7 +100,7 @@ fn read(request: String, size: Size) -> Work {
     let engine = engine(size, options(size.globs));
     let principal = Principal::local();
     let arrival = |message| Arrival { message, principal: &principal, mirror: None };
-    let mut connection = engine.connect(Peer::Stdio);
+    let mut connection = engine.connect(ConnectionKind::Stdio);
     if !request.contains("clientInfo") {
         let _ = connection.message(arrival(HELLO), Now::default(), &mut Vec::new());
     }

@@ -1,13 +1,6 @@
-//! What hosts add to a request, in instructions: see the engine's program of the same name, and
-//! `tests/checks/instructions.py`.
-#![expect(
-    clippy::disallowed_macros,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a measuring program is told what to do by its arguments, and stops at its own mistakes"
-)]
+//! What the host of a pipe adds to a request.
 
+use crate::{Piece, Work};
 use mcp_resources_engine::catalog::Edit;
 use mcp_resources_engine::connection::{Answer, Contents, Event, Events, ReadResult};
 use mcp_resources_engine::engine::{Engine, Options, ServerInfo};
@@ -19,13 +12,7 @@ use mcp_resources_host::provider::{Feed, Mount, Mounts, Provider, Read, ReadRef,
 use mcp_resources_host::transport::{Clock, Host, Peer, Pipe};
 use std::sync::Arc;
 
-/// Work that can be repeated.
-type Work = Box<dyn FnMut()>;
-
-/// Its name in the budget, and how it is set up.
-type Piece = (&'static str, fn() -> Work);
-
-const PIECES: &[Piece] = &[
+pub(crate) const PIECES: &[Piece] = &[
     ("read by template, through a pipe", || read(false)),
     ("read by a provider at once, through a pipe", || read(true)),
 ];
@@ -33,18 +20,6 @@ const PIECES: &[Piece] = &[
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":12345,"method":"resources/read","params":{"uri":"bench://item/12345","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}}}}"#;
 const TEMPLATE: &str = "bench://item/{id}";
 const TEXT: &str = "xxxxxxxxxx";
-
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
-    let [name, count] = arguments.as_slice() else {
-        PIECES.iter().for_each(|(name, _)| println!("{name}"));
-        return;
-    };
-    let (_, set_up) = PIECES.iter().find(|(own, _)| own == name).expect("the name of a piece");
-    let count: usize = count.parse().expect("a count");
-    let mut work = set_up();
-    (0..count).for_each(|_| work());
-}
 
 /// Answers from memory.
 struct Memory;

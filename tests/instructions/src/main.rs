@@ -3,8 +3,6 @@
 //!
 //! Nothing here looks at a clock: the same arguments do the same work.
 #![expect(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
@@ -13,6 +11,7 @@
 
 mod http;
 mod hub;
+mod pipe;
 mod requests;
 
 /// Work that can be repeated. Each call is checked: what does not answer is not counted.
@@ -22,8 +21,8 @@ type Work = Box<dyn FnMut()>;
 type Piece = (&'static str, fn() -> Work);
 
 fn main() {
-    let pieces: Vec<Piece> = [requests::PIECES, http::PIECES, hub::PIECES].concat();
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let pieces: Vec<Piece> = [requests::PIECES, http::PIECES, hub::PIECES, pipe::PIECES].concat();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [name, count] = arguments.as_slice() else {
         pieces.iter().for_each(|(name, _)| println!("{name}"));
         return;

@@ -11,13 +11,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// See the module. Waking it says that there are records.
 #[derive(Debug, Default)]
-pub struct RecordBell {
-    state: Mutex<State>,
+pub struct RecordSignal {
+    state: Mutex<RecordState>,
     change: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RecordState {
     rung: bool,
     closed: bool,
     /// The thread waits.
@@ -29,13 +29,13 @@ struct State {
     done: u64,
 }
 
-impl RecordBell {
+impl RecordSignal {
     /// The thread has taken all that there was: waits for more. `false`: it is to end.
     pub fn wait(&self) -> bool {
         let mut state = self.lock();
         (state.done, state.idle) = (state.seen, true);
         self.change.notify_all();
-        let waits = |state: &mut State| !state.rung && !state.closed && state.asked == state.seen;
+        let waits = |state: &mut RecordState| !state.rung && !state.closed && state.asked == state.seen;
         let mut state = self.change.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
         state.seen = state.asked;
         state.gone = state.closed && !state.rung;
@@ -53,7 +53,7 @@ impl RecordBell {
         state.asked += 1;
         let asked = state.asked;
         self.change.notify_all();
-        let waits = |state: &mut State| state.done < asked && !state.gone;
+        let waits = |state: &mut RecordState| state.done < asked && !state.gone;
         drop(self.change.wait_timeout_while(state, PATIENCE, waits));
     }
 
@@ -65,7 +65,7 @@ impl RecordBell {
 
     /// Waits until the thread has ended.
     pub fn wait_for_end(&self) {
-        let waits = |state: &mut State| !state.gone;
+        let waits = |state: &mut RecordState| !state.gone;
         drop(self.change.wait_timeout_while(self.lock(), PATIENCE, waits));
     }
 
@@ -79,12 +79,12 @@ impl RecordBell {
         self.lock().idle
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RecordState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Wake for RecordBell {
+impl Wake for RecordSignal {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -104,7 +104,7 @@ mod tests {
     /// A flush ends only when the thread has looked for records once more after it was asked for.
     #[test]
     fn a_flush_waits_for_what_was_recorded_before_it() {
-        let bell = Arc::new(RecordBell::default());
+        let bell = Arc::new(RecordSignal::default());
         let (worker, (took, looks)) = (bell.clone(), channel());
         let thread = thread::spawn(move || {
             while worker.wait() {

@@ -1,0 +1,122 @@
+//! What clients watch of single resources and templates, for a host that calls functions on a thread or event loop of its own.
+//!
+//! Law: of each URI at most one change waits, and two that cancel each other are none. So what waits is bounded by what
+//! is watched and what was, when the host took changes last.
+
+use super::mounts::Mounts;
+use mcp_resources_engine::catalog::Route;
+use mcp_resources_template::uri;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+/// A URI has its first watcher, or has lost its last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchChange {
+    /// The name of what serves it: see [`Mounts::watch_changes`].
+    pub name: Arc<str>,
+    /// In canonical form.
+    pub uri: Arc<str>,
+    /// Whether anybody watches it from now on.
+    pub is_watched: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Watches(Mutex<WatchTable>);
+
+#[derive(Debug, Default)]
+struct WatchTable {
+    /// The resources and templates that are asked about.
+    names: HashSet<Arc<str>>,
+    /// What serves each watched URI that was reported.
+    served: HashMap<Arc<str>, Arc<str>>,
+    waiting: BTreeMap<Arc<str>, WatchChange>,
+}
+
+impl Mounts {
+    /// Keeps for [`Mounts::take_watches`] which URIs of a resource or template are watched from now on, and has `waker`
+    /// woken when there are changes; the waker of the first call stays. `registered` is the template, or the URI.
+    /// Returns the name under which they are given: the text of the template, or the canonical URI. To be called before
+    /// clients watch.
+    pub fn watch_changes(self: &Arc<Self>, registered: &str, waker: Waker) -> Arc<str> {
+        // The text of a template is no URI, and stays as it is.
+        let name: Arc<str> =
+            uri::normalize(registered, usize::MAX).map_or_else(|_| registered.into(), |uri| uri.into());
+        self.told.watches.lock().names.insert(name.clone());
+        let mounts = Arc::downgrade(self);
+        self.watch_with(Box::new(move |uri, is_watched| {
+            if mounts.upgrade().is_some_and(|mounts| mounts.note_watch(uri, is_watched)) {
+                waker.wake_by_ref();
+            }
+        }));
+        if let Some(engine) = self.engine() {
+            self.observe(&engine);
+            engine.settle_interest();
+        }
+        name
+    }
+
+    /// The changes since the last call.
+    pub fn take_watches(&self) -> Vec<WatchChange> {
+        std::mem::take(&mut self.told.watches.lock().waiting).into_values().collect()
+    }
+
+    /// Whether there is a change to take that was not there.
+    fn note_watch(&self, uri: &str, is_watched: bool) -> bool {
+        let serves = || match self.engine()?.catalog().route(uri) {
+            Route::Resource(entry) => Some(entry.canonical.clone()),
+            Route::Template(entry, _) => Some(entry.template.uri_template.as_str().into()),
+            Route::Fallback(_) | Route::Rejected { .. } | Route::None { .. } => None,
+        };
+        // Not under the lock.
+        let name = if is_watched { serves() } else { None };
+        self.told.watches.lock().note(uri.into(), is_watched, name)
+    }
+}
+
+impl Watches {
+    fn lock(&self) -> MutexGuard<'_, WatchTable> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WatchTable {
+    fn note(&mut self, uri: Arc<str>, is_watched: bool, name: Option<Arc<str>>) -> bool {
+        let name = match is_watched {
+            true => name.filter(|name| self.names.contains(name)),
+            false => self.served.remove(&uri),
+        };
+        let Some(name) = name else { return false };
+        if is_watched {
+            self.served.insert(uri.clone(), name.clone());
+        }
+        if self.waiting.remove(&uri).is_some() {
+            return false;
+        }
+        self.waiting.insert(uri.clone(), WatchChange { name, uri, is_watched });
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_undone_before_it_is_taken_is_not_told() {
+        let mut table = WatchTable::default();
+        let name: Arc<str> = "a://{x}".into();
+        table.names.insert(name.clone());
+        let uri: Arc<str> = "a://1".into();
+        assert!(table.note(uri.clone(), true, Some(name.clone())));
+        assert!(!table.note(uri.clone(), false, None));
+        assert!(table.waiting.is_empty() && table.served.is_empty());
+        assert!(!table.note("b://1".into(), true, Some("b://{x}".into())) && table.served.is_empty());
+        assert!(table.note(uri.clone(), true, Some(name.clone())));
+        table.waiting.clear();
+        assert!(table.note(uri.clone(), false, None));
+        assert_eq!(table.waiting[&uri], WatchChange { name, uri: uri.clone(), is_watched: false });
+        assert!(table.served.is_empty() && !table.note(uri, false, None));
+    }
+}

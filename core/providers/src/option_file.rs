@@ -1,0 +1,52 @@
+//! A file that holds the options of a provider, in YAML or JSON.
+//!
+//! Law: the file is of bounded size. No text of it is in an error: it may be a secret.
+
+use crate::values::{self, Limits, Value};
+use mcp_resources_engine::option::{OptionError, OptionValue};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+/// The largest file, in bytes.
+const MOST: u64 = 1 << 20;
+const LIMITS: Limits = Limits { values: 100_000, bytes: 4 << 20, depth: 32 };
+
+/// The value of `file`. `kind` is the provider's, for the message.
+///
+/// # Errors
+/// The file is not there, is too large, or is not YAML.
+pub(crate) fn read(kind: &str, file: &Path) -> Result<OptionValue, OptionError> {
+    let refused = |what: &str| OptionError::sentence(format!("{kind}: the file {} {what}", file.display()));
+    let mut text = String::new();
+    let opened = File::open(file).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));
+    let read = opened.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => refused("does not exist; create it, or name another file"),
+        _ => refused("cannot be read; name another file"),
+    })?;
+    if read as u64 > MOST {
+        return Err(refused("is larger than 1 MiB; name another file"));
+    }
+    // JSON is YAML too.
+    let value = values::yaml(&text, LIMITS, false)
+        .map_err(|fault| refused(&format!("cannot be served: {fault}; mend it")))?;
+    Ok(option_value(value))
+}
+
+fn option_value(value: Value) -> OptionValue {
+    match value {
+        Value::Null => OptionValue::None,
+        Value::Bool(value) => OptionValue::Bool(value),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => OptionValue::Integer(whole.into()),
+            (None, Some(number)) => OptionValue::Number(number),
+            (None, None) => OptionValue::Other,
+        },
+        Value::Text(text) => OptionValue::Text(text),
+        Value::List(items) => OptionValue::List(items.into_iter().map(option_value).collect()),
+        Value::Object(members) => {
+            let member = |(name, value): (&str, &Value)| (name.to_owned(), option_value(value.clone()));
+            OptionValue::Members(members.iter().map(member).collect())
+        }
+    }
+}

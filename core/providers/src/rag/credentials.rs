@@ -1,0 +1,88 @@
+//! The operator's credentials for Google Drive: JSON in a file, or in a variable of the environment.
+//!
+//! Law: no message holds any of it. It is read again for each access token, so a file can be replaced while it is served.
+
+use mcp_resources_engine::option::{FromOption, OptionError, OptionValue};
+use serde_json::Value;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+const MEMBERS: [&str; 3] = ["client_id", "client_secret", "refresh_token"];
+
+/// Where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Credentials {
+    File(PathBuf),
+    /// A variable of the environment.
+    Env(String),
+}
+
+/// What is sent for an access token, each with its name.
+pub(super) type Secrets = [(&'static str, String); 3];
+
+impl Credentials {
+    /// Makes a relative path begin at `folder`.
+    pub(super) fn at(&mut self, folder: &Path) {
+        if let Self::File(file) = self {
+            *file = folder.join(&*file);
+        }
+    }
+
+    /// # Errors
+    /// A sentence that says where they should be, what is wrong with them, and what helps.
+    pub(super) fn read(&self) -> Result<Secrets, String> {
+        let text = match self {
+            Self::File(file) => match std::fs::read_to_string(file) {
+                Ok(text) => text,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    return Err(format!("{self} does not exist; name the file, or sign in again"));
+                }
+                Err(_) => {
+                    return Err(format!("{self} cannot be read; let this process read it, or name another"));
+                }
+            },
+            Self::Env(name) => match std::env::var(name) {
+                Ok(text) => text,
+                Err(_) => return Err(format!("{self} is not set to a text; set it, and start again")),
+            },
+        };
+        let value: Value = serde_json::from_str(&text)
+            .map_err(|_| format!("{self} is no JSON; it needs {}", MEMBERS.join(", ")))?;
+        if value.get("type").and_then(Value::as_str) == Some("service_account") {
+            return Err(format!("{self} is the key of a service account; sign in as a user instead"));
+        }
+        let mut secrets = MEMBERS.map(|name| (name, String::new()));
+        for (name, secret) in &mut secrets {
+            let text = value.get(*name).and_then(Value::as_str).filter(|text| !text.is_empty());
+            *secret =
+                text.ok_or_else(|| format!("{self} has no {name}; sign in again, and replace it"))?.into();
+        }
+        Ok(secrets)
+    }
+}
+
+impl FromOption for Credentials {
+    const EXPECTED: &'static str = "a file, or {env: NAME}";
+
+    fn from_option(value: OptionValue) -> Result<Self, OptionError> {
+        match value {
+            OptionValue::Text(file) if !file.is_empty() => Ok(Self::File(file.into())),
+            OptionValue::Members(members) => match &*members {
+                [(env, OptionValue::Text(name))] if env == "env" => Ok(Self::Env(name.clone())),
+                // A value may be a secret in the wrong place.
+                _ => Err(OptionError::sentence("rag: credentials are neither a file nor `{env: NAME}`")),
+            },
+            other => Err(OptionError::wrong_type(&other, Self::EXPECTED)),
+        }
+    }
+}
+
+/// Where they are, for messages.
+impl fmt::Display for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => write!(f, "the file of credentials {}", file.display()),
+            Self::Env(name) => write!(f, "the variable {name:?} for the credentials"),
+        }
+    }
+}

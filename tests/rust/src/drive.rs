@@ -1,0 +1,282 @@
+//! A Google Drive on loopback, for tests: as the documentation of its third version says, with faults on demand.
+//!
+//! Law: what the documentation asks of a client is asked here too: a shared drive is listed with `corpora=drive` and
+//! both flags, a page token belongs to one list or one drive, and an access token is valid until it expires.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The folder that all files are in, which is the top of My Drive.
+pub const FOLDER: &str = "FOLDER";
+
+/// See the module.
+#[derive(Debug)]
+pub struct LoopbackDrive {
+    /// What stands in the place of Google's addresses.
+    pub url: String,
+    state: Arc<Mutex<DriveState>>,
+}
+
+/// A file.
+#[derive(Clone, Debug)]
+pub struct DriveFile {
+    /// Its title.
+    pub name: String,
+    /// Its type; Google's own are exported.
+    pub mime_type: String,
+    /// What is exported or downloaded.
+    pub text: String,
+    /// The shared drive that it is in.
+    pub drive: Option<String>,
+}
+
+/// What the drive has, and how it answers.
+#[derive(Debug, Default)]
+pub struct DriveState {
+    /// By id.
+    pub files: BTreeMap<String, DriveFile>,
+    /// What has changed, in order, with the shared drive. A page token is a place in it.
+    changes: Vec<(String, Option<String>)>,
+    /// The access token that is valid.
+    pub token: String,
+    /// How many access tokens there were.
+    pub tokens: usize,
+    /// Whether the refresh token is refused.
+    pub is_revoked: bool,
+    /// The next answers have these statuses, from the last on.
+    pub statuses: Vec<u16>,
+    /// Page tokens of changes below this are lost, and those of lists if it is the greatest number.
+    pub lost: usize,
+    /// The requests, each with its path and query.
+    pub heard: Vec<String>,
+}
+
+impl Default for LoopbackDrive {
+    fn default() -> Self {
+        Self::start()
+    }
+}
+
+impl LoopbackDrive {
+    /// An empty one. It answers as long as the process runs.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let state = Arc::<Mutex<DriveState>>::default();
+        let own = state.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (Ok(stream), own) = (stream, own.clone()) else { return };
+                std::thread::spawn(move || answer(stream, &own));
+            }
+        });
+        Self { url, state }
+    }
+
+    /// Puts a file into My Drive, in the place of what was there.
+    pub fn put(&self, id: &str, name: &str, mime_type: &str, text: &str) {
+        self.put_in(None, id, name, mime_type, text);
+    }
+
+    /// Puts a file into a shared drive, or My Drive for `None`.
+    pub fn put_in(&self, drive: Option<&str>, id: &str, name: &str, mime_type: &str, text: &str) {
+        let drive = drive.map(str::to_owned);
+        let mut state = self.state();
+        state.changes.push((id.into(), drive.clone()));
+        let (name, mime_type, text) = (name.into(), mime_type.into(), text.into());
+        state.files.insert(id.into(), DriveFile { name, mime_type, text, drive });
+    }
+
+    /// Removes a file.
+    pub fn remove(&self, id: &str) {
+        let mut state = self.state();
+        let drive = state.files.remove(id).and_then(|file| file.drive);
+        state.changes.push((id.into(), drive));
+    }
+
+    /// What it has, to look at or to change.
+    pub fn state(&self) -> MutexGuard<'_, DriveState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what an object says: `{"put": {id, name, mimeType, text, drive}}`, `{"remove": ID}`, `{"expire": true}`,
+    /// `{"revoke": true}`, `{"statuses": [429]}`. Returns the requests so far.
+    pub fn command(&self, command: &Value) -> Vec<String> {
+        let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        if let Some(file) = command.get("put") {
+            let [id, name, mime_type, body] = ["id", "name", "mimeType", "text"].map(|name| text(file, name));
+            self.put_in(file["drive"].as_str(), &id, &name, &mime_type, &body);
+        }
+        if let Some(id) = command["remove"].as_str() {
+            self.remove(id);
+        }
+        let mut state = self.state();
+        if command["expire"] == true {
+            state.token = "expired".into();
+        }
+        if command["revoke"] == true {
+            (state.is_revoked, state.token) = (true, "revoked".into());
+        }
+        if let Some(statuses) = command["statuses"].as_array() {
+            state.statuses = statuses.iter().filter_map(|one| u16::try_from(one.as_u64()?).ok()).collect();
+        }
+        state.heard.clone()
+    }
+}
+
+/// Answers the requests of one connection.
+fn answer(mut stream: TcpStream, state: &Mutex<DriveState>) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
+    while let Some((target, token)) = request(&mut reader) {
+        let (status, answer) =
+            respond(&mut state.lock().unwrap_or_else(PoisonError::into_inner), &target, &token);
+        let retry = if status == 429 { "Retry-After: 0\r\n" } else { "" };
+        let head = format!("HTTP/1.1 {status} X\r\n{retry}Content-Length: {}\r\n\r\n", answer.len());
+        if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(answer.as_bytes())).is_err() {
+            return;
+        }
+    }
+}
+
+/// The target and the token of the next request; its body is read and left out.
+fn request(reader: &mut impl BufRead) -> Option<(String, String)> {
+    let (mut line, mut token, mut length) = (String::new(), String::new(), 0);
+    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).ok()?;
+        let (name, value) = header.trim().split_once(':').unwrap_or_default();
+        match name.to_ascii_lowercase().as_str() {
+            "" => break,
+            "authorization" => token = value.trim().replace("Bearer ", ""),
+            "content-length" => length = value.trim().parse().ok()?,
+            _ => {}
+        }
+    }
+    reader.take(length).read_to_end(&mut Vec::new()).ok()?;
+    Some((line.split(' ').nth(1)?.to_owned(), token))
+}
+
+/// The query of a request.
+struct Query<'q>(&'q str);
+
+impl<'q> Query<'q> {
+    fn get(&self, name: &str) -> Option<&'q str> {
+        self.0.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    fn is_set(&self, name: &str) -> bool {
+        self.get(name) == Some("true")
+    }
+
+    /// Whether shared drives are asked for as they must be.
+    fn has_flags(&self) -> bool {
+        self.is_set("supportsAllDrives") && self.is_set("includeItemsFromAllDrives")
+    }
+}
+
+fn respond(state: &mut DriveState, target: &str, token: &str) -> (u16, String) {
+    state.heard.push(target.to_owned());
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let query = Query(query);
+    if path == "/token" {
+        if state.is_revoked {
+            let error = json!({"error": "invalid_grant", "error_description": "Token has been revoked."});
+            return (400, error.to_string());
+        }
+        state.tokens += 1;
+        state.token = format!("token-{}", state.tokens);
+        return (200, json!({"access_token": state.token, "expires_in": 3_599}).to_string());
+    }
+    if token != state.token {
+        return (401, json!({"error": {"code": 401}}).to_string());
+    }
+    if let Some(status) = state.statuses.pop() {
+        return (status, json!({"error": {"code": status}}).to_string());
+    }
+    match path.strip_prefix("/drive/v3/").unwrap_or_default() {
+        "changes/startPageToken" => {
+            let token = page_token(query.get("driveId"), state.changes.len());
+            (200, json!({"startPageToken": token}).to_string())
+        }
+        "changes" if query.has_flags() => changes(state, &query),
+        "files" if query.has_flags() => list(state, &query),
+        "files/root" => (200, json!({"id": FOLDER}).to_string()),
+        rest => file(state, rest.strip_prefix("files/").unwrap_or_default(), &query),
+    }
+}
+
+/// It belongs to one drive.
+fn page_token(drive: Option<&str>, at: usize) -> String {
+    format!("{}-{at}", drive.unwrap_or("user"))
+}
+
+fn changes(state: &DriveState, query: &Query<'_>) -> (u16, String) {
+    let drive = query.get("driveId");
+    let (of, at) = query.get("pageToken").and_then(|token| token.rsplit_once('-')).unwrap_or_default();
+    let at: usize = at.parse().unwrap_or(usize::MAX);
+    if of != drive.unwrap_or("user") {
+        return (400, "{}".into());
+    }
+    if at < state.lost || at > state.changes.len() {
+        return (410, "{}".into());
+    }
+    let new = state.changes.iter().skip(at).filter(|(_, of)| of.as_deref() == drive);
+    let described = |(id, _): &(String, Option<String>)| match described(state, id) {
+        Some(file) => json!({"fileId": id, "removed": false, "file": file}),
+        None => json!({"fileId": id, "removed": true}),
+    };
+    let changes: Vec<Value> = new.map(described).collect();
+    let token = page_token(drive, state.changes.len());
+    (200, json!({"changes": changes, "newStartPageToken": token}).to_string())
+}
+
+/// A page of a list, which has one file.
+fn list(state: &DriveState, query: &Query<'_>) -> (u16, String) {
+    let drive = query.get("driveId");
+    if drive.is_some() != (query.get("corpora") == Some("drive")) {
+        return (400, "{}".into());
+    }
+    let token = query.get("pageToken");
+    if token.is_some() && state.lost == usize::MAX {
+        return (410, "{}".into());
+    }
+    let at: usize = token.and_then(|token| token.parse().ok()).unwrap_or(0);
+    let of = |file: &DriveFile| file.drive.as_deref() == drive;
+    let ids: Vec<&String> = state.files.iter().filter(|(_, file)| of(file)).map(|(id, _)| id).collect();
+    let files: Vec<Value> = ids.get(at).and_then(|id| described(state, id)).into_iter().collect();
+    let next = (at + 1 < ids.len()).then(|| (at + 1).to_string());
+    (200, json!({"files": files, "nextPageToken": next}).to_string())
+}
+
+/// What is asked of one file.
+fn file(state: &DriveState, rest: &str, query: &Query<'_>) -> (u16, String) {
+    let (id, action) = rest.split_once('/').unwrap_or((rest, ""));
+    let Some(file) = state.files.get(id) else { return (404, "{}".into()) };
+    if file.drive.is_some() && action.is_empty() && !query.is_set("supportsAllDrives") {
+        return (404, "{}".into());
+    }
+    let is_native = file.mime_type.starts_with("application/vnd.google-apps");
+    match (action, query.get("alt")) {
+        ("export", _) if is_native => (200, file.text.clone()),
+        ("", Some("media")) if !is_native => (200, file.text.clone()),
+        ("", None) => (200, described(state, id).unwrap_or_default().to_string()),
+        _ => (403, "{}".into()),
+    }
+}
+
+fn described(state: &DriveState, id: &str) -> Option<Value> {
+    let DriveFile { name, mime_type, text, drive } = state.files.get(id)?;
+    let version = state.changes.iter().filter(|(other, _)| other == id).count().to_string();
+    let mut file = json!({
+        "id": id, "name": name, "mimeType": mime_type, "version": version, "size": text.len().to_string(),
+        "modifiedTime": "2026-01-02T03:04:05.000Z", "trashed": false, "parents": [FOLDER]
+    });
+    if let (Some(drive), Some(members)) = (drive, file.as_object_mut()) {
+        members.insert("driveId".into(), json!(drive));
+    }
+    Some(file)
+}

@@ -1,0 +1,237 @@
+//! Google Drive as a source of documents, against one on loopback.
+
+use crate::drive::{FOLDER, LoopbackDrive};
+use crate::rag::{Folder, Log, eventually, found, passages, served};
+use mcp_resources_engine::option::OptionValue;
+use mcp_resources_host::server::ResourceServer;
+use mcp_resources_host::testing::Client;
+use mcp_resources_providers::declared::{self, Set};
+use mcp_resources_providers::rag::{DriveOptions, Options, Rag};
+use std::time::Duration;
+
+const DOCUMENT: &str = "application/vnd.google-apps.document";
+const CREDENTIALS: &str = r#"{"type": "authorized_user", "client_id": "canary-id", "client_secret": "canary-secret", "refresh_token": "canary-refresh"}"#;
+
+/// A drive with two documents and a picture, and a folder with the credentials for it.
+fn drive() -> (LoopbackDrive, Folder) {
+    let drive = LoopbackDrive::start();
+    drive.put("doc1", "Plan", DOCUMENT, "# Plan\n\nOpen the shop in Kawagoe.\n\n## Later\n\nOne in Kyoto.\n");
+    drive.put("txt2", "notes.txt", "text/plain", "Espresso is in the kitchen.");
+    drive.put("img3", "picture", "image/png", "PNG");
+    (drive, Folder::with([("credentials.json", CREDENTIALS)]))
+}
+
+fn options(drive: &LoopbackDrive, folder: &Folder) -> DriveOptions {
+    DriveOptions::new(folder.0.join("credentials.json")).base_url(&drive.url)
+}
+
+/// A server of one collection, `kb`, and a client of it.
+fn serve(drive: DriveOptions) -> (ResourceServer, Client, Log) {
+    let options = Options::new().drive("kb", drive).poll(Duration::from_millis(50));
+    let (server, log) = served(Rag::new(options).unwrap(), "{}");
+    let client = Client::modern(&server).unwrap();
+    (server, client, log)
+}
+
+async fn listed(client: &mut Client) -> Vec<String> {
+    let items = client.list_resources().await.unwrap();
+    let uris = items.iter().map(|item| item["uri"].as_str().unwrap().to_owned());
+    uris.filter(|uri| uri.starts_with("rag:///kb/doc/")).collect()
+}
+
+/// S-03: what has a text is listed, read and found; a passage has its source, score and position.
+#[tokio::test]
+async fn documents_are_found() {
+    let (drive, folder) = drive();
+    let (_server, mut client, _) = serve(options(&drive, &folder).folder(FOLDER));
+    assert_eq!(listed(&mut client).await, ["rag:///kb/doc/doc1", "rag:///kb/doc/txt2"]);
+    assert!(client.read_text("gdrive:///doc1").await.unwrap().contains("Kawagoe"));
+    assert!(client.read_text("rag:///kb/doc/txt2").await.unwrap().contains("Espresso"));
+    let passages = passages(&mut client, "rag:///kb/search/kyoto").await;
+    let meta = &passages[0]["_meta"];
+    assert_eq!(passages[0]["uri"], "rag:///kb/doc/doc1");
+    assert_eq!((meta["source"].as_str(), meta["position"].as_u64()), (Some("gdrive:///doc1"), Some(1)));
+    assert!(meta["score"].as_f64().unwrap() > 0.0);
+    for uri in ["gdrive:///img3", "gdrive:///none", "gdrive:///..", "rag:///kb/doc/img3"] {
+        assert!(client.read(uri).await.is_err(), "{uri}");
+    }
+}
+
+/// S-03: a shared drive is served by its id; My Drive without one, and as the folder `root`.
+#[tokio::test]
+async fn drives_are_apart() {
+    let (drive, folder) = drive();
+    drive.put_in(Some("TEAM"), "team4", "Team", "text/plain", "Kawagoe, says the team.");
+    drive.put_in(Some("OTHER"), "other5", "Other", "text/plain", "Kawagoe, say others.");
+    for (chosen, expected) in [
+        (options(&drive, &folder).drive("TEAM"), vec!["rag:///kb/doc/team4"]),
+        (options(&drive, &folder), vec!["rag:///kb/doc/doc1"]),
+        (options(&drive, &folder).folder("root"), vec!["rag:///kb/doc/doc1"]),
+        (options(&drive, &folder).folder("elsewhere"), vec![]),
+    ] {
+        let (_server, mut client, log) = serve(chosen);
+        assert_eq!(found(&mut client, "rag:///kb/search/kawagoe").await, expected, "{log:?}");
+    }
+    // Its changes are those of that drive.
+    let (_server, mut client, _) = serve(options(&drive, &folder).drive("TEAM"));
+    assert_eq!(listed(&mut client).await, ["rag:///kb/doc/team4"]);
+    drive.put("txt2", "notes.txt", "text/plain", "Nara, of mine.");
+    drive.put_in(Some("TEAM"), "team6", "More", "text/plain", "Nara, of the team.");
+    eventually(&mut client, "rag:///kb/search/nara", &["rag:///kb/doc/team6"]).await;
+    assert!(drive.state().heard.iter().any(|one| one.contains("changes?") && one.contains("driveId=TEAM")));
+}
+
+/// S-03: a token that has expired is replaced, and calls that are refused for a while are made again.
+#[tokio::test]
+async fn tokens_and_rates_are_no_errors() {
+    let (drive, folder) = drive();
+    let (_server, mut client, log) = serve(options(&drive, &folder));
+    drive.state().statuses = vec![503, 429];
+    assert_eq!(listed(&mut client).await.len(), 2);
+    drive.state().token = "expired".into();
+    assert!(client.read_text("gdrive:///doc1").await.unwrap().contains("Kawagoe"));
+    drive.state().statuses = vec![429];
+    assert!(client.read_text("gdrive:///txt2").await.unwrap().contains("Espresso"));
+    assert!(drive.state().tokens >= 2);
+    assert!(log.lock().unwrap().is_empty(), "{log:?}");
+}
+
+/// S-03, R-083: an edit arrives through `changes` as one update; a file that is removed leaves the search.
+#[tokio::test]
+async fn changes_arrive_once() {
+    let (drive, folder) = drive();
+    let (_server, mut client, _) = serve(options(&drive, &folder));
+    for uri in ["gdrive:///doc1", "gdrive:///txt2"] {
+        client.read(uri).await.unwrap();
+    }
+    let listen = client.listen(&["gdrive:///doc1", "gdrive:///txt2"], false).await.unwrap();
+    drive.state().heard.clear();
+    drive.put("doc1", "Plan", DOCUMENT, "# Plan\n\nOpen the shop in Osaka.\n");
+    assert_eq!(client.next(&listen).await.unwrap().params["uri"], "gdrive:///doc1");
+    assert_eq!(found(&mut client, "rag:///kb/search/osaka").await, ["rag:///kb/doc/doc1"]);
+    let heard = std::mem::take(&mut drive.state().heard);
+    assert!(heard.iter().all(|one| !one.contains("/files?")), "{heard:?}");
+    drive.put("txt2", "notes.txt", "text/plain", "The kettle is in the hall.");
+    // The next update is of the other file: there was one of the first.
+    assert_eq!(client.next(&listen).await.unwrap().params["uri"], "gdrive:///txt2");
+    drive.remove("txt2");
+    eventually(&mut client, "rag:///kb/search/kettle", &[]).await;
+    assert!(client.read("gdrive:///txt2").await.is_err());
+    assert_eq!(listed(&mut client).await, ["rag:///kb/doc/doc1"]);
+}
+
+/// S-03: after a page token was lost everything is listed again.
+#[tokio::test]
+async fn a_lost_page_token_is_a_whole_list() {
+    let (drive, folder) = drive();
+    let (_server, mut client, _) = serve(options(&drive, &folder));
+    assert_eq!(listed(&mut client).await.len(), 2);
+    drive.state().lost = 1_000;
+    drive.put("txt2", "notes.txt", "text/plain", "The kettle is in the hall.");
+    drive.remove("doc1");
+    eventually(&mut client, "rag:///kb/search/kettle", &["rag:///kb/doc/txt2"]).await;
+    eventually(&mut client, "rag:///kb/search/kawagoe", &[]).await;
+    // In the middle of a list nothing is taken over.
+    drive.put("doc1", "Plan", DOCUMENT, "# Plan\n\nOpen the shop in Nara.\n");
+    eventually(&mut client, "rag:///kb/search/nara", &["rag:///kb/doc/doc1"]).await;
+    drive.state().lost = usize::MAX;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(found(&mut client, "rag:///kb/search/nara").await, ["rag:///kb/doc/doc1"]);
+}
+
+/// S-03: once the grant is gone, what is known stays, reads fail, and the log says what to do and no secret.
+#[tokio::test]
+async fn a_revoked_grant_is_said() {
+    let (drive, folder) = drive();
+    let (_server, mut client, log) = serve(options(&drive, &folder));
+    assert_eq!(listed(&mut client).await.len(), 2);
+    {
+        let mut state = drive.state();
+        (state.is_revoked, state.token) = (true, "none".into());
+    }
+    let error = client.read("gdrive:///doc1").await.unwrap_err();
+    assert_eq!(error.data["kind"], "read_error", "{error:?}");
+    assert_eq!(found(&mut client, "rag:///kb/search/kawagoe").await, ["rag:///kb/doc/doc1"]);
+    let said = log.lock().unwrap().join("\n");
+    assert!(said.contains("(invalid_grant); sign in again and replace the file of credentials"), "{said}");
+    let heard = drive.state().heard.join("\n");
+    assert!(!format!("{said}{heard}{error:?}").contains("canary"));
+}
+
+/// S-03: the command's word names a file of options, whose paths begin at its folder; so does a value in a file or a program.
+#[tokio::test]
+async fn a_file_declares_a_drive() {
+    let (drive, folder) = drive();
+    let config = format!("credentials: credentials.json\nfolder: root\nbase_url: {}\n", drive.url);
+    folder.write("team.yaml", &config);
+    let file = folder.0.join("team.yaml").to_str().unwrap().to_owned();
+    for (word, name) in [(format!("gdrive:{file}"), "team"), (format!("gdrive:kb={file}"), "kb")] {
+        let (kind, value) = declared::word(&word).unwrap();
+        assert_eq!(kind, "rag");
+        let mut set = Set::new();
+        set.add(&kind, value).unwrap();
+        let mut server = ResourceServer::builder("drive", "1");
+        for provider in set.providers() {
+            server = server.mount(provider);
+        }
+        let server = server.build().unwrap();
+        let mut client = Client::modern(&server).unwrap();
+        let uri = format!("rag:///{name}/search/kawagoe");
+        assert_eq!(found(&mut client, &uri).await, [format!("rag:///{name}/doc/doc1")]);
+        assert!(client.read_text("gdrive:///doc1").await.unwrap().contains("Kawagoe"));
+    }
+}
+
+/// S-03: what is wrong is said at the start, with its value and what helps, and no secret.
+#[test]
+fn mistakes_at_the_start() {
+    let folder = Folder::with([
+        ("credentials.json", CREDENTIALS),
+        ("half.json", r#"{"client_id": "canary", "client_secret": "canary"}"#),
+        ("service.json", r#"{"type": "service_account", "private_key": "canary"}"#),
+        ("text.json", "canary"),
+        ("unknown.yaml", "credentials: credentials.json\nfolders: x\n"),
+        ("none.yaml", "folder: x\n"),
+        ("lost.yaml", "credentials: no-such.json\n"),
+        ("id.yaml", "credentials: credentials.json\ndrive: a/b\n"),
+        ("url.yaml", "credentials: credentials.json\nbase_url: http://example.com\n"),
+        ("secret.yaml", "credentials: {client_id: canary}\n"),
+        ("env.yaml", "credentials: {env: MCP_NO_SUCH_VARIABLE}\n"),
+        ("half.yaml", "credentials: half.json\n"),
+        ("service.yaml", "credentials: service.json\n"),
+        ("text.yaml", "credentials: text.json\n"),
+        ("list.yaml", "- credentials\n"),
+        ("open.yaml", "credentials: [\n"),
+    ]);
+    let at = |name: &str| folder.0.join(name).display().to_string();
+    for (rest, message) in [
+        ("", "\"gdrive:\" names no file; write gdrive:CONFIG or gdrive:NAME=CONFIG".to_owned()),
+        ("kb=", "\"gdrive:kb=\" names no file".to_owned()),
+        ("no-such.yaml", format!("rag: the file {} does not exist", at("no-such.yaml"))),
+        ("unknown.yaml", "unexpected option \"folders\"; did you mean \"folder\"?".to_owned()),
+        ("none.yaml", "drive needs credentials: FILE".to_owned()),
+        ("lost.yaml", format!("the file of credentials {} does not exist", at("no-such.json"))),
+        ("id.yaml", "\"a/b\" is no id of Drive's".to_owned()),
+        ("url.yaml", "base_url is \"http://example.com\"".to_owned()),
+        ("secret.yaml", "credentials are neither a file nor `{env: NAME}`".to_owned()),
+        ("env.yaml", "the variable \"MCP_NO_SUCH_VARIABLE\" for the credentials is not set".to_owned()),
+        ("half.yaml", format!("the file of credentials {} has no refresh_token", at("half.json"))),
+        ("service.yaml", "is the key of a service account; sign in as a user".to_owned()),
+        ("text.yaml", "is no JSON; it needs client_id, client_secret, refresh_token".to_owned()),
+        ("list.yaml", "has no options by their names, such as credentials: FILE".to_owned()),
+        ("open.yaml", "it is not YAML; mend it".to_owned()),
+    ] {
+        let mut set = Set::at(&folder.0);
+        let declare = |(kind, value): (String, OptionValue)| set.add(&kind, value);
+        let said = declared::word(&format!("gdrive:{rest}")).and_then(declare).unwrap_err().to_string();
+        assert!(said.contains(&message) && !said.contains("canary"), "{rest}: {said}");
+    }
+}
+
+/// S-03: credentials may be in a variable of the environment. Cargo sets one for tests that is no JSON.
+#[test]
+fn credentials_are_in_the_environment() {
+    let made = Rag::new(Options::new().drive("kb", DriveOptions::from_env("CARGO_PKG_NAME")));
+    let said = made.map(drop).unwrap_err().to_string();
+    assert!(said.contains("the variable \"CARGO_PKG_NAME\" for the credentials is no JSON"), "{said}");
+}
