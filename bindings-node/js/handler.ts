@@ -217,7 +217,7 @@ export class ResourceHandler<T extends string = string> {
     const names = (this.#template?.native.variables ?? []).map(([name]) => name);
     if (!isObject(item)) {
       const isValue = names.length === 1 && ['string', 'number', 'bigint', 'boolean'].includes(typeof item);
-      if (isValue) return { uri: this.expand({ [names[0] as string]: item } as Expandable<T>) };
+      if (isValue) return this.#named({ [names[0] as string]: item as TemplateValue });
       throw new TypeError(`it is ${shown(item)}, expected an object with a uri or values of ${names.join(', ')}`);
     }
     if (typeof item.uri === 'string' && !names.includes('uri')) return undefined;
@@ -226,8 +226,17 @@ export class ResourceHandler<T extends string = string> {
     if (values.length === 0) {
       throw new TypeError(`it has neither a uri nor a value of a variable of ${this.uri} (${names.join(', ')})`);
     }
-    const uri = this.expand(Object.fromEntries(values) as Expandable<T>);
-    return { ...Object.fromEntries(entries.filter(([name]) => !names.includes(name))), uri };
+    const rest = Object.fromEntries(entries.filter(([name]) => !names.includes(name)));
+    return { ...this.#named(Object.fromEntries(values)), ...rest };
+  }
+
+  /** The resource with these values, named after them. Lists and maps make no name: then it is the URI. */
+  #named(values: Record<string, TemplateValue>): Resource {
+    const uri = this.expand(values as Expandable<T>);
+    const names = (this.#template?.native.variables ?? []).map(([name]) => name);
+    const given = names.map((name) => values[name]).filter((value) => value !== undefined);
+    const name = given.some((value) => typeof value === 'object') ? '' : given.join('/');
+    return name === '' ? { uri } : { uri, name };
   }
 
   #check(variable: string, variables: readonly (readonly [string, unknown])[], what: string): void {

@@ -74,16 +74,33 @@ test('plain values are of the only variable (R-058)', async () => {
   const listed = await talk(made, (client) => client.listResources());
   const mimeType = 'text/plain';
   assert.deepEqual(
-    listed.map(({ uri, mimeType }) => ({ uri, mimeType })),
+    listed.map(({ uri, name, mimeType }) => ({ uri, name, mimeType })),
     [
-      { uri: 'a://7', mimeType },
-      { uri: 'a://b%20c', mimeType },
+      { uri: 'a://7', name: '7', mimeType },
+      { uri: 'a://b%20c', name: 'b c', mimeType },
     ],
   );
   const several = server();
   several.resource('a://{x}/{y}', { list: () => ['b'] }, ({ x }) => x);
   const { text } = await heard(() => talk(several, (client) => failure(client.listResources())));
   assert.match(text, /item 0 of the list: it is "b", expected an object with a uri or values of x, y/);
+});
+
+test('a listed resource is named after its values, unless it has a name (R-058)', async () => {
+  const made = server();
+  const list = () => [{ y: 2, x: 'b' }, { x: 'c', y: '', name: 'mine' }, { x: 'd' }];
+  made.resource('a://{x}{?y}', { list }, ({ x }) => x);
+  made.resource('b://{x*}', { list: () => [{ x: ['c', 'd'] }] }, () => '');
+  const listed = await talk(made, (client) => client.listResources());
+  assert.deepEqual(
+    listed.map(({ uri, name }) => [uri, name]),
+    [
+      ['a://b?y=2', 'b/2'],
+      ['a://c?y=', 'mine'],
+      ['a://d', 'd'],
+      ['b://c,d', 'b://c,d'],
+    ],
+  );
 });
 
 test('a failing source fails the list', async () => {

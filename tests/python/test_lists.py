@@ -17,6 +17,7 @@ from mcp_resources import (
     Resource,
     ResourceNotFound,
     ResourceServer,
+    Variable,
 )
 from mcp_resources.testing import Client, Connection, ServerError
 
@@ -95,6 +96,16 @@ async def test_many_sources_one_after_the_other(server: ResourceServer) -> None:
             server.resource(f"a://{number}/{{x}}", inline=True)(lambda x: x).list(one(number))
     async with Client(server) as client:
         assert len(await client.list_resources()) == 2_000
+
+
+async def test_a_listed_resource_is_named_after_its_values(server: ResourceServer) -> None:
+    """R-058: a value by itself, or a dict; lists make no name."""
+    server.resource("a://{x}{?y}")(lambda x, y=None: x).list(lambda: [{"y": 2, "x": "b"}, {"x": "d"}])
+    server.resource("b://{x*}", vars={"x": Variable(kind="list")})(lambda x: "").list(lambda: [{"x": ["c", "d"]}])
+    server.resource("c://{x}")(lambda x: x).list(lambda: ["e f", 7])
+    async with Client(server) as client:
+        listed = {item["uri"]: item["name"] for item in await client.list_resources()}
+    assert listed == {"a://b?y=2": "b/2", "a://d": "d", "b://c,d": "b://c,d", "c://e%20f": "e f", "c://7": "7"}
 
 
 async def test_a_failing_source_fails_the_list(server: ResourceServer, caplog: pytest.LogCaptureFixture) -> None:

@@ -341,13 +341,20 @@ def _expanded(item: object, at: int, template: UriTemplate | None) -> Resource:
     names = [] if template is None else [*template.variables]
     if template is not None and isinstance(item, Mapping):
         try:
-            return Resource(expand(template, item))
+            return _of_values(template, item)
         except (TypeError, ValueError) as error:
             raise type(error)(f"item {at} of the list: {error}") from None
     if template is not None and len(names) == 1 and not isinstance(item, list | tuple | bytes) and item is not None:
-        return Resource(expand(template, {names[0]: item}))
+        return _of_values(template, {names[0]: item})
     values = ", ".join(f"{name!r}: …" for name in names)
     raise TypeError(f"item {at} of the list is {item!r}, expected a Resource, or the values {{{values}}}")
+
+
+def _of_values(template: UriTemplate, values: Mapping[str, object]) -> Resource:
+    """The resource with these values, named after them. Lists and maps make no name: then it is the URI."""
+    texts = [_text(values[name]) for name in template.variables if values.get(name) is not None]
+    name = "/".join(texts) if all(isinstance(text, str) for text in texts) else ""
+    return Resource(expand(template, values), name=name or None)
 
 
 def expand(template: UriTemplate, values: Mapping[str, object]) -> str:
