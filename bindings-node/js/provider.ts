@@ -240,7 +240,7 @@ export class Results extends Provider {
 export interface ResultsOptions {
   /** The results are served as `SCHEME:///ID`. Default `results`. */
   readonly scheme?: string;
-  /** The maximum number of results; a new one replaces the least recently used. Default 1,000. */
+  /** How many results are kept at most; the one that was used least recently makes room. Default 1,000. */
   readonly entries?: number;
   /** How many bytes of contents are kept at most: `'64 MiB'`, or a number. Default 64 MiB. */
   readonly bytes?: number | string;
@@ -308,13 +308,13 @@ export interface FilesOptions {
   readonly gitignore?: boolean;
   /** Whether names that begin with a dot are served. Default `false`. */
   readonly hidden?: boolean;
-  /** Whether symbolic links are followed: `inside` follows those whose target is beneath the same root. Default `never`. */
+  /** Whether symbolic links are followed that lead to a place beneath the same root. Default `never`. */
   readonly symlinks?: 'never' | 'inside';
-  /** The maximum number of listed files; all files can be read. Default 1,000. */
+  /** How many files are listed at most; all can be read. Default 1,000. */
   readonly listMax?: number;
   /** Whether clients are notified of changes. Default `true`. */
   readonly watch?: boolean;
-  /** How many directories the system watches; further ones are checked periodically. Default 8,192. */
+  /** How many directories the system watches at most; beyond it they are looked at from time to time. Default 8,192. */
   readonly watchDirs?: number;
   /** The largest file that is read, in bytes. Default: what an answer of the server may have. */
   readonly maxBytes?: number | null;
@@ -328,7 +328,7 @@ export interface GitOptions {
   readonly exclude?: string | readonly string[];
   /** Whether names that begin with a dot are served. Default `false`. */
   readonly hidden?: boolean;
-  /** The maximum number of commits in a log. Default 1,000. */
+  /** How many commits a log has at most. Default 1,000. */
   readonly logMax?: number;
   /** The largest diff, in bytes or as a text such as `'1 MiB'`. Default 1 MiB. */
   readonly diffBytes?: number | string;
@@ -368,7 +368,7 @@ export interface RagOptions {
   readonly include?: string | readonly string[];
   /** Globs: no file of folders whose path matches one of them is taken, nor what is beneath it. Default: none. */
   readonly exclude?: string | readonly string[];
-  /** The maximum number of listed documents; all documents can be read and searched. Default 1,000. */
+  /** How many documents are listed at most; all can be read and searched. Default 1,000. */
   readonly listMax?: number;
   /** How often Drive is asked for changes, while it is used: `'30s'`, or milliseconds. Default 30 s. */
   readonly poll?: number | string;
@@ -398,11 +398,11 @@ export interface DocsOptions {
   readonly gitignore?: boolean;
   /** Whether names that begin with a dot are served. Default `false`. */
   readonly hidden?: boolean;
-  /** The maximum number of listed pages; all pages can be read and searched. Default 1,000. */
+  /** How many pages are listed at most; all can be read and searched. Default 1,000. */
   readonly listMax?: number;
   /** Whether clients are notified of changes. Default `true`. */
   readonly watch?: boolean;
-  /** How many directories the system watches; further ones are checked periodically. Default 8,192. */
+  /** How many directories the system watches at most; beyond it they are checked periodically. Default 8,192. */
   readonly watchDirs?: number;
   /** The largest page that is read, in bytes. Default: what an answer of the server may have. */
   readonly maxBytes?: number | null;

@@ -140,11 +140,11 @@ class DocsOptions(TypedDict, total=False):
     hidden: bool
     """Whether names that begin with a dot are served. Default `False`."""
     list_max: int
-    """The maximum number of listed pages; all pages can be read and searched. Default 1,000."""
+    """How many pages are listed at most; all can be read and searched. Default 1,000."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
     watch_dirs: int
-    """How many directories the system watches; further ones are checked periodically. Default 8,192."""
+    """How many directories the system watches at most; beyond it they are checked periodically. Default 8,192."""
     max_bytes: int | None
     """The largest page that is read, in bytes. Default: what an answer of the server may have."""
     index: str | None
@@ -184,15 +184,13 @@ class FilesOptions(TypedDict, total=False):
     hidden: bool
     """Whether names that begin with a dot are served. Default `False`."""
     symlinks: Literal["never", "inside"]
-    """Whether symbolic links are followed: `inside` follows those whose target is beneath the same root.
-
-    Default `never`."""
+    """Whether symbolic links are followed that lead to a place beneath the same root. Default `never`."""
     list_max: int
-    """The maximum number of listed files; all files can be read. Default 1,000."""
+    """How many files are listed at most; all can be read. Default 1,000."""
     watch: bool
     """Whether clients are notified of changes. Default `True`."""
     watch_dirs: int
-    """How many directories the system watches; further ones are checked periodically.
+    """How many directories the system watches at most; beyond it they are looked at from time to time.
 
     Default 8,192."""
     max_bytes: int | None
@@ -212,7 +210,7 @@ class GitOptions(TypedDict, total=False):
     hidden: bool
     """Whether names that begin with a dot are served. Default `False`."""
     log_max: int
-    """The maximum number of commits in a log. Default 1,000."""
+    """How many commits a log has at most. Default 1,000."""
     diff_bytes: int | str
     """The largest diff, in bytes or as a text such as `"1 MiB"`. Default 1 MiB."""
     refs: str | Sequence[str]
@@ -235,7 +233,7 @@ class MetricsOptions(TypedDict, total=False):
     points: int
     """How many points a read has at most if it does not choose a `step`, from 2 to 10,000. Default 240."""
     interval: str | int
-    """How often this machine is measured, and the shortest time between two notifications of a series.
+    """How often this machine is measured, and how often subscribers of a series are notified at most.
 
     A text such as `500ms` or `10s`, or milliseconds. Default one second."""
     host: bool
@@ -251,7 +249,7 @@ class RagOptions(TypedDict, total=False):
     exclude: str | Sequence[str]
     """Globs: no file of folders whose path matches one of them is taken, nor what is beneath it. Default: none."""
     list_max: int
-    """The maximum number of listed documents; all documents can be read and searched. Default 1,000."""
+    """How many documents are listed at most; all can be read and searched. Default 1,000."""
     poll: int | str
     """How often Drive is asked for changes, while it is used: `"30s"`, or milliseconds. Default 30 s."""
     hits: int
@@ -266,7 +264,7 @@ class ResultsOptions(TypedDict, total=False):
     scheme: str
     """The results are served as `SCHEME:///ID`. Default `results`."""
     entries: int
-    """The maximum number of results; a new one replaces the least recently used. Default 1,000."""
+    """How many results are kept at most; the one that was used least recently makes room. Default 1,000."""
     bytes: int | str
     """How many bytes of contents are kept at most: `"64 MiB"`, or a number. Default 64 MiB."""
     ttl: int | str
