@@ -84,7 +84,7 @@ option_table!(Options, "a name, a list of names, or an object of options" {
         "Variables whose values are never masked." =>
         |own, value| { own.reveal = texts(value)?; Ok(()) };
     "redact": "all or a list of detectors", Some("all"),
-        "Which detectors of the guard look for secrets in values; names such as PASSWORD or API_KEY mask a value in any case." =>
+        "Which detectors of the guard search values for secrets. A name such as PASSWORD or API_KEY always masks its value." =>
         |own, value| { own.redact = Detectors::from_option(value)?; Ok(()) };
 });
 

@@ -227,7 +227,7 @@ impl Options {
 
 option_table!(Options, "an object of options" {
     "apis": "names with an API each", None,
-        "What is served: each endpoint of each API as api:///API/ENDPOINT/ID." =>
+        "Serves each endpoint of each API as api:///API/ENDPOINT/ID." =>
         |own, value| { own.endpoints = apis(value)?; Ok(()) };
     "private_networks": "true or false", Some("false"),
         "Whether requests may go to addresses that are not public, such as those of this machine." =>
@@ -260,7 +260,7 @@ impl FromOption for Options {
 }
 
 option_table!(Endpoint, "a URL or an object" {
-    "url": "a text", None, "The URL, with {id} where the id stands." =>
+    "url": "a text", None, "The URL, with {id} in the place of the id." =>
         |own, value| { own.url = Some(Hidden(String::from_option(value)?)); Ok(()) };
     "headers": "names with a value each", Some("{}"), "Headers to send; a value is a text, or {env: NAME}." =>
         |own, value| { own.headers = named(value)?.into_iter().map(header).collect::<Result<_, _>>()?; Ok(()) };

@@ -82,16 +82,16 @@ impl Options {
 
 option_table!(Options, "a file, a list of them, or an object of options" {
     "apps": "a file, a list of them, or names with a file each", None,
-        "What is served: each YAML, TOML, JSON or .env file as config:///NAME; one without a name has its own, without the extension." =>
+        "Serves each YAML, TOML, JSON or .env file as config:///NAME. A file without a name keeps its own, without the extension." =>
         |own, value| put(&mut own.apps, named::read(value, "file"));
     "allow": "a list of globs", None,
-        "Only keys whose path matches one of them exist: `server` is that key, `server/**` all in it, `*` is within a segment." =>
+        "Only keys whose path matches a glob exist: `server` is that key, `server/**` is all keys in it. `*` stays within a segment." =>
         |own, value| { own.allow = Some(texts(value)?); Ok(()) };
     "reveal": "a list of globs", Some("[]"),
-        "Values whose path matches one of them are never masked." =>
+        "Values whose path matches a glob are never masked." =>
         |own, value| put(&mut own.reveal, texts(value));
     "redact": "all or a list of detectors", Some("all"),
-        "Which detectors of the guard look for secrets in values; names such as password or api_key mask a value in any case." =>
+        "Which detectors of the guard search values for secrets. A name such as password or api_key always masks its value." =>
         |own, value| put(&mut own.redact, Detectors::from_option(value));
 });
 

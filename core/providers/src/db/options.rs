@@ -146,13 +146,13 @@ impl Database {
 
 option_table!(Options, "an object with databases" {
     "databases": "names with a database each", None,
-        "What is served: each database as db:///NAME, with the options that follow here." =>
+        "Serves each database as db:///NAME, with the options below." =>
         |own, value| { own.databases = databases(value)?; Ok(()) };
 });
 
 option_table!(Database, "an object with a url" {
     "url": "a text, or {env: NAME}", None,
-        "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME; or the variable of the environment that has it." =>
+        "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/NAME, or the environment variable that has it." =>
         |own, value| { own.url = secret(value)?; Ok(()) };
     "password": "a text, or {env: NAME}", Some("null"),
         "The password for Postgres, if the URL does not have it." =>
@@ -167,13 +167,13 @@ option_table!(Database, "an object with a url" {
         "The tables that are served: customers, or sales.customers in a schema of Postgres." =>
         |own, value| { own.tables = texts(value)?; Ok(()) };
     "columns_deny": "a list of names", Some("[]"),
-        "Columns that are not served: password, or customers.password in that table alone." =>
+        "Columns that are not served: password in all tables, or customers.password in one." =>
         |own, value| { own.columns_deny = texts(value)?; Ok(()) };
     "views": "names with a statement each", Some("{}"),
-        "Statements that clients may have run: each a SELECT, with parameters such as :city that the client gives values to." =>
+        "Statements that clients may run: each is a SELECT, with parameters such as :city whose values the client gives." =>
         |own, value| { own.views = views(value)?; Ok(()) };
     "rows": "a whole number from 1 to 1000", Some("100"),
-        "How many rows a page of a table has if the client does not say." =>
+        "How many rows a page of a table has by default." =>
         |own, value| {
             let rows = usize::from_option(value.clone())?;
             if rows == 0 || rows > MOST_ROWS {

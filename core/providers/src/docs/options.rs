@@ -118,7 +118,7 @@ impl Options {
         self
     }
 
-    /// How many directories the system watches at most; beyond it they are checked periodically. Default 8,192.
+    /// How many directories the system watches; further ones are checked periodically. Default 8,192.
     #[must_use]
     pub fn watch_dirs(mut self, directories: usize) -> Self {
         self.folder.watch_dirs = directories;
@@ -142,31 +142,31 @@ impl Options {
 
 option_table!(Options, "a directory, a list of them, or an object of options" {
     "sites": "a directory, a list of them, or names with a directory each", None,
-        "What is served: the Markdown files of each directory as docs:///NAME/; one without a name has its own." =>
+        "Serves the Markdown files of each directory as docs:///NAME/. A directory without a name keeps its own." =>
         |own, value| put(&mut own.sites, named::read(value, "directory"));
     "include": "a list of globs", Some("[]"),
-        "Only pages whose path within their site matches one of them are served; `*` is within a segment, `**` over segments." =>
+        "Only pages whose path within their site matches a glob are served. `*` stays within a segment, `**` crosses segments." =>
         |own, value| put(&mut own.folder.include, texts(value));
     "exclude": "a list of globs", Some("[]"),
-        "No page whose path within its site matches one of them is served, nor what is beneath it." =>
+        "Pages and directories whose path within their site matches a glob are not served, with everything beneath them." =>
         |own, value| put(&mut own.folder.exclude, texts(value));
     "gitignore": "true or false", Some("true"),
-        "Whether what .gitignore, .ignore and .git/info/exclude name is not served." =>
+        "Whether files that .gitignore, .ignore or .git/info/exclude name are left out." =>
         |own, value| put(&mut own.folder.gitignore, bool::from_option(value));
     "hidden": "true or false", Some("false"),
         "Whether names that begin with a dot are served." =>
         |own, value| put(&mut own.folder.hidden, bool::from_option(value));
     "list_max": "a whole number", Some("1000"),
-        "How many pages are listed at most; all can be read and searched." =>
+        "The maximum number of listed pages; all pages can be read and searched." =>
         |own, value| put(&mut own.list_max, usize::from_option(value));
     "watch": "true or false", Some("true"),
         "Whether clients are notified of changes." =>
         |own, value| put(&mut own.folder.watch, bool::from_option(value));
     "watch_dirs": "a whole number", Some("8192"),
-        "How many directories the system watches at most; beyond it they are checked periodically." =>
+        "How many directories the system watches; further ones are checked periodically." =>
         |own, value| put(&mut own.folder.watch_dirs, usize::from_option(value));
     "max_bytes": "a whole number of bytes", Some("null"),
-        "The largest page that is read; without it, what an answer of the server may have." =>
+        "The largest page that is read. By default, the server's limit of an answer applies." =>
         |own, value| put(&mut own.max_bytes, Option::from_option(value));
     "index": "a file or null", Some("null"),
         "The file that keeps the search index between two runs; without it, the index is in memory." =>

@@ -147,7 +147,7 @@ impl Options {
         self
     }
 
-    /// How many directories the system watches at most; beyond it they are looked at from time to time. Default 8,192.
+    /// How many directories the system watches; further ones are checked periodically. Default 8,192.
     #[must_use]
     pub fn watch_dirs(mut self, directories: usize) -> Self {
         self.settings.watch_dirs = directories;
@@ -164,34 +164,34 @@ impl Options {
 
 option_table!(Options, "a directory, a list of them, or an object of options" {
     "roots": "a directory, a list of them, or names with a directory each", None,
-        "What is served: each directory as file:///NAME/; one without a name has its own." =>
+        "Serves each directory as file:///NAME/. A directory without a name keeps its own." =>
         |own, value| put(&mut own.roots, named::read(value, "directory"));
     "include": "a list of globs", Some("[]"),
-        "Only files whose path within their root matches one of them are served; `*` is within a segment, `**` over segments." =>
+        "Only files whose path within their root matches a glob are served. `*` stays within a segment, `**` crosses segments." =>
         |own, value| put(&mut own.settings.include, texts(value));
     "exclude": "a list of globs", Some("[]"),
-        "Nothing whose path within its root matches one of them is served, nor what is beneath it." =>
+        "Files and directories whose path within their root matches a glob are not served, with everything beneath them." =>
         |own, value| put(&mut own.settings.exclude, texts(value));
     "gitignore": "true or false", Some("true"),
-        "Whether what .gitignore, .ignore and .git/info/exclude name is not served." =>
+        "Whether files that .gitignore, .ignore or .git/info/exclude name are left out." =>
         |own, value| put(&mut own.settings.gitignore, bool::from_option(value));
     "hidden": "true or false", Some("false"),
         "Whether names that begin with a dot are served." =>
         |own, value| put(&mut own.settings.hidden, bool::from_option(value));
     "symlinks": "never or inside", Some("never"),
-        "Whether symbolic links are followed that lead to a place beneath the same root." =>
+        "Whether symbolic links are followed: `inside` follows those whose target is beneath the same root." =>
         |own, value| put(&mut own.settings.symlinks, Symlinks::from_option(value));
     "list_max": "a whole number", Some("1000"),
-        "How many files are listed at most; all can be read." =>
+        "The maximum number of listed files; all files can be read." =>
         |own, value| put(&mut own.settings.list_max, usize::from_option(value));
     "watch": "true or false", Some("true"),
         "Whether clients are notified of changes." =>
         |own, value| put(&mut own.settings.watch, bool::from_option(value));
     "watch_dirs": "a whole number", Some("8192"),
-        "How many directories the system watches at most; beyond it they are looked at from time to time." =>
+        "How many directories the system watches; further ones are checked periodically." =>
         |own, value| put(&mut own.settings.watch_dirs, usize::from_option(value));
     "max_bytes": "a whole number of bytes", Some("null"),
-        "The largest file that is read; without it, what an answer of the server may have." =>
+        "The largest file that is read. By default, the server's limit of an answer applies." =>
         |own, value| put(&mut own.settings.max_bytes, Option::from_option(value));
 });
 

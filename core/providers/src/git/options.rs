@@ -94,7 +94,7 @@ impl Options {
         self
     }
 
-    /// How many commits a log has at most. Default 1,000.
+    /// The maximum number of commits in a log. Default 1,000.
     #[must_use]
     pub fn log_max(mut self, commits: usize) -> Self {
         self.settings.log_max = commits;
@@ -125,25 +125,25 @@ impl Options {
 
 option_table!(Options, "a directory, a list of them, or an object of options" {
     "repos": "a directory, a list of them, or names with a directory each", None,
-        "The repositories: each working tree or bare repository as git:///NAME/; one without a name has that of its directory." =>
+        "Serves each working tree or bare repository as git:///NAME/. One without a name gets that of its directory." =>
         |own, value| put(&mut own.repos, named::read(value, "directory"));
     "include": "a list of globs", Some("[]"),
-        "Only files whose path within the repository matches one of them are served; `*` is within a segment, `**` over segments." =>
+        "Only files whose path within the repository matches a glob are served. `*` stays within a segment, `**` crosses segments." =>
         |own, value| put(&mut own.settings.include, texts(value));
     "exclude": "a list of globs", Some("[]"),
-        "Nothing whose path within the repository matches one of them is served, nor what is beneath it." =>
+        "Files and directories whose path within the repository matches a glob are not served, with everything beneath them." =>
         |own, value| put(&mut own.settings.exclude, texts(value));
     "hidden": "true or false", Some("false"),
         "Whether names that begin with a dot are served." =>
         |own, value| put(&mut own.settings.hidden, bool::from_option(value));
     "log_max": "a whole number", Some("1000"),
-        "How many commits a log has at most." =>
+        "The maximum number of commits in a log." =>
         |own, value| put(&mut own.settings.log_max, usize::from_option(value));
     "diff_bytes": "a size such as 1 MiB", Some("1 MiB"),
-        "The largest diff; a larger one is an error that says so." =>
+        "The largest diff; a larger one is an error." =>
         |own, value| put(&mut own.settings.diff_bytes, Size::from_option(value).map(|size| size.0));
     "refs": "a list of folders of refs", Some("[heads, tags]"),
-        "Which references can be named: heads are the branches; remotes and remotes/origin are allowed too." =>
+        "Which references clients can name: heads are the branches; remotes and remotes/origin are allowed too." =>
         |own, value| put(&mut own.settings.refs, texts(value));
     "watch": "true or false", Some("true"),
         "Whether clients are notified of changes." =>

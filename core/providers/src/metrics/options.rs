@@ -102,16 +102,16 @@ impl Options {
 
 option_table!(Options, "an object of options" {
     "series": "a whole number", Some("256"),
-        "How many series there may be; a push to another one is refused." =>
+        "The maximum number of series; a push to a further one is refused." =>
         |own, value| { own.series = usize::from_option(value)?; Ok(()) };
     "samples": "a whole number", Some("3600"),
-        "How many samples each series keeps; a new one takes the place of the oldest." =>
+        "How many samples each series keeps; a new one replaces the oldest." =>
         |own, value| { own.samples = usize::from_option(value)?; Ok(()) };
     "points": "a whole number", Some("240"),
-        "How many points a read has at most if it does not choose a `step`." =>
+        "The maximum number of points in a read without a `step`." =>
         |own, value| { own.points = usize::from_option(value)?; Ok(()) };
     "interval": "a time", Some("1s"),
-        "How often this machine is measured, and how often subscribers of a series are notified at most." =>
+        "How often this machine is measured, and the shortest time between two notifications of a series." =>
         |own, value| { own.interval = Span::from_option(value)?.0; Ok(()) };
     "host": "true or false", Some("false"),
         "Whether the CPU, memory, disks and network of this machine are measured." =>

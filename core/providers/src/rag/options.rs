@@ -136,16 +136,16 @@ impl Options {
 
 option_table!(Options, "an object of options" {
     "collections": "names with a folder or a drive each", None,
-        "What is served: each collection as rag:///NAME, with `{folder: DIR}`, `{drive: {…}}` or `{drive: FILE}`." =>
+        "Serves each collection as rag:///NAME: `{folder: DIR}`, `{drive: {…}}` or `{drive: FILE}`." =>
         |own, value| put(&mut own.collections, read_collections(value));
     "include": "a list of globs", Some("[]"),
-        "Only files of folders whose path matches one of them are taken; `*` is within a segment, `**` over segments." =>
+        "Only files of folders whose path matches a glob are taken. `*` stays within a segment, `**` crosses segments." =>
         |own, value| put(&mut own.folder.include, texts(value));
     "exclude": "a list of globs", Some("[]"),
-        "No file of folders whose path matches one of them is taken, nor what is beneath it." =>
+        "Files and directories of folders whose path matches a glob are not taken, with everything beneath them." =>
         |own, value| put(&mut own.folder.exclude, texts(value));
     "list_max": "a whole number", Some("1000"),
-        "How many documents are listed at most; all can be read and searched." =>
+        "The maximum number of listed documents; all documents can be read and searched." =>
         |own, value| put(&mut own.list_max, usize::from_option(value));
     "poll": "a time", Some("30s"),
         "How often Drive is asked for changes, while it is used." =>

@@ -117,16 +117,16 @@ option_table!(Options, "a scheme or an object of options" {
         "The results are served as SCHEME:///ID." =>
         |own, value| { own.scheme = String::from_option(value)?; Ok(()) };
     "entries": "a whole number", Some("1000"),
-        "How many results are kept at most; the one that was used least recently makes room." =>
+        "The maximum number of results; a new one replaces the least recently used." =>
         |own, value| { own.limits.entries = usize::from_option(value)?; Ok(()) };
     "bytes": "a size", Some("64 MiB"),
-        "How many bytes of contents are kept at most." =>
+        "The maximum size of the contents of all results." =>
         |own, value| { own.limits.bytes = Size::from_option(value)?.0; Ok(()) };
     "ttl": "a time", Some("1h"),
-        "How long a result is kept that is put without a time of its own." =>
+        "How long a result is kept if it is put without a time of its own." =>
         |own, value| { own.ttl = Span::from_option(value)?.0; Ok(()) };
     "file": "a file", Some("null"),
-        "Keeps the results in this SQLite file, which is made if it does not exist; without it in memory." =>
+        "Keeps the results in this SQLite file, which is created if it does not exist. Without it, they are in memory." =>
         |own, value| { own.file = Option::<String>::from_option(value)?.map(PathBuf::from); Ok(()) };
 });
 

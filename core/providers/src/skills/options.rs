@@ -94,19 +94,19 @@ impl Options {
 
 option_table!(Options, "a directory, a list of them, or an object of options" {
     "paths": "a directory, a list of them, or prefixes with a directory each", None,
-        "What is served: each directory that is a skill or holds skills; a prefix such as acme/billing stands before their paths." =>
+        "Serves each directory that is a skill or contains skills. A prefix such as acme/billing is put before their paths." =>
         |own, value| put(&mut own.paths, named::read(value, "directory"));
     "exclude": "a list of globs", Some("[]"),
-        "Nothing whose path within its directory matches one of them is served, nor what is beneath it." =>
+        "Files and directories whose path within their directory matches a glob are not served, with everything beneath them." =>
         |own, value| put(&mut own.folder.exclude, texts(value));
     "gitignore": "true or false", Some("true"),
-        "Whether what .gitignore, .ignore and .git/info/exclude name is not served." =>
+        "Whether files that .gitignore, .ignore or .git/info/exclude name are left out." =>
         |own, value| put(&mut own.folder.gitignore, bool::from_option(value));
     "hidden": "true or false", Some("false"),
         "Whether names that begin with a dot are served." =>
         |own, value| put(&mut own.folder.hidden, bool::from_option(value));
     "list_max": "a whole number", Some("1000"),
-        "How many files resources/list has at most; all can be read." =>
+        "The maximum number of files in resources/list; all files can be read." =>
         |own, value| put(&mut own.list_max, usize::from_option(value));
     "watch": "true or false", Some("true"),
         "Whether clients are notified of changes." =>
