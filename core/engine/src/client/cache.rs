@@ -1,13 +1,14 @@
-//! Results that are kept for their `ttlMs`, until an update ends them.
+//! The client's result cache: results are kept for their `ttlMs`, or until a notification says that they
+//! changed.
 //!
-//! Law: one client is one principal, so `private` and `public` results are kept alike, and none is given to anybody else.
+//! Law: a client has one principal, so `private` and `public` results are kept alike, and no other client sees them.
 
 use super::{ClientLimits, Outcome};
 use crate::connection::{Body, Contents};
 use crate::now::Millis;
 use std::collections::{BTreeSet, HashMap};
 
-/// What was asked for.
+/// The request that a result belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Key {
     /// The contents of a canonical URI.
@@ -25,11 +26,11 @@ struct CacheEntry {
     size: usize,
 }
 
-/// See the module.
+/// The result cache, with a limit on the number of entries and on their bytes.
 #[derive(Debug)]
 pub(super) struct Cache {
     kept: HashMap<Key, CacheEntry>,
-    /// The same by their ends.
+    /// The keys in the order of expiry.
     ends: BTreeSet<(Millis, Key)>,
     bytes: usize,
     most_entries: usize,
@@ -46,7 +47,7 @@ impl Cache {
         self.kept.get(key).filter(|kept| now < kept.until).map(|kept| kept.outcome.clone())
     }
 
-    /// Keeps a result for `ttl` ms. What ends first makes room.
+    /// Keeps a result for `ttl` ms. Evicts the results that expire first to make room.
     pub(super) fn put(&mut self, key: Key, outcome: &Outcome, ttl: Millis, now: Millis) {
         self.remove(&key);
         let size = size(outcome);
@@ -70,7 +71,7 @@ impl Cache {
         }
     }
 
-    /// Forgets the pages of all lists.
+    /// Removes all cached pages of lists.
     pub(super) fn forget_lists(&mut self) {
         let lists: Vec<_> = self.kept.keys().filter(|key| !matches!(key, Key::Read(_))).cloned().collect();
         lists.iter().for_each(|key| self.remove(key));
@@ -83,7 +84,7 @@ impl Cache {
     }
 }
 
-/// About how many bytes it takes.
+/// The approximate size of a result in bytes.
 fn size(outcome: &Outcome) -> usize {
     const ENTRY: usize = 200;
     ENTRY
@@ -127,7 +128,7 @@ mod tests {
         }
     }
 
-    /// kept for its time, and no longer than until it is forgotten; bounded in number and bytes.
+    /// a result is kept until it expires or is removed; number and bytes are limited.
     #[test]
     fn results_are_kept_for_their_time() {
         let limits = ClientLimits { cache_entries: 2, cache_bytes: 4_000, ..ClientLimits::default() };
