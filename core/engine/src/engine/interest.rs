@@ -14,28 +14,29 @@ use crate::connection::Event;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Is told what clients watch: see [`Engine::observe`].
+/// Gets the changes in which URIs and lists clients watch: see [`Engine::observe`].
 pub trait Observer: Send + Sync {
-    /// A URI or list is watched from now on, or no longer, or another handler serves it. One call at a time. It must return
-    /// soon; it may call the engine, and what changes by that is told after it has returned.
+    /// Reports that a URI or list gained its first watcher or lost its last one, or that another handler serves it.
+    /// Calls never overlap. Must return quickly. It may call the engine; changes made by that are reported after it
+    /// returns.
     fn interest(&self, change: Interest<'_>);
 }
 
-/// What has changed.
+/// A change of interest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest<'a> {
-    /// Whether one resource is watched, or which handler serves it.
+    /// A resource gained or lost its watchers, or another handler serves it.
     Uri {
         /// Its canonical URI.
         uri: &'a Arc<str>,
-        /// Before.
+        /// The state before the change.
         before: ResourceInterest,
-        /// From now on.
+        /// The state from now on.
         now: ResourceInterest,
     },
-    /// Whether the lists of resources and templates are watched.
+    /// The lists of resources and templates gained or lost their watchers.
     Lists {
-        /// From now on.
+        /// Whether they are watched from now on.
         on: bool,
     },
 }
@@ -45,11 +46,11 @@ pub enum Interest<'a> {
 pub struct ResourceInterest {
     /// Whether any client watches it.
     pub is_watched: bool,
-    /// What serves it while it is watched; `None` if it is a constant, or gone.
+    /// The handler that serves it while it is watched; `None` for a constant, or if it no longer exists.
     pub handler: Option<HandlerId>,
 }
 
-/// What was told, and what may have to be.
+/// The reported interest, and the changes that are still to be reported.
 #[derive(Default)]
 pub(super) struct Interests {
     observer: OnceLock<Arc<dyn Observer>>,
@@ -59,38 +60,38 @@ pub(super) struct Interests {
 #[derive(Default)]
 struct InterestState {
     marked: HashSet<Arc<str>>,
-    /// What was told of each URI that somebody waits for.
+    /// The watched URIs, each with the handler that was reported last.
     told: HashMap<Arc<str>, Option<HandlerId>>,
     lists: bool,
-    /// Whether the lists are to be told of again, even if nothing has changed.
+    /// Whether to report the lists again, even without a change.
     again: bool,
     is_telling: bool,
 }
 
-/// The next thing to tell.
+/// The next change to report.
 enum Next {
     Uri(Arc<str>),
     Lists(bool),
 }
 
 impl Engine {
-    /// Tells `observer` from now on what is watched; the next [`Engine::settle_interest`] tells it what is watched already.
-    /// Only the first observer counts. Without one, subscriptions cost nothing here.
+    /// Sets the observer of watched URIs and lists. The next [`Engine::settle_interest`] reports what is already
+    /// watched. Only the first observer is used. Without one, subscriptions cause no work here.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         if self.interests.observer.set(observer).is_ok() {
-            // The observer is set: a subscription that is not in this list yet will mark its URI.
+            // The observer is set: a subscription that is missing from this list will mark its own URI.
             self.interests.lock().marked.extend(self.hub.watched_uris());
         }
     }
 
-    /// Tells the observer once more whether the lists are watched: for a provider that was mounted since.
+    /// Reports again whether the lists are watched, for a provider that was mounted since.
     pub fn tell_lists_again(&self) {
         self.interests.lock().again = true;
         self.settle_interest();
     }
 
-    /// Tells the observer what has changed since it was told last, unless another thread does. To be called without a lock,
-    /// for [`Event::Interest`] and after [`Engine::apply`].
+    /// Reports the changes since the last report to the observer, unless another thread is doing so. Call it without
+    /// holding a lock, for [`Event::Interest`] and after [`Engine::apply`].
     pub fn settle_interest(&self) {
         let Some(observer) = self.interests.observer.get() else { return };
         if std::mem::replace(&mut self.interests.lock().is_telling, true) {
@@ -103,18 +104,19 @@ impl Engine {
                 Next::Lists(on) => observer.interest(Interest::Lists { on }),
             }
         }
-        // `next_interest` has reset the flag under the lock: a thread that marks after that tells.
+        // `next_interest` has reset the flag under the lock; a thread that marks a change after that reports it itself.
         std::mem::forget(telling);
     }
 
-    /// Marks URIs whose first watcher has come or whose last has left. Gives the event for the host, if there is an observer.
+    /// Marks URIs that gained their first watcher or lost their last one. Returns the event for the host, if there is
+    /// an observer.
     pub(crate) fn mark_interest<'m>(&self, uris: impl IntoIterator<Item = Arc<str>>) -> Option<Event<'m>> {
         self.interests.observer.get()?;
         self.interests.lock().marked.extend(uris);
         Some(Event::Interest)
     }
 
-    /// Marks every URI that was told of: another handler may serve it now.
+    /// Marks every reported URI, because another handler may serve it now.
     pub(super) fn reroute_interest(&self) {
         if self.interests.observer.get().is_some() {
             let mut state = self.interests.lock();
@@ -123,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// Takes a mark; if there is none, this thread has done telling.
+    /// Takes the next change to report. Without one, clears the flag of the reporting thread.
     fn next_interest(&self) -> Option<Next> {
         let mut state = self.interests.lock();
         if let Some(uri) = state.marked.iter().next().cloned() {
@@ -172,7 +174,7 @@ impl Interests {
     }
 }
 
-/// An observer that panics ends the telling of its own thread, not that of all.
+/// Clears the flag of the reporting thread, also if the observer panics, so that other threads can go on reporting.
 struct Telling<'i>(&'i Interests);
 
 impl Drop for Telling<'_> {

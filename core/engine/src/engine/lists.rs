@@ -1,6 +1,8 @@
-//! What `.list` callbacks without paging gave, kept for [`Limits::list_ttl`] so that a walk over the pages asks them once.
+//! Results of `.list` callbacks without pages, cached for [`Limits::list_ttl`], so that a walk over the pages calls
+//! each callback once.
 //!
-//! Law: nothing is kept that was asked for before the latest change. Bounded in lists and in bytes.
+//! Law: a result is cached only if its callback was called after the latest change. The number of lists and their bytes
+//! are limited.
 
 use crate::catalog::SourceKey;
 use crate::connection::{Item, Listed};
@@ -11,7 +13,7 @@ use crate::version::Revision;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// See the module. By source and principal.
+/// Cached lists, by source and principal.
 pub(super) struct KeptLists {
     table: Mutex<Table>,
     ttl: Millis,
@@ -23,7 +25,7 @@ pub(super) struct KeptLists {
 struct Table {
     kept: HashMap<(SourceKey, Box<str>), CachedList>,
     bytes: usize,
-    /// How often all was dropped.
+    /// How often the whole cache was cleared.
     generation: u64,
 }
 
@@ -33,10 +35,10 @@ struct CachedList {
     listed: Arc<Listed>,
 }
 
-/// What a callback gave, and when it was asked.
+/// The result of a callback, and the time of its call.
 pub(crate) struct ListedItems {
     pub(crate) listed: Arc<Listed>,
-    /// [`KeptLists::generation`] before it was asked.
+    /// [`KeptLists::generation`] before the call.
     pub(crate) generation: u64,
 }
 
@@ -46,7 +48,7 @@ impl KeptLists {
         Self { table: Mutex::default(), ttl: limits.list_ttl, max, most_bytes }
     }
 
-    /// Says how often all was dropped: to be asked for before a callback is.
+    /// Returns how often the cache was cleared. Call this before a callback.
     pub(super) fn generation(&self) -> u64 {
         self.lock().generation
     }
@@ -82,7 +84,7 @@ impl KeptLists {
         table.kept.insert(key, CachedList { until, size, listed: given.listed.clone() });
     }
 
-    /// What was given is no longer so, nor is what callbacks are about to give that were asked before.
+    /// Clears the cache, and rejects the results of callbacks that are running now.
     pub(super) fn clear(&self) {
         let mut table = self.lock();
         table.drop_all();
@@ -116,7 +118,7 @@ impl Table {
     }
 }
 
-/// Roughly the bytes that a list takes.
+/// The approximate size of a list in bytes.
 fn size(listed: &Listed) -> usize {
     const RECORD: usize = 512;
     let mut encoded = Vec::new();
@@ -178,7 +180,7 @@ mod tests {
         );
     }
 
-    /// By default each walk asks.
+    /// By default each walk calls the callbacks.
     #[test]
     fn nothing_is_kept_by_default() {
         let lists = lists(Limits::default());
@@ -186,7 +188,7 @@ mod tests {
         assert!(lists.get(&source(1), &Principal::local(), at(0)).is_none());
     }
 
-    /// The bounds `list_cache` and `list_cache_bytes`.
+    /// The limits `list_cache` and `list_cache_bytes`.
     #[test]
     fn the_bounds_hold() {
         let one = size(&listed(&["a://b"]));

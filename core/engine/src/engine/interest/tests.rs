@@ -8,7 +8,7 @@ use crate::resource::{Resource, Template};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// Keeps what it is told, and complains about what is out of order.
+/// Records reports, and panics if one is out of order.
 #[derive(Default)]
 struct Record {
     told: Mutex<HashMap<String, ResourceInterest>>,
@@ -70,7 +70,7 @@ fn subscribes(method: &str, uri: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"resources/{method}","params":{{"uri":"{uri}"}}}}"#)
 }
 
-/// What is watched belongs to another from the moment when that is registered, and to nobody when it is gone.
+/// A watched URI is reported with its new handler as soon as that is registered, and without one when it is removed.
 #[test]
 fn a_change_of_routes_reroutes_what_is_watched() {
     let (engine, record) = engine();
@@ -99,7 +99,8 @@ fn a_change_of_routes_reroutes_what_is_watched() {
     assert!(record.wrong.lock().unwrap().is_empty(), "{:?}", record.wrong);
 }
 
-/// 32 threads watch, cease to, leave and register: what is told of one URI is in order, and at the end agrees with the table.
+/// 32 threads watch, unwatch, register and remove: the reports about one URI are in order, and the last agrees with the
+/// table.
 #[test]
 fn what_is_told_agrees_with_the_table_whatever_the_threads_do() {
     let (engine, record) = engine();
@@ -119,7 +120,7 @@ fn what_is_told_agrees_with_the_table_whatever_the_threads_do() {
     assert!(state.told.is_empty() && state.marked.is_empty() && !state.is_telling);
 }
 
-/// A thread of the model: what it does is random, and over at the end.
+/// A thread of the model: performs random operations and undoes them at the end.
 fn work(engine: &Arc<Engine>, thread: u64) {
     let mut random = thread.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = |max: u64| {
@@ -143,7 +144,7 @@ fn work(engine: &Arc<Engine>, thread: u64) {
             }
             _ => {
                 let (resource, source) = (Resource::new(&uri), Source::Handler(engine.new_handler()));
-                // Another thread may have been first.
+                // Another thread may have registered it first.
                 let _ = engine.publish(vec![Edit::AddResource { resource, source }], Now::default());
                 engine.settle_interest();
                 let _ = engine.publish(vec![Edit::RemoveResource { uri }], Now::default());
@@ -155,7 +156,7 @@ fn work(engine: &Arc<Engine>, thread: u64) {
     engine.settle_interest();
 }
 
-/// An observer that panics ends nothing: the next change is told.
+/// After a panic of the observer, the next change is still reported.
 #[test]
 fn an_observer_that_panics_hears_of_the_next_change() {
     struct Panics(AtomicU64);
@@ -176,7 +177,7 @@ fn an_observer_that_panics_hears_of_the_next_change() {
     assert_eq!(observer.0.load(Ordering::SeqCst), 2);
 }
 
-/// An observer that comes late is told what is watched already, and nothing of what no longer is.
+/// An observer that is set late gets what is already watched, and nothing that no longer is.
 #[test]
 fn an_observer_that_comes_late_is_told_who_waits_already() {
     let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
