@@ -1,4 +1,4 @@
-//! A JSON value as the text it was written in: checked once, read lazily, never copied unless a string has escapes.
+//! A JSON value as its source text: validated once, parsed lazily, copied only if a string has escapes.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use super::id::Id;
 use super::members::Members;
 use super::scan::Scanner;
 
-/// The text of one JSON value that is known to be valid. White space around it is not part of it.
+/// The text of one JSON value that is known to be valid, without white space around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Json<'m>(&'m str);
 
-/// What a JSON value is.
+/// The type of a JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonKind {
     /// `null`
