@@ -1,4 +1,4 @@
-//! What authors are told at registration.
+//! The warnings at registration.
 
 use super::*;
 
