@@ -1,6 +1,7 @@
-//! What a child writes to stderr: passed on as it comes, and its last lines kept for the error that says how the child ended.
+//! The stderr of a child: passed on as it arrives, with its last lines kept for the error message about its exit.
 //!
-//! Law: a thread reads and writes, so that a stderr that nobody reads holds up this child alone. At most [`KEPT`] bytes are kept.
+//! Law: a thread of its own reads and writes, so that if this process's stderr blocks, only this child is affected. At
+//! most [`KEPT`] bytes are kept.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::process::ChildStderr;
@@ -9,23 +10,23 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How many bytes are kept.
+/// Maximum number of bytes that are kept.
 const KEPT: usize = 4_096;
-/// How many lines are shown, and how many characters of each.
+/// Maximum number of lines in a message, and of characters in each.
 const SHOWN: (usize, usize) = (3, 200);
-/// How long the end is waited for: something that the child has started may hold its stderr open.
+/// How long to wait for the end: descendants of the child may keep its stderr open.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The end of what a child has written to stderr.
+/// The last lines that a child has written to stderr.
 #[derive(Clone, Debug)]
 pub(super) struct LastLines {
     kept: Arc<Mutex<Vec<u8>>>,
-    /// Its sender is dropped at the end.
+    /// Its sender is dropped at the end of stderr.
     over: watch::Receiver<()>,
 }
 
 impl LastLines {
-    /// Starts the thread, which waits for what it is to follow.
+    /// Starts the thread, which first waits for the stderr to follow.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -44,13 +45,13 @@ impl LastLines {
         Ok((lines, give))
     }
 
-    /// Waits until all was passed on, for a while.
+    /// Waits a short time until all lines are passed on.
     pub(super) async fn over(&mut self) {
-        // An error says that the sender is gone, which is what is waited for.
+        // An error means that the sender was dropped, which is the expected end.
         let _ = timeout(PATIENCE, self.over.changed()).await;
     }
 
-    /// The last lines, once there will be no more, or after a while; `None` if there are none.
+    /// The last lines, at the end of stderr or after a short wait; `None` if there are none.
     pub(super) async fn text(&mut self) -> Option<String> {
         self.over().await;
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +76,7 @@ fn pass_on(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
         if piece.is_empty() {
             return;
         }
-        // Nobody may read the stderr of this process.
+        // Fails if the stderr of this process is closed.
         let _ = io::stderr().write_all(piece);
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(piece);
