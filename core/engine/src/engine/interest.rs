@@ -1,12 +1,13 @@
 //! Which URIs and lists clients watch, reported in order to the hosts that serve them.
 //!
 //! ```text
-//!   a subscription comes or goes ──▶ its URI is marked, and the host gets Event::Interest; or what is registered changes
-//!   settle_interest: one thread at a time takes marks ──▶ compares what is wanted with what was told ──▶ tells the difference
+//!   a watch is added or removed ──▶ its URI is marked, the host gets Event::Interest ─┐
+//!   the catalogue changes ──▶ all watched URIs are marked ────────────────────────────┴─▶ Engine::settle_interest:
+//!                              one thread at a time takes each mark, and reports what differs from the last report
 //! ```
 //!
-//! Law: no lock is held while the observer is told. What is wanted is looked up after the mark was taken, so the last thing
-//! told agrees with the last change. A thread that finds another one telling leaves its marks to that.
+//! Law: no lock is held while the observer is called. The state of a URI is read after its mark was taken, so the last report
+//! agrees with the last change. A thread that finds another one reporting leaves its marks to that one.
 
 use super::Engine;
 use crate::catalog::{HandlerId, Route, Source};

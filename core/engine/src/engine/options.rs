@@ -45,10 +45,10 @@ pub struct Options {
     /// Whether handlers may send log messages to clients (deprecated in 2026-07-28, R-056). A client gets them only if
     /// it asks for them. Default `true`.
     pub logging: bool,
+    /// Whether results carry `serverInfo` in `_meta`. Default `true`.
+    pub server_info_in_results: bool,
     /// Whether a principal learns that it may not see a resource; otherwise the error is the same as for a missing one
     /// (DEC-20). Default `false`.
-    pub server_info_in_results: bool,
-    /// Whether a principal is told that it may not see a resource, rather than that there is none (DEC-20). Default `false`.
     pub explicit_denials: bool,
     /// Access rules and limits for principals. Default: everything is allowed.
     pub guard: Policy,

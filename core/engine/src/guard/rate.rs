@@ -113,7 +113,7 @@ pub struct Permit(Arc<Bucket>);
 struct Gate {
     /// The time that refills one request, in nanoseconds.
     interval: u64,
-    /// The time that refills the whole bucket, in nanoseconds.
+    /// The longest time to a full bucket at which a request is still accepted, in nanoseconds.
     tolerance: u64,
 }
 

@@ -138,7 +138,7 @@ impl Machine {
         }
     }
 
-    /// Handles a refusal of `server/discover`: only the older handshake is left.
+    /// Handles a final failure of `server/discover`: only the older handshake is left.
     pub(super) fn greet_after_silence(&mut self, now: Now, out: &mut Effects) {
         let Phase::Greeting(greeting) = &mut self.phase else { return };
         greeting.discover = DiscoverState::Answered;
