@@ -264,10 +264,10 @@ impl Writer<'_, '_> {
 
 /// A value in the encoding of expansion.
 fn encoded(value: &str, keeps_reserved: bool) -> String {
-    let kept = if keeps_reserved { UNRESERVED | SUB_DELIM | GEN_DELIM } else { UNRESERVED };
+    let unchanged = if keeps_reserved { UNRESERVED | SUB_DELIM | GEN_DELIM } else { UNRESERVED };
     let mut out = String::with_capacity(value.len());
     for byte in value.bytes() {
-        if byte.is_ascii() && is_in(byte, kept) && !(keeps_reserved && matches!(byte, b'[' | b']')) {
+        if byte.is_ascii() && is_in(byte, unchanged) && !(keeps_reserved && matches!(byte, b'[' | b']')) {
             out.push(char::from(byte));
         } else {
             push_encoded(&mut out, byte);

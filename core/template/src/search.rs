@@ -16,7 +16,7 @@ pub(super) struct Search<'i, 'u> {
     /// Pending visits. At each node, literals are tried before captures, and captures before the node's templates.
     open: SmallVec<[Visit; 8]>,
     /// The texts of the capture edges on the current path, by depth.
-    way: [Span; MAX_VARIABLES],
+    path: [Span; MAX_VARIABLES],
     /// The segment text that was measured last.
     segment: Span,
     /// The best template so far.
@@ -43,9 +43,9 @@ pub(super) const NONE: u32 = u32::MAX;
 
 impl<'i, 'u> Search<'i, 'u> {
     pub(super) fn new(indexed: &'i Indexed, subject: &'i Subject<'u>, meter: &'i mut Meter) -> Self {
-        let way = [Span::UNSET; MAX_VARIABLES];
+        let path = [Span::UNSET; MAX_VARIABLES];
         let (open, spans) = (SmallVec::new(), SmallVec::new());
-        Self { indexed, subject, meter, open, way, segment: Span::UNSET, rank: NONE, spans }
+        Self { indexed, subject, meter, open, path, segment: Span::UNSET, rank: NONE, spans }
     }
 
     /// Finds the template with the lowest rank that matches.
@@ -71,7 +71,7 @@ impl<'i, 'u> Search<'i, 'u> {
         let trie = &self.indexed.trie;
         let Visit { position, depth, .. } = visit;
         if let Some(start) = visit.captured_from {
-            self.way[depth as usize - 1] = Span { start, end: position };
+            self.path[depth as usize - 1] = Span { start, end: position };
         }
         let rest = &self.subject.bytes()[position as usize..];
         let literal = trie.literal_child(node, rest).map(|(node, length)| Visit {
@@ -132,7 +132,7 @@ impl<'i, 'u> Search<'i, 'u> {
     fn attempt(&mut self, ranks: &[u32], visit: &Visit) -> Result<(), Exhausted> {
         for &rank in ranks.iter().take_while(|&&rank| rank < self.rank) {
             let template = self.indexed.template(rank);
-            let (low, head) = (visit.position as usize, &self.way[..visit.depth as usize]);
+            let (low, head) = (visit.position as usize, &self.path[..visit.depth as usize]);
             self.meter.spend(1)?;
             if let Some(spans) = template.finish(self.subject, low, head, self.meter)? {
                 self.rank = rank;

@@ -29,7 +29,7 @@ struct CacheEntry {
 /// The result cache, with a limit on the number of entries and on their bytes.
 #[derive(Debug)]
 pub(super) struct Cache {
-    kept: HashMap<Key, CacheEntry>,
+    entries: HashMap<Key, CacheEntry>,
     /// The keys in the order of expiry.
     ends: BTreeSet<(Millis, Key)>,
     bytes: usize,
@@ -40,11 +40,11 @@ pub(super) struct Cache {
 impl Cache {
     pub(super) fn new(limits: &ClientLimits) -> Self {
         let (most_entries, most_bytes) = (limits.cache_entries, limits.cache_bytes);
-        Self { kept: HashMap::new(), ends: BTreeSet::new(), bytes: 0, most_entries, most_bytes }
+        Self { entries: HashMap::new(), ends: BTreeSet::new(), bytes: 0, most_entries, most_bytes }
     }
 
     pub(super) fn get(&self, key: &Key, now: Millis) -> Option<Outcome> {
-        self.kept.get(key).filter(|kept| now < kept.until).map(|kept| kept.outcome.clone())
+        self.entries.get(key).filter(|entry| now < entry.until).map(|entry| entry.outcome.clone())
     }
 
     /// Keeps a result for `ttl` ms. Evicts the results that expire first to make room.
@@ -54,31 +54,31 @@ impl Cache {
         if ttl == 0 || size > self.most_bytes / 4 {
             return;
         }
-        while self.kept.len() >= self.most_entries || self.bytes + size > self.most_bytes {
+        while self.entries.len() >= self.most_entries || self.bytes + size > self.most_bytes {
             let Some((_, first)) = self.ends.first().cloned() else { return };
             self.remove(&first);
         }
         let until = now.saturating_add(ttl);
         self.bytes += size;
         self.ends.insert((until, key.clone()));
-        self.kept.insert(key, CacheEntry { outcome: outcome.clone(), until, size });
+        self.entries.insert(key, CacheEntry { outcome: outcome.clone(), until, size });
     }
 
     pub(super) fn remove(&mut self, key: &Key) {
-        if let Some(kept) = self.kept.remove(key) {
-            self.bytes -= kept.size;
-            self.ends.remove(&(kept.until, key.clone()));
+        if let Some(entry) = self.entries.remove(key) {
+            self.bytes -= entry.size;
+            self.ends.remove(&(entry.until, key.clone()));
         }
     }
 
     /// Removes all cached pages of lists.
     pub(super) fn forget_lists(&mut self) {
-        let lists: Vec<_> = self.kept.keys().filter(|key| !matches!(key, Key::Read(_))).cloned().collect();
+        let lists: Vec<_> = self.entries.keys().filter(|key| !matches!(key, Key::Read(_))).cloned().collect();
         lists.iter().for_each(|key| self.remove(key));
     }
 
     pub(super) fn clear(&mut self) {
-        self.kept.clear();
+        self.entries.clear();
         self.ends.clear();
         self.bytes = 0;
     }
@@ -114,7 +114,7 @@ fn contents_size(contents: &Contents<'_>) -> usize {
 mod tests {
     use super::*;
 
-    fn kept(text: &str) -> Outcome {
+    fn contents(text: &str) -> Outcome {
         Outcome::Contents(vec![Contents::text(text.to_owned())])
     }
 
@@ -134,16 +134,16 @@ mod tests {
         let limits = ClientLimits { cache_entries: 2, cache_bytes: 4_000, ..ClientLimits::default() };
         let mut cache = Cache::new(&limits);
         let key = |uri: &str| Key::Read(uri.into());
-        cache.put(key("a"), &kept("one"), 100, 0);
+        cache.put(key("a"), &contents("one"), 100, 0);
         assert_eq!(text(cache.get(&key("a"), 99)).as_deref(), Some("one"));
         assert_eq!(text(cache.get(&key("a"), 100)), None);
-        cache.put(key("b"), &kept("two"), 0, 0);
+        cache.put(key("b"), &contents("two"), 0, 0);
         assert!(cache.get(&key("b"), 0).is_none(), "no time, not kept");
-        cache.put(key("b"), &kept("two"), 50, 0);
-        cache.put(key("c"), &kept("three"), 200, 0);
+        cache.put(key("b"), &contents("two"), 50, 0);
+        cache.put(key("c"), &contents("three"), 200, 0);
         assert!(cache.get(&key("b"), 1).is_none(), "what ends first makes room");
         assert!(cache.get(&key("a"), 1).is_some() && cache.get(&key("c"), 1).is_some());
-        cache.put(key("d"), &kept(&"x".repeat(2_000)), 200, 0);
+        cache.put(key("d"), &contents(&"x".repeat(2_000)), 200, 0);
         assert!(cache.get(&key("d"), 1).is_none(), "a large one does not push out the others");
         cache.put(Key::List(None), &Outcome::Page(crate::client::Page::default()), 200, 0);
         cache.forget_lists();

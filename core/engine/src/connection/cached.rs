@@ -64,7 +64,7 @@ impl Connection {
         let Some(cache) = self.engine.cache() else { return Sharing::None };
         let is_open = served.cache().ttl_ms > 0;
         match cache.begin(normal, &request.principal.authority(), is_open, (self.id, &self.waker), epoch) {
-            Ok(lead) => Sharing::Leads(lead),
+            Ok(leader) => Sharing::Leads(leader),
             Err(flight) => Sharing::Waits(flight),
         }
     }
@@ -95,10 +95,10 @@ pub(super) fn time_out(engine: &Engine, ticket: &Ticket, now: Now) {
 
 impl ReadTask {
     /// Writes the answer to a shared read, and ends its flight, which wakes the waiting requests.
-    pub(super) fn lead(
+    pub(super) fn write_shared(
         &self,
         context: &Context,
-        lead: Leader,
+        leader: Leader,
         answer: Answer<'_>,
         now: Now,
         out: &mut Vec<u8>,
@@ -111,7 +111,7 @@ impl ReadTask {
             }
             _ => self.answer(context, answer, now, out),
         };
-        lead.finish(outcome, now);
+        leader.finish(outcome, now);
         written
     }
 

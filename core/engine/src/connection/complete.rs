@@ -33,33 +33,33 @@ impl Connection {
         if self.engine.custom_method(COMPLETE).is_some() && !names_resource(request) {
             return self.call(request, COMPLETE.into(), out);
         }
-        let asked = match CompleteParams::parse(request, self.engine.limits()) {
-            Ok(asked) => asked,
+        let params = match CompleteParams::parse(request, self.engine.limits()) {
+            Ok(params) => params,
             Err(message) => return self.refuse(request, INVALID_PARAMS, &message, out),
         };
         if let Some(refused) = self.refuse_rate(request, RateClass::Completion, None, out) {
             return refused;
         }
         let catalog = self.engine.catalog();
-        let (found, exhausted) = asked.target(&catalog, self, request.principal);
+        let (found, exhausted) = params.target(&catalog, self, request.principal);
         let Some(target) = found.filter(|target| target.is_seen(&self.engine, request.principal)) else {
             let outcome = self.refuse(request, INVALID_PARAMS, "Invalid params: unknown ref", out);
             return if exhausted { Outcome { verdict: Verdict::Exhausted, ..outcome } } else { outcome };
         };
-        let Some((handler, completer)) = target.completer(&asked.variable) else {
+        let Some((handler, completer)) = target.completer(&params.variable) else {
             return self.refuse(request, INVALID_PARAMS, "Invalid params: unknown argument", out);
         };
-        let suggested = asked.suggested(self, target.template(), request.principal);
+        let suggested = params.suggested(self, target.template(), request.principal);
         match completer {
             Completer::Handler => {}
             Completer::Values(values) => {
-                return self.suggest(request, values, &asked.value, suggested.as_deref(), out);
+                return self.suggest(request, values, &params.value, suggested.as_deref(), out);
             }
             Completer::Words(words) => {
-                return self.suggest(request, words, &asked.value, suggested.as_deref(), out);
+                return self.suggest(request, words, &params.value, suggested.as_deref(), out);
             }
             Completer::Nothing => {
-                return self.suggest(request, &[""; 0], &asked.value, None, out);
+                return self.suggest(request, &[""; 0], &params.value, None, out);
             }
         }
         let timeout = self.engine.limits().completion_timeout;
@@ -69,10 +69,10 @@ impl Connection {
             Event::Complete(CompletionRequest {
                 token,
                 handler,
-                reference: asked.reference,
-                variable: asked.variable,
-                value: asked.value,
-                arguments: asked.arguments,
+                reference: params.reference,
+                variable: params.variable,
+                value: params.value,
+                arguments: params.arguments,
                 caller,
             })
         })

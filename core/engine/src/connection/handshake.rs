@@ -110,7 +110,7 @@ impl<'m> Hello<'m> {
 }
 
 /// The requested revision, else the newest that has a handshake. `None` if no enabled revision has one.
-fn negotiate(connection: &Connection, asked: &str) -> Option<Revision> {
+fn negotiate(connection: &Connection, requested: &str) -> Option<Revision> {
     let served = |revision: &Revision| !revision.is_modern() && connection.engine.serves(*revision);
-    Revision::parse(asked).filter(served).or_else(|| Revision::ALL.into_iter().find(served))
+    Revision::parse(requested).filter(served).or_else(|| Revision::ALL.into_iter().find(served))
 }

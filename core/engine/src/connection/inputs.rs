@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// The questions of a handler, and the client that gets them.
 pub(super) struct Ask<'r, 'a> {
     pub(super) request: &'r InputRequired<'r>,
-    pub(super) about: StateBinding<'a>,
+    pub(super) binding: StateBinding<'a>,
     pub(super) capabilities: Capabilities,
 }
 
@@ -51,8 +51,8 @@ impl InputClient {
         method: &'a str,
         what: &'a str,
     ) -> Ask<'r, 'a> {
-        let about = StateBinding { method, what, principal: &self.principal };
-        Ask { request, about, capabilities: self.capabilities }
+        let binding = StateBinding { method, what, principal: &self.principal };
+        Ask { request, binding, capabilities: self.capabilities }
     }
 }
 
@@ -141,7 +141,7 @@ impl<'r> Ask<'r, '_> {
     fn seal_state(&self, state: &SealedState, engine: &Engine) -> Result<String, String> {
         let seal = engine.state_seal().ok_or("no key is configured for request states")?;
         let plain = serde_json::to_vec(state).map_err(|error| error.to_string())?;
-        let sealed = seal.seal(&self.about.purpose(), &self.about.context(), &plain);
+        let sealed = seal.seal(&self.binding.purpose(), &self.binding.context(), &plain);
         let sealed = sealed.map_err(|error| error.to_string())?;
         if sealed.len() > engine.limits().state {
             return Err("the request state is larger than its limit".into());
@@ -163,14 +163,14 @@ impl StateBinding<'_> {
 /// Opens the input of a retry. The error is a sentence for the client.
 pub(super) fn open<'m>(
     engine: &Engine,
-    about: StateBinding<'_>,
+    binding: StateBinding<'_>,
     responses: Option<Json<'m>>,
     state: Option<Json<'m>>,
     now: Now,
 ) -> Result<Retry<'m>, String> {
     let state = match state {
         None => None,
-        Some(text) => Some(open_state(engine, about, text, now)?),
+        Some(text) => Some(open_state(engine, binding, text, now)?),
     };
     let Some(responses) = responses else {
         return Ok(Retry { inputs: None, state: state.and_then(|state| state.own()), retried: true });
@@ -194,14 +194,14 @@ pub(super) fn open<'m>(
 
 fn open_state(
     engine: &Engine,
-    about: StateBinding<'_>,
+    binding: StateBinding<'_>,
     text: Json<'_>,
     now: Now,
 ) -> Result<SealedState, String> {
     let invalid = || "Invalid requestState".to_owned();
     let text = text.as_str().filter(|text| text.len() <= engine.limits().state).ok_or_else(invalid)?;
     let seal = engine.state_seal().ok_or_else(invalid)?;
-    let plain = seal.open(&about.purpose(), &about.context(), &text);
+    let plain = seal.open(&binding.purpose(), &binding.context(), &text);
     let state: SealedState =
         plain.and_then(|plain| serde_json::from_slice(&plain).ok()).ok_or_else(invalid)?;
     if now.unix >= state.until { Err(invalid()) } else { Ok(state) }

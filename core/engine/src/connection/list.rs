@@ -83,7 +83,7 @@ pub(super) struct ListWalk {
     /// scopes.
     viewer: Arc<Principal>,
     /// [`Engine::lists_generation`] before the callback was called.
-    asked: u64,
+    generation: u64,
     /// The position at which the rest of the list begins.
     rest: Cursor,
     /// The items so far, encoded and separated by commas.
@@ -119,7 +119,7 @@ impl ListWalk {
     fn new(rest: Cursor, fields: FieldSet, principal: Arc<Principal>) -> Self {
         let viewer = if rest.shared { Principal::local() } else { principal.clone() };
         let (items, missing) = (Vec::new(), Vec::new());
-        Self { fields, principal, viewer, asked: 0, rest, items, count: 0, missing }
+        Self { fields, principal, viewer, generation: 0, rest, items, count: 0, missing }
     }
 
     /// Continues until the page is complete or a callback must be called.
@@ -145,7 +145,7 @@ impl ListWalk {
             let key = source.key();
             let kept = if source.pages() { None } else { engine.kept_list(&key, &self.principal, now) };
             let Some(listed) = kept else {
-                self.asked = engine.lists_generation();
+                self.generation = engine.lists_generation();
                 return Step::Ask(ListQuestion {
                     handler: source.handler(),
                     cursor,
@@ -182,7 +182,7 @@ impl ListWalk {
         self.miss(page.missing);
         let key = source.key();
         if !source.pages() {
-            let given = ListedItems { listed: Arc::new(sorted(listed)), generation: self.asked };
+            let given = ListedItems { listed: Arc::new(sorted(listed)), generation: self.generation };
             // Parts that are missing now may be available for the next page.
             if is_whole {
                 engine.keep_list(&key, &self.principal, &given, now);

@@ -56,7 +56,7 @@ pub(super) struct ReadTask {
     /// Maximum size of the contents, in bytes.
     pub(super) max: usize,
     /// The leadership of a shared read, if other requests may wait for it.
-    pub(super) lead: Option<Leader>,
+    pub(super) leader: Option<Leader>,
 }
 
 /// The registration that serves a read.
@@ -91,8 +91,8 @@ impl Connection {
         match found {
             ReadTarget::Constant(entry) => self.constant(request, &uri, &entry, retry.retried, out),
             ReadTarget::Handler(found) => {
-                let asked = ReadParams { uri, normal, retry, epoch };
-                self.handled(request, asked, found, out)
+                let requested = ReadParams { uri, normal, retry, epoch };
+                self.handled(request, requested, found, out)
             }
             ReadTarget::Failed(error) => self.fail(request, &error, Some(&uri), out),
             ReadTarget::Exhausted => self.exhausted(request, &uri, out),
@@ -122,13 +122,13 @@ impl Connection {
             Err(refused) => return *refused,
         };
         let sharing = if is_first { self.share(request, &normal, &served, epoch) } else { Sharing::None };
-        let (lead, awaited) = match sharing {
+        let (leader, awaited) = match sharing {
             Sharing::None => (None, None),
-            Sharing::Leads(lead) => (Some(lead), None),
+            Sharing::Leads(leader) => (Some(leader), None),
             Sharing::Waits(flight) => (None, Some(flight)),
         };
-        let flight = lead.as_ref().map(|lead| lead.flight().clone());
-        let task = ReadTask { served, asker: request.asker(), retried: retry.retried, max, lead };
+        let flight = leader.as_ref().map(|leader| leader.flight().clone());
+        let task = ReadTask { served, asker: request.asker(), retried: retry.retried, max, leader };
         let (timeout, sent) = (self.engine.limits().read_timeout, Some(uri.clone().into_owned()));
         let pending = Pending { task: Task::Read(task), timeout, uri: sent, flight };
         let token = self.insert(request, room, pending);
@@ -254,8 +254,8 @@ impl ReadTask {
         if misuse.is_some() {
             answer = Answer::Failed(ReadError::Failed);
         }
-        let written = match self.lead.take() {
-            Some(lead) => self.lead(context, lead, answer, now, out),
+        let written = match self.leader.take() {
+            Some(leader) => self.write_shared(context, leader, answer, now, out),
             None => self.answer(context, answer, now, out),
         };
         Written { misuse: written.misuse.or(misuse), ..written }
@@ -304,8 +304,8 @@ impl ReadTask {
         };
         let Answer::Contents(mut result) = answer else { return answer };
         if context.engine.restricts() {
-            let asked = context.normal_uri();
-            result.contents.retain(|entry| self.may_show(context, entry, &asked));
+            let requested = context.normal_uri();
+            result.contents.retain(|entry| self.may_show(context, entry, &requested));
         }
         if let Some(redactor) = context.engine.amounts().redactor() {
             contents::redact(&mut result, redactor);
@@ -314,10 +314,10 @@ impl ReadTask {
     }
 
     /// Whether an entry is the requested one, or one that the principal could have requested (S-12).
-    fn may_show(&self, context: &Context, entry: &Contents<'_>, asked: &str) -> bool {
+    fn may_show(&self, context: &Context, entry: &Contents<'_>, requested: &str) -> bool {
         let Some(uri) = &entry.uri else { return true };
         let normal = uri::normalize(uri, context.engine.limits().uri);
-        normal.is_ok_and(|normal| normal == asked || context.engine.sees(&self.asker.principal, &normal))
+        normal.is_ok_and(|normal| normal == requested || context.engine.sees(&self.asker.principal, &normal))
     }
 
     /// The caching hint of one result: its own, else the resource's; none after a round of input. Private

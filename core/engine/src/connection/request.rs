@@ -107,8 +107,8 @@ impl Connection {
         if !request.terms.revision.is_modern() || (responses.is_none() && state.is_none()) {
             return Ok(Retry::default());
         }
-        let about = StateBinding { method, what, principal: request.principal };
-        inputs::open(&self.engine, about, responses, state, request.now)
+        let binding = StateBinding { method, what, principal: request.principal };
+        inputs::open(&self.engine, binding, responses, state, request.now)
     }
 
     /// A malformed URI, for the error message; omitted if it is longer than a valid one may be.

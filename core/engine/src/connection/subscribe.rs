@@ -76,17 +76,17 @@ impl Connection {
     }
 
     pub(super) fn listen<'m>(&mut self, request: &Request<'_, 'm>, out: &mut Vec<u8>) -> Outcome<'m> {
-        let asked = match ListenParams::parse(request) {
-            Ok(asked) => asked,
+        let requested = match ListenParams::parse(request) {
+            Ok(requested) => requested,
             Err(message) => return self.refuse(request, INVALID_PARAMS, message, out),
         };
         if let Some(refused) = self.refuse_rate(request, RateClass::Subscribe, None, out) {
             return refused;
         }
-        if asked.uris.len() > self.engine.limits().filter_uris {
+        if requested.uris.len() > self.engine.limits().filter_uris {
             return self.refuse(request, INTERNAL_ERROR, "Subscription limit reached", out);
         }
-        let honoured = self.honour(asked, request.principal);
+        let honoured = self.honour(requested, request.principal);
         // Record it if a URI was left out because the search for its template used up its budget.
         let verdict = if honoured.exhausted { Verdict::Exhausted } else { Verdict::Ok };
         if honoured.is_empty() {
@@ -119,15 +119,15 @@ impl Connection {
     }
 
     /// The part of the filter that is granted (R-089, DEC-19).
-    fn honour<'m>(&self, asked: ListenParams<'m>, principal: &Principal) -> Honoured<'m> {
-        let lists = asked.lists.intersection(self.engine.announced_lists());
+    fn honour<'m>(&self, requested: ListenParams<'m>, principal: &Principal) -> Honoured<'m> {
+        let lists = requested.lists.intersection(self.engine.announced_lists());
         let mut honoured = Honoured { lists, uris: Vec::new(), exhausted: false };
         if !self.engine.options().subscribe {
             return honoured;
         }
         let (catalog, limit) = (self.engine.catalog(), self.engine.limits().uri);
         let mut seen = std::collections::HashSet::new();
-        for uri in asked.uris {
+        for uri in requested.uris {
             let Ok(normal) = uri::normalize(&uri, limit).map(Cow::into_owned) else { continue };
             let route = catalog.route(&normal);
             honoured.exhausted |= matches!(route, Route::None { exhausted: true });

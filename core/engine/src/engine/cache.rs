@@ -106,7 +106,7 @@ struct Shelf {
 }
 
 struct CachedRead {
-    kept: Arc<EncodedContents>,
+    contents: Arc<EncodedContents>,
     until: Millis,
     size: usize,
     serial: u64,
@@ -207,11 +207,11 @@ impl ReadCache {
             let mut table = self.table();
             table.leave(flight);
             let mut state = flight.state();
-            if let FlightOutcome::Contents(kept) = &outcome
+            if let FlightOutcome::Contents(contents) = &outcome
                 && !state.is_stale
                 && flight.finished.get().is_none()
             {
-                table.keep(flight, kept, now.tick);
+                table.keep(flight, contents, now.tick);
             }
             // Already finished: the first outcome stays.
             let _ = flight.finished.set(Finished { outcome, now });
@@ -306,19 +306,19 @@ impl Table {
         let slots = [shelf.private.get_mut(authority), shelf.public.as_mut()];
         let slot = slots.into_iter().flatten().find(|slot| now < slot.until)?;
         slot.used = true;
-        let hint = CacheHint { ttl_ms: slot.until - now, ..slot.kept.hint() };
-        Some((slot.kept.clone(), hint))
+        let hint = CacheHint { ttl_ms: slot.until - now, ..slot.contents.hint() };
+        Some((slot.contents.clone(), hint))
     }
 
-    fn keep(&mut self, flight: &Flight, kept: &Arc<EncodedContents>, now: Millis) {
-        let hint = kept.hint();
-        let size = kept.size() + 2 * (flight.uri.len() + flight.authority.len());
+    fn keep(&mut self, flight: &Flight, contents: &Arc<EncodedContents>, now: Millis) {
+        let hint = contents.hint();
+        let size = contents.size() + 2 * (flight.uri.len() + flight.authority.len());
         if hint.ttl_ms == 0 || size > self.most_bytes || self.most_entries == 0 {
             return;
         }
         self.serial += 1;
         let until = now.saturating_add(hint.ttl_ms);
-        let slot = CachedRead { kept: kept.clone(), until, size, serial: self.serial, used: false };
+        let slot = CachedRead { contents: contents.clone(), until, size, serial: self.serial, used: false };
         let authority = (hint.scope == CacheScope::Private).then(|| flight.authority.clone());
         let place = CacheKey { uri: flight.uri.clone(), authority: authority.clone(), serial: self.serial };
         let shelf = self.shelf(&flight.uri);

@@ -62,11 +62,11 @@ pub(super) struct Interests {
 struct InterestState {
     marked: HashSet<Arc<str>>,
     /// The watched URIs, each with the handler that was reported last.
-    told: HashMap<Arc<str>, Option<HandlerId>>,
+    reported: HashMap<Arc<str>, Option<HandlerId>>,
     lists: bool,
     /// Whether to report the lists again, even without a change.
     again: bool,
-    is_telling: bool,
+    is_reporting: bool,
 }
 
 /// The next change to report.
@@ -95,18 +95,18 @@ impl Engine {
     /// holding a lock, for [`Event::Interest`] and after [`Engine::apply`].
     pub fn settle_interest(&self) {
         let Some(observer) = self.interests.observer.get() else { return };
-        if std::mem::replace(&mut self.interests.lock().is_telling, true) {
+        if std::mem::replace(&mut self.interests.lock().is_reporting, true) {
             return;
         }
-        let telling = Telling(&self.interests);
+        let flag = ReportingFlag(&self.interests);
         while let Some(next) = self.next_interest() {
             match next {
-                Next::Uri(uri) => self.tell_interest(&**observer, &uri),
+                Next::Uri(uri) => self.report_interest(&**observer, &uri),
                 Next::Lists(on) => observer.interest(Interest::Lists { on }),
             }
         }
         // `next_interest` has reset the flag under the lock; a thread that marks a change after that reports it itself.
-        std::mem::forget(telling);
+        std::mem::forget(flag);
     }
 
     /// Marks URIs that gained their first watcher or lost their last one. Returns the event for the host, if there is
@@ -121,8 +121,8 @@ impl Engine {
     pub(super) fn reroute_interest(&self) {
         if self.interests.observer.get().is_some() {
             let mut state = self.interests.lock();
-            let InterestState { marked, told, .. } = &mut *state;
-            marked.extend(told.keys().cloned());
+            let InterestState { marked, reported, .. } = &mut *state;
+            marked.extend(reported.keys().cloned());
         }
     }
 
@@ -138,17 +138,18 @@ impl Engine {
             state.lists = wanted;
             return Some(Next::Lists(wanted));
         }
-        state.is_telling = false;
+        state.is_reporting = false;
         None
     }
 
-    fn tell_interest(&self, observer: &dyn Observer, uri: &Arc<str>) {
+    fn report_interest(&self, observer: &dyn Observer, uri: &Arc<str>) {
         let is_watched = self.hub.watched(uri);
         let now =
             ResourceInterest { is_watched, handler: if is_watched { self.server_of(uri) } else { None } };
         let before = {
-            let told = &mut self.interests.lock().told;
-            let before = if is_watched { told.insert(uri.clone(), now.handler) } else { told.remove(uri) };
+            let reported = &mut self.interests.lock().reported;
+            let before =
+                if is_watched { reported.insert(uri.clone(), now.handler) } else { reported.remove(uri) };
             ResourceInterest { is_watched: before.is_some(), handler: before.flatten() }
         };
         if before != now {
@@ -176,11 +177,11 @@ impl Interests {
 }
 
 /// Clears the flag of the reporting thread, also if the observer panics, so that other threads can go on reporting.
-struct Telling<'i>(&'i Interests);
+struct ReportingFlag<'i>(&'i Interests);
 
-impl Drop for Telling<'_> {
+impl Drop for ReportingFlag<'_> {
     fn drop(&mut self) {
-        self.0.lock().is_telling = false;
+        self.0.lock().is_reporting = false;
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct KeptLists {
 
 #[derive(Default)]
 struct Table {
-    kept: HashMap<(SourceKey, Box<str>), CachedList>,
+    cached: HashMap<(SourceKey, Box<str>), CachedList>,
     bytes: usize,
     /// How often the whole cache was cleared.
     generation: u64,
@@ -58,7 +58,7 @@ impl KeptLists {
             return None;
         }
         let table = self.lock();
-        let found = table.kept.get(&(source.clone(), principal.authority().into()))?;
+        let found = table.cached.get(&(source.clone(), principal.authority().into()))?;
         (now.tick < found.until).then(|| found.listed.clone())
     }
 
@@ -81,7 +81,7 @@ impl KeptLists {
         }
         table.bytes += size;
         let until = now.tick.saturating_add(self.ttl);
-        table.kept.insert(key, CachedList { until, size, listed: given.listed.clone() });
+        table.cached.insert(key, CachedList { until, size, listed: given.listed.clone() });
     }
 
     /// Clears the cache, and rejects the results of callbacks that are running now.
@@ -92,7 +92,7 @@ impl KeptLists {
     }
 
     fn has_room(&self, table: &Table, size: usize) -> bool {
-        table.kept.len() < self.max && table.bytes + size <= self.most_bytes
+        table.cached.len() < self.max && table.bytes + size <= self.most_bytes
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -102,18 +102,18 @@ impl KeptLists {
 
 impl Table {
     fn remove(&mut self, key: &(SourceKey, Box<str>)) {
-        if let Some(before) = self.kept.remove(key) {
+        if let Some(before) = self.cached.remove(key) {
             self.bytes -= before.size;
         }
     }
 
     fn expire(&mut self, now: Now) {
-        self.kept.retain(|_, kept| now.tick < kept.until);
-        self.bytes = self.kept.values().map(|kept| kept.size).sum();
+        self.cached.retain(|_, list| now.tick < list.until);
+        self.bytes = self.cached.values().map(|list| list.size).sum();
     }
 
     fn drop_all(&mut self) {
-        self.kept.clear();
+        self.cached.clear();
         self.bytes = 0;
     }
 }
@@ -145,7 +145,7 @@ mod tests {
 
     fn held(lists: &KeptLists) -> (usize, usize) {
         let table = lists.lock();
-        (table.kept.len(), table.bytes)
+        (table.cached.len(), table.bytes)
     }
 
     fn at(tick: Millis) -> Now {

@@ -59,13 +59,13 @@ impl ChannelState {
     /// Sends a request of the server on this response if it can carry one, else on the notification stream.
     pub(super) fn ask(
         &mut self,
-        seat: ReaderId,
+        reader_id: ReaderId,
         method: &str,
         params: &str,
         now: Now,
     ) -> Result<AskId, AskError> {
         let carries = |stream: &Stream| stream.takes_events() && !stream.is_over();
-        let mut candidates = [Some(seat.stream), self.newest_notices()].into_iter().flatten();
+        let mut candidates = [Some(reader_id.stream), self.newest_notices()].into_iter().flatten();
         let number = candidates.find(|number| self.streams.get(number).is_some_and(|stream| carries(stream)));
         let number = number.ok_or(AskError::NotSupported)?;
         let mut message = Vec::new();

@@ -22,7 +22,7 @@ use std::task::Waker;
 pub struct Exchange {
     endpoint: Arc<Endpoint>,
     channel: Arc<Channel>,
-    seat: ReaderId,
+    reader_id: ReaderId,
     is_session: bool,
 }
 
@@ -30,10 +30,10 @@ impl Exchange {
     pub(super) fn new(
         endpoint: &Arc<Endpoint>,
         channel: Arc<Channel>,
-        seat: ReaderId,
+        reader_id: ReaderId,
         is_session: bool,
     ) -> Self {
-        Self { endpoint: Arc::clone(endpoint), channel, seat, is_session }
+        Self { endpoint: Arc::clone(endpoint), channel, reader_id, is_session }
     }
 
     /// The connection to which the tokens in its events belong.
@@ -88,7 +88,7 @@ impl Exchange {
     /// # Errors
     /// [`AskError`]; [`AskError::NotSupported`] also if the client has no open stream that can carry it.
     pub fn ask(&self, method: &str, params: &str, now: Now) -> Result<AskId, AskError> {
-        let asked = self.channel.with(|state| state.ask(self.seat, method, params, now));
+        let asked = self.channel.with(|state| state.ask(self.reader_id, method, params, now));
         self.endpoint.note_session(&self.channel);
         asked
     }
@@ -96,7 +96,7 @@ impl Exchange {
     /// Registers the waker of the writer, called once when there is something to deliver. Call this before
     /// [`Exchange::deliver`], so that no change in between goes unnoticed.
     pub fn register(&self, waker: &Waker) {
-        let before = self.channel.with(|state| state.register(self.seat, waker));
+        let before = self.channel.with(|state| state.register(self.reader_id, waker));
         drop(before);
     }
 
@@ -107,7 +107,7 @@ impl Exchange {
         let turn = self.channel.with(|state| {
             let passed = state.deadline().filter(|deadline| !self.is_session && *deadline <= now.tick);
             let expired = passed.map(|_| state.tick(now));
-            let mut turn = state.deliver(self.seat, room, now, out);
+            let mut turn = state.deliver(self.reader_id, room, now, out);
             if let Some(expired) = expired {
                 turn.events.insert_many(0, expired.events);
             }
@@ -128,7 +128,7 @@ impl Exchange {
     pub fn deadline(&self) -> Option<Millis> {
         self.channel.with(|state| {
             let own = if self.is_session { None } else { state.deadline() };
-            [own, state.stream_deadline(self.seat)].into_iter().flatten().min()
+            [own, state.stream_deadline(self.reader_id)].into_iter().flatten().min()
         })
     }
 
@@ -136,7 +136,7 @@ impl Exchange {
     /// request continues; its answer can be fetched later if the response was an event stream.
     pub fn closed(&self, now: Now) -> Turn<'static> {
         if self.is_session {
-            self.channel.with(|state| state.leave(self.seat, now));
+            self.channel.with(|state| state.leave(self.reader_id, now));
             self.endpoint.note_session(&self.channel);
             return Turn::ended(self.channel.id());
         }

@@ -288,8 +288,8 @@ impl Endpoint {
     ) -> Opened<'m> {
         match taken {
             Taken::Whole(turn) => Opened::whole(turn),
-            Taken::Stream(turn, seat) => {
-                let exchange = Exchange::new(self, Arc::clone(channel), seat, is_session);
+            Taken::Stream(turn, reader_id) => {
+                let exchange = Exchange::new(self, Arc::clone(channel), reader_id, is_session);
                 Opened { turn, exchange: Some(exchange) }
             }
         }

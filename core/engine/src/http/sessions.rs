@@ -176,28 +176,31 @@ impl Endpoint {
             }
         };
         let call = &request.call;
-        let seat = channel.with(|state| {
+        let reader_id = channel.with(|state| {
             // Another request may have ended the session in the meantime.
             if state.is_over() {
                 return Err(session_unknown());
             }
             let last = call.last_event_id();
-            if let Some(seat) = last.and_then(EventId::parse).and_then(|id| state.resume(id, request, now)) {
-                return Ok(seat);
+            if let Some(reader_id) =
+                last.and_then(EventId::parse).and_then(|id| state.resume(id, request, now))
+            {
+                return Ok(reader_id);
             }
             if last.is_some() {
                 state.connection.mark_all();
             }
-            let seat = state.open_notices(request, self.rules(), now);
-            seat.ok_or_else(|| Response::error(503, INTERNAL_ERROR, "Too many streams"))
+            let reader_id = state.open_notices(request, self.rules(), now);
+            reader_id.ok_or_else(|| Response::error(503, INTERNAL_ERROR, "Too many streams"))
         });
-        let seat = match seat {
-            Ok(seat) => seat,
+        let reader_id = match reader_id {
+            Ok(reader_id) => reader_id,
             Err(refused) => return Opened::whole(refuse(channel.id(), refused, request, out)),
         };
-        let turn = channel.with(|state| state.deliver(seat, self.engine.limits().output, now, out)).shorten();
+        let turn =
+            channel.with(|state| state.deliver(reader_id, self.engine.limits().output, now, out)).shorten();
         self.note_session(&channel);
-        let taken = if turn.end { Taken::Whole(turn) } else { Taken::Stream(turn, seat) };
+        let taken = if turn.end { Taken::Whole(turn) } else { Taken::Stream(turn, reader_id) };
         self.opened(taken, &channel, true)
     }
 

@@ -29,7 +29,7 @@ impl Endpoint {
         out: &mut Vec<u8>,
     ) -> Opened<'m> {
         let mut state = ChannelState::new(self.engine.connect(ConnectionKind::Session), false, now);
-        let seat = state.open_everything(request, self.rules(), now);
+        let reader_id = state.open_everything(request, self.rules(), now);
         let channel = Arc::new(Channel::new(state, &request.principal));
         let random = (self.session_ids)();
         let id = self.older().insert(random, &channel, self.engine.limits());
@@ -39,9 +39,9 @@ impl Endpoint {
             (Err(refused), _) => return Opened::whole(refuse(channel.id(), refused, request, out)),
         };
         self.know(&channel);
-        let turn = channel.with(|state| state.deliver(seat, 0, now, out)).shorten();
+        let turn = channel.with(|state| state.deliver(reader_id, 0, now, out)).shorten();
         sse::endpoint(&format!("{}?session_id={id}", paths.messages), out);
-        let exchange = Exchange::new(self, channel, seat, false);
+        let exchange = Exchange::new(self, channel, reader_id, false);
         Opened { turn, exchange: Some(exchange) }
     }
 

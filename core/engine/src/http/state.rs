@@ -127,15 +127,15 @@ impl ChannelState {
         let left = if is_late { self.connection.end_listens() } else { Events::new() };
         let is_over = outcome.status == Status::Answered;
         let until = client.principal.expires_at(now).filter(|_| policy.purpose != Purpose::Answer);
-        let seat = self.open_stream(policy, &client.call, until, now);
-        self.fill(seat.stream, lines, is_over);
-        self.route_answers(&outcome.events, seat.stream);
-        let mut turn = self.deliver(seat, usize::MAX, now, out).shorten();
+        let reader_id = self.open_stream(policy, &client.call, until, now);
+        self.fill(reader_id.stream, lines, is_over);
+        self.route_answers(&outcome.events, reader_id.stream);
+        let mut turn = self.deliver(reader_id, usize::MAX, now, out).shorten();
         left.into_iter().for_each(|event| turn.events.push(event));
-        let asked = Turn::after(turn.connection, outcome);
-        turn.events.insert_many(0, asked.events);
-        turn.misuse = asked.misuse;
-        if turn.end { Taken::Whole(turn) } else { Taken::Stream(turn, seat) }
+        let opened = Turn::after(turn.connection, outcome);
+        turn.events.insert_many(0, opened.events);
+        turn.misuse = opened.misuse;
+        if turn.end { Taken::Whole(turn) } else { Taken::Stream(turn, reader_id) }
     }
 
     /// Routes the answers to these events to `stream`.
@@ -179,11 +179,11 @@ impl ChannelState {
             return None;
         }
         let policy = StreamRules { events: true, ..self.policy(Purpose::Notices, call, rules) };
-        let seat = self.open_stream(policy, call, request.principal.expires_at(now), now);
-        if let Some(stream) = self.streams.get_mut(&seat.stream) {
+        let reader_id = self.open_stream(policy, call, request.principal.expires_at(now), now);
+        if let Some(stream) = self.streams.get_mut(&reader_id.stream) {
             stream.begin_events();
         }
-        Some(seat)
+        Some(reader_id)
     }
 
     /// Lets streams stay open again after the token of a `GET` was accepted, unless that token was revoked in the
@@ -201,27 +201,27 @@ impl ChannelState {
         self.touched = now.tick;
         self.readmit(request);
         self.next_reader += 1;
-        let seat = ReaderId { stream: id.stream, reader: self.next_reader };
+        let reader_id = ReaderId { stream: id.stream, reader: self.next_reader };
         let stream =
             self.streams.get_mut(&id.stream).filter(|stream| !stream.is_open() && stream.takes_events())?;
         let is_whole = stream.resume(id.number);
         let (origin, until) = (request.call.origin.clone(), request.principal.expires_at(now));
-        self.wakers.extend(stream.attach(seat.reader, origin, until, now));
+        self.wakers.extend(stream.attach(reader_id.reader, origin, until, now));
         if !is_whole {
             self.connection.mark_all();
         }
-        Some(seat)
+        Some(reader_id)
     }
 
     /// Opens the single stream of a session of 2024-11-05.
     pub(super) fn open_everything(&mut self, request: &Identified, rules: &Rules, now: Now) -> ReaderId {
         let call = &request.call;
         let policy = StreamRules { events: true, ..self.policy(Purpose::Everything, call, rules) };
-        let seat = self.open_stream(policy, call, request.principal.expires_at(now), now);
-        if let Some(stream) = self.streams.get_mut(&seat.stream) {
+        let reader_id = self.open_stream(policy, call, request.principal.expires_at(now), now);
+        if let Some(stream) = self.streams.get_mut(&reader_id.stream) {
             stream.begin_events();
         }
-        seat
+        reader_id
     }
 
     /// Handles a message of such a session; answers are sent on its stream.
@@ -296,39 +296,40 @@ impl ChannelState {
     fn open_stream(&mut self, policy: StreamRules, call: &Call, until: Option<Millis>, now: Now) -> ReaderId {
         self.next_reader += 1;
         self.next_stream += 1;
-        let seat = ReaderId { stream: policy.number, reader: self.next_reader };
+        let reader_id = ReaderId { stream: policy.number, reader: self.next_reader };
         self.hears |= policy.purpose != Purpose::Answer;
         let mut stream = Stream::new(policy, now);
-        stream.attach(seat.reader, call.origin.clone(), until, now);
-        self.streams.insert(seat.stream, Box::new(stream));
-        seat
+        stream.attach(reader_id.reader, call.origin.clone(), until, now);
+        self.streams.insert(reader_id.stream, Box::new(stream));
+        reader_id
     }
 
     /// Takes notifications from the hub, then writes data that a reader has not received, up to about `room` bytes.
     pub(super) fn deliver(
         &mut self,
-        seat: ReaderId,
+        reader_id: ReaderId,
         room: usize,
         now: Now,
         out: &mut Vec<u8>,
     ) -> Turn<'static> {
         let id = self.connection.id();
-        let Some(stream) = self.streams.get(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))
+        let Some(stream) =
+            self.streams.get(&reader_id.stream).filter(|stream| stream.is_read_by(reader_id.reader))
         else {
             return Turn::ended(id);
         };
         let mut turn = Turn::of(id);
         if stream.has_expired(now) {
-            turn.events = self.expire(seat.stream);
+            turn.events = self.expire(reader_id.stream);
         }
-        turn.more = self.hear(seat.stream, room);
-        let Some(stream) = self.streams.get_mut(&seat.stream) else { return Turn::ended(id) };
+        turn.more = self.hear(reader_id.stream, room);
+        let Some(stream) = self.streams.get_mut(&reader_id.stream) else { return Turn::ended(id) };
         let written = stream.write(room, now, out);
         turn.head = written.head;
         turn.more |= written.more;
         turn.end = written.end;
         if turn.end {
-            self.detach(seat.stream, now);
+            self.detach(reader_id.stream, now);
         }
         turn
     }
@@ -402,21 +403,22 @@ impl ChannelState {
 
     /// Registers a waker and returns the previous one, to be dropped after the lock is released: dropping it may run
     /// code of the host.
-    pub(super) fn register(&mut self, seat: ReaderId, waker: &Waker) -> Option<Waker> {
-        let stream = self.streams.get_mut(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))?;
+    pub(super) fn register(&mut self, reader_id: ReaderId, waker: &Waker) -> Option<Waker> {
+        let stream =
+            self.streams.get_mut(&reader_id.stream).filter(|stream| stream.is_read_by(reader_id.reader))?;
         stream.register(waker)
     }
 
     /// Detaches a reader that has disconnected.
-    pub(super) fn leave(&mut self, seat: ReaderId, now: Now) {
-        if self.streams.get(&seat.stream).is_some_and(|stream| stream.is_read_by(seat.reader)) {
-            self.detach(seat.stream, now);
+    pub(super) fn leave(&mut self, reader_id: ReaderId, now: Now) {
+        if self.streams.get(&reader_id.stream).is_some_and(|stream| stream.is_read_by(reader_id.reader)) {
+            self.detach(reader_id.stream, now);
         }
     }
 
     /// The time at which the stream of a reader must be written even without an event.
-    pub(super) fn stream_deadline(&self, seat: ReaderId) -> Option<Millis> {
-        self.streams.get(&seat.stream).filter(|stream| stream.is_read_by(seat.reader))?.deadline()
+    pub(super) fn stream_deadline(&self, reader_id: ReaderId) -> Option<Millis> {
+        self.streams.get(&reader_id.stream).filter(|stream| stream.is_read_by(reader_id.reader))?.deadline()
     }
 
     /// The time at which the idle session expires; `None` while it is in use. Without `notifications/initialized` it

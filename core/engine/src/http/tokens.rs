@@ -31,7 +31,7 @@ pub(super) struct Tokens {
 
 #[derive(Default)]
 struct Table {
-    kept: HashMap<Digest, CachedToken>,
+    entries: HashMap<Digest, CachedToken>,
     /// The identities revoked last, newest at the end.
     revoked: VecDeque<Box<str>>,
 }
@@ -59,8 +59,8 @@ impl Tokens {
     /// The cached result for a token; `None` if it must be verified.
     pub(super) fn find(&self, token: &Digest, unix: Millis) -> Option<Judged> {
         let table = self.lock();
-        let kept = table.kept.get(token).filter(|kept| kept.expires > unix);
-        kept.map(|kept| kept.judged.clone())
+        let entry = table.entries.get(token).filter(|entry| entry.expires > unix);
+        entry.map(|entry| entry.judged.clone())
     }
 
     /// Caches a verified token, unless any principal was revoked after [`Tokens::revocations`] returned `since`: the
@@ -71,15 +71,15 @@ impl Tokens {
         if self.revocations() != since {
             return;
         }
-        let kept = &mut table.kept;
-        if kept.len() >= self.max {
-            kept.retain(|_, kept| kept.expires > unix);
+        let entries = &mut table.entries;
+        if entries.len() >= self.max {
+            entries.retain(|_, entry| entry.expires > unix);
         }
-        if kept.len() >= self.max {
-            kept.clear();
+        if entries.len() >= self.max {
+            entries.clear();
         }
         if self.max > 0 {
-            kept.insert(token, CachedToken { judged: judged.clone(), expires });
+            entries.insert(token, CachedToken { judged: judged.clone(), expires });
         }
     }
 
@@ -87,7 +87,7 @@ impl Tokens {
     /// requests that began earlier.
     pub(super) fn revoke(&self, principal: &str) {
         let mut table = self.lock();
-        table.kept.retain(|_, kept| kept.judged.principal().id() != principal);
+        table.entries.retain(|_, entry| entry.judged.principal().id() != principal);
         if table.revoked.len() >= REMEMBERED {
             table.revoked.pop_front();
         }
@@ -118,7 +118,7 @@ impl Tokens {
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tokens").field("kept", &self.lock().kept.len()).finish_non_exhaustive()
+        f.debug_struct("Tokens").field("kept", &self.lock().entries.len()).finish_non_exhaustive()
     }
 }
 
@@ -178,8 +178,8 @@ mod tests {
             self.endpoint.admit(&head, Now { tick: 0, unix }).map_err(|response| response.head.status)
         }
 
-        fn kept(&self) -> usize {
-            self.endpoint.tokens().lock().kept.len()
+        fn cached(&self) -> usize {
+            self.endpoint.tokens().lock().entries.len()
         }
     }
 
@@ -201,7 +201,7 @@ mod tests {
         for token in ["bad", "bad", "once", "once"] {
             assert_eq!(served.ask(token, 0).is_ok(), token == "once");
         }
-        assert_eq!((served.asked, served.kept()), (4, 0));
+        assert_eq!((served.asked, served.cached()), (4, 0));
     }
 
     #[test]
@@ -209,10 +209,10 @@ mod tests {
         let mut served = TestEndpoint::new(8);
         for number in 0..100 {
             assert!(served.ask(&format!("t{number}"), 0).is_ok());
-            assert!(served.kept() <= 8);
+            assert!(served.cached() <= 8);
         }
         let mut none = TestEndpoint::new(0);
-        assert!(none.ask("t", 0).is_ok() && none.kept() == 0);
+        assert!(none.ask("t", 0).is_ok() && none.cached() == 0);
     }
 
     /// at every endpoint that cached the token, and however often it was used.
@@ -248,8 +248,8 @@ mod tests {
         served.endpoint.engine().revoke("ada");
         let verified = Verified::new("ada").expires(10_000);
         assert!(admitted.identify(Ok(verified), Now::default()).is_ok());
-        assert_eq!(served.kept(), 0);
+        assert_eq!(served.cached(), 0);
         assert!(served.ask("ada", 0).is_ok());
-        assert_eq!((served.asked, served.kept()), (1, 1));
+        assert_eq!((served.asked, served.cached()), (1, 1));
     }
 }

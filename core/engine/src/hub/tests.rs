@@ -136,23 +136,23 @@ fn a_change_for_one_principal_is_told_to_it_alone() {
         world.hub.listen(connection, id("1").as_id(), Principal::new(name), filter, &waker).unwrap();
         connection
     });
-    let told = [tagged_list("1"), tagged_update("1", "note://a")];
+    let sent = [tagged_list("1"), tagged_update("1", "note://a")];
     for _ in 0..2 {
         world.hub.list_changed_for("ada", ListKinds::RESOURCES, world.now);
         world.hub.updated_for("ada", "note://a", &[], world.now);
         assert_eq!(world.woken.take(), [ada]);
-        assert_eq!(world.deliver(ada), told);
+        assert_eq!(world.deliver(ada), sent);
         assert_eq!(world.deliver(eve), [""; 0]);
         // Within the interval: notified at its end.
         world.hub.updated_for("ada", "note://a", &[], world.now);
         assert_eq!(world.hub.deadline(), Some(world.now + 50));
         // Another principal is notified of its own change at once.
         world.hub.updated_for("eve", "note://a", &[], world.now);
-        assert_eq!(world.deliver(eve), told[1..]);
+        assert_eq!(world.deliver(eve), sent[1..]);
         assert_eq!(world.woken.take(), [eve]);
         world.pass(50);
         assert_eq!(world.woken.take(), [ada]);
-        assert_eq!(world.deliver(ada), told[1..]);
+        assert_eq!(world.deliver(ada), sent[1..]);
         world.pass(50);
     }
     world.hub.updated_for("nobody", "note://a", &["note://b"], world.now);
@@ -259,9 +259,9 @@ fn a_burst_of_list_changes_is_one_notification() {
     assert!(world.deliver(not_asked).is_empty());
     // The last change came before any notification of the first. A later one is notified at the end of its interval.
     world.pass(50);
-    let told = [(); 3].map(|()| (world.deliver(asked).len(), world.list_changed()).0);
+    let sent = [(); 3].map(|()| (world.deliver(asked).len(), world.list_changed()).0);
     world.pass(50);
-    assert_eq!((told, world.deliver(asked).len()), ([0, 1, 0], 1));
+    assert_eq!((sent, world.deliver(asked).len()), ([0, 1, 0], 1));
 }
 
 /// The lists of custom methods.
@@ -405,9 +405,9 @@ fn the_bytes_of_watched_uris_are_bounded() {
 fn updates_are_coalesced() {
     let mut world = World::new();
     let connection = world.listener("1", ListKinds::NONE, &[("note://a", "note://a")]);
-    let told = [tagged_update("1", "note://a")];
+    let sent = [tagged_update("1", "note://a")];
     world.updated("note://a");
-    assert_eq!(world.deliver(connection), told);
+    assert_eq!(world.deliver(connection), sent);
     assert_eq!(world.hub.deadline(), None);
     for _ in 0..10 {
         world.now += 4;
@@ -416,14 +416,14 @@ fn updates_are_coalesced() {
     assert_eq!(world.hub.deadline(), Some(50));
     assert!(world.deliver(connection).is_empty());
     world.pass(10);
-    assert_eq!(world.deliver(connection), told);
+    assert_eq!(world.deliver(connection), sent);
     assert_eq!(world.hub.deadline(), None);
     // A late timer of the host, and a change before it fires.
     world.now += 1;
     world.updated("note://a");
     world.now += 200;
     world.updated("note://a");
-    assert_eq!((world.deliver(connection), world.hub.deadline()), (told.to_vec(), None));
+    assert_eq!((world.deliver(connection), world.hub.deadline()), (sent.to_vec(), None));
 }
 
 /// DEC-15: subscribers of a resource with `children=True` are notified of changes beneath it, under its own URI, once

@@ -47,13 +47,13 @@ enum Command {
     Watch { id: u64, uri: String, watching: Arc<Watching> },
     Unwatch(u64),
     HearLists,
-    About(Curious),
+    About(AboutSender),
     Answer { question: u64, answer: Result<String, String> },
     Close(oneshot::Sender<()>),
 }
 
 /// Receives a [`ServerAbout`] once there is a connection.
-type Curious = oneshot::Sender<Result<Arc<ServerAbout>, ClientError>>;
+type AboutSender = oneshot::Sender<Result<Arc<ServerAbout>, ClientError>>;
 
 /// Receives the result and the progress of a call.
 struct Waiter {
@@ -90,7 +90,7 @@ impl ServerHandle {
             waiters: HashMap::new(),
             watchings: HashMap::new(),
             questions: HashMap::new(),
-            curious: Vec::new(),
+            about_senders: Vec::new(),
             closing: Vec::new(),
         };
         runtime.spawn(task.run(receiver));
@@ -183,7 +183,7 @@ struct Task {
     waiters: HashMap<u64, Waiter>,
     watchings: HashMap<u64, Arc<Watching>>,
     questions: HashMap<u64, AbortHandle>,
-    curious: Vec<Curious>,
+    about_senders: Vec<AboutSender>,
     /// Transports that are shutting down.
     closing: Vec<JoinHandle<()>>,
 }
@@ -285,8 +285,8 @@ impl Task {
                 self.machine.unwatch(id, now, out);
             }
             Command::HearLists => self.machine.hear_lists(now, out),
-            Command::About(curious) => {
-                self.curious.push(curious);
+            Command::About(about_senders) => {
+                self.about_senders.push(about_senders);
                 self.machine.connect_now(out);
             }
             Command::Answer { question, answer } => {
@@ -304,14 +304,14 @@ impl Task {
         if let Some(carrier) = self.carrier.take() {
             self.retire(carrier);
         }
-        self.disappoint(&lost.failure());
+        self.fail_about(&lost.failure());
         self.machine.lost(lost, now, out);
     }
 
     /// Fails all requests for a description, because there is no connection.
-    fn disappoint(&mut self, failure: &Failure) {
-        for curious in self.curious.drain(..) {
-            let _ = curious.send(Err(failure.clone().into()));
+    fn fail_about(&mut self, failure: &Failure) {
+        for about_senders in self.about_senders.drain(..) {
+            let _ = about_senders.send(Err(failure.clone().into()));
         }
     }
 
@@ -332,7 +332,7 @@ impl Task {
                         Some(Box::pin(async move { Carrier::open(&target, sender, longest).await }));
                 }
                 Effect::Disconnect { why } => {
-                    self.disappoint(&why);
+                    self.fail_about(&why);
                     (self.inbound, self.opening) = (None, None);
                     if let Some(carrier) = self.carrier.take() {
                         self.retire(carrier);
@@ -399,8 +399,8 @@ impl Task {
 
     fn tell_about(&mut self) {
         if let Some(about) = self.machine.about() {
-            for curious in self.curious.drain(..) {
-                let _ = curious.send(Ok(about.clone()));
+            for about_senders in self.about_senders.drain(..) {
+                let _ = about_senders.send(Ok(about.clone()));
             }
         }
     }

@@ -150,7 +150,7 @@ fn answer(link: &Link, handled: Handled) -> Outcome<'static> {
         link.span().failed(error.told());
         shared.failed(error)
     });
-    match link.way() {
+    match link.take_route() {
         ReplyRoute::Respond => peer.respond(link.token(), answer),
         ReplyRoute::Finish(reply) => {
             let encoded = reply.encode(answer, peer.now());

@@ -86,7 +86,7 @@ impl Link {
     }
 
     /// Takes the right to answer, and returns the way to do it.
-    pub(super) fn way(&self) -> ReplyRoute {
+    pub(super) fn take_route(&self) -> ReplyRoute {
         match std::mem::replace(&mut *self.lock(), ReplyState::Answered) {
             ReplyState::Attached => ReplyRoute::Respond,
             ReplyState::Detached(reply, _) => ReplyRoute::Finish(reply),
@@ -140,7 +140,7 @@ impl Link {
 /// Fails the request if it was not answered.
 impl Drop for Link {
     fn drop(&mut self) {
-        match self.way() {
+        match self.take_route() {
             ReplyRoute::Nowhere => return,
             ReplyRoute::Finish(reply) if !self.is_cancelled() => {
                 let failed = reply.encode(Answer::Failed(ReadError::Failed), self.now());

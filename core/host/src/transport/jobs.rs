@@ -59,7 +59,7 @@ pub trait Worker<J: Job> {
 pub struct Jobs<J: Job> {
     max: usize,
     state: Mutex<JobsState<J>>,
-    bell: Condvar,
+    wake_up: Condvar,
     /// Signalled when a thread has left, or entered a handler.
     gone: Condvar,
 }
@@ -96,7 +96,7 @@ pub enum ThreadNeed {
 impl<J: Job> Jobs<J> {
     /// For at most `max` threads.
     pub fn new(max: usize) -> Self {
-        Self { max: max.max(1), state: Mutex::default(), bell: Condvar::new(), gone: Condvar::new() }
+        Self { max: max.max(1), state: Mutex::default(), wake_up: Condvar::new(), gone: Condvar::new() }
     }
 
     /// Adds a job. Call [`Jobs::kick`] afterwards to have it taken.
@@ -231,7 +231,7 @@ impl<J: Job> Jobs<J> {
         }
         state.idle += 1;
         while state.called == 0 && !state.stopped {
-            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wake_up.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.idle -= 1;
         if state.called == 0 {
@@ -272,7 +272,7 @@ impl<J: Job> Jobs<J> {
     /// Lets every thread leave, because the server no longer exists.
     pub fn retire(&self) {
         self.lock().stopped = true;
-        self.bell.notify_all();
+        self.wake_up.notify_all();
     }
 
     /// Called in a forked process: the threads, and the clients of waiting jobs, belong to the parent.
@@ -309,7 +309,7 @@ impl<J: Job> Jobs<J> {
         if state.idle > state.called {
             state.called += 1;
             state.arriving += 1;
-            self.bell.notify_one();
+            self.wake_up.notify_one();
         } else if state.threads < self.max {
             state.threads += 1;
             state.arriving += 1;

@@ -24,7 +24,7 @@ struct RecordState {
     idle: bool,
     gone: bool,
     /// The number of flushes requested, requested when the thread last started work, and completed.
-    asked: u64,
+    requested: u64,
     seen: u64,
     done: u64,
 }
@@ -35,9 +35,9 @@ impl RecordSignal {
         let mut state = self.lock();
         (state.done, state.idle) = (state.seen, true);
         self.change.notify_all();
-        let waits = |state: &mut RecordState| !state.rung && !state.closed && state.asked == state.seen;
+        let waits = |state: &mut RecordState| !state.rung && !state.closed && state.requested == state.seen;
         let mut state = self.change.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
-        state.seen = state.asked;
+        state.seen = state.requested;
         state.gone = state.closed && !state.rung;
         if state.gone {
             self.change.notify_all();
@@ -50,10 +50,10 @@ impl RecordSignal {
     /// Waits until the thread has taken all current records. There must be a thread.
     pub fn flush(&self) {
         let mut state = self.lock();
-        state.asked += 1;
-        let asked = state.asked;
+        state.requested += 1;
+        let requested = state.requested;
         self.change.notify_all();
-        let waits = |state: &mut RecordState| state.done < asked && !state.gone;
+        let waits = |state: &mut RecordState| state.done < requested && !state.gone;
         drop(self.change.wait_timeout_while(state, PATIENCE, waits));
     }
 

@@ -66,7 +66,7 @@ struct Watched {
     is_dirty: bool,
     reading: Option<CallId>,
     not_before: Millis,
-    given: LastContents,
+    reported: LastContents,
     failures: u32,
 }
 
@@ -307,11 +307,11 @@ impl Machine {
             Ok(_) => return,
         };
         watched.failures = 0;
-        let given = contents
+        let reported = contents
             .as_deref()
             .map_or(LastContents::Gone, |contents| LastContents::Contents(digest(contents)));
-        let is_new = watched.given != given;
-        watched.given = given;
+        let is_new = watched.reported != reported;
+        watched.reported = reported;
         let fresh = std::mem::take(&mut watched.fresh);
         let watchers = match is_new {
             true => self.watches.watchers(uri),
@@ -337,7 +337,7 @@ impl Machine {
             }
             _ => true,
         };
-        if !watched.parents.is_empty() || (watched.given == LastContents::Nothing && is_fatal) {
+        if !watched.parents.is_empty() || (watched.reported == LastContents::Nothing && is_fatal) {
             return self.watches.fail(uri, error, out);
         }
         watched.is_dirty = true;
@@ -552,7 +552,7 @@ impl Watches {
 
     /// Ends with an error the watches that have not reported anything yet.
     fn fail_new(&mut self, error: &ClientError, out: &mut Effects) {
-        let new = self.watched.iter().filter(|(_, watched)| watched.given == LastContents::Nothing);
+        let new = self.watched.iter().filter(|(_, watched)| watched.reported == LastContents::Nothing);
         let uris: Vec<_> = new.map(|(uri, _)| uri.clone()).collect();
         uris.iter().for_each(|uri| self.fail(uri, error, out));
     }
@@ -565,7 +565,7 @@ impl Watches {
     /// Handles a changed list: resources that did not exist may exist now.
     pub(super) fn lists_changed(&mut self, now: Millis, timers: &mut BTreeSet<(Millis, Timer)>) {
         let is_absent = |watched: &Watched| {
-            watched.subscription == Subscription::Refused || watched.given == LastContents::Gone
+            watched.subscription == Subscription::Refused || watched.reported == LastContents::Gone
         };
         let absent: Vec<_> = self
             .watched
@@ -630,7 +630,7 @@ impl Watched {
             is_dirty: false,
             reading: None,
             not_before: 0,
-            given: LastContents::Nothing,
+            reported: LastContents::Nothing,
             failures: 0,
         }
     }

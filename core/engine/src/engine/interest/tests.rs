@@ -11,7 +11,7 @@ use std::thread;
 /// Records reports, and panics if one is out of order.
 #[derive(Default)]
 struct Record {
-    told: Mutex<HashMap<String, ResourceInterest>>,
+    reported: Mutex<HashMap<String, ResourceInterest>>,
     lists: Mutex<bool>,
     wrong: Mutex<Vec<String>>,
     calls: AtomicU64,
@@ -22,13 +22,13 @@ impl Observer for Record {
         self.calls.fetch_add(1, Ordering::Relaxed);
         match change {
             Interest::Uri { uri, before, now } => {
-                let mut told = self.told.lock().unwrap();
-                let known = told.remove(&**uri).unwrap_or_default();
+                let mut reported = self.reported.lock().unwrap();
+                let known = reported.remove(&**uri).unwrap_or_default();
                 if known != before || before == now {
                     self.wrong.lock().unwrap().push(format!("{change:?}, but it knew {known:?}"));
                 }
                 if now.is_watched {
-                    told.insert(uri.to_string(), now);
+                    reported.insert(uri.to_string(), now);
                 }
             }
             Interest::Lists { on } => {
@@ -79,7 +79,7 @@ fn a_change_of_routes_reroutes_what_is_watched() {
     send(&engine, &mut connection, HELLO);
     assert!(*record.lists.lock().unwrap(), "a session hears of the lists");
     send(&engine, &mut connection, &subscribes("subscribe", "x://a"));
-    let now = || record.told.lock().unwrap().get("x://a").copied().unwrap_or_default();
+    let now = || record.reported.lock().unwrap().get("x://a").copied().unwrap_or_default();
     assert_eq!(now(), ResourceInterest { is_watched: true, handler: Some(first) });
     let second = engine.new_handler();
     let (resource, source) = (Resource::new("x://a"), Source::Handler(second));
@@ -113,11 +113,11 @@ fn what_is_told_agrees_with_the_table_whatever_the_threads_do() {
     });
     engine.settle_interest();
     assert!(record.wrong.lock().unwrap().is_empty(), "{:?}", record.wrong);
-    assert!(record.told.lock().unwrap().is_empty() && !*record.lists.lock().unwrap());
+    assert!(record.reported.lock().unwrap().is_empty() && !*record.lists.lock().unwrap());
     assert!(record.calls.load(Ordering::Relaxed) > 100);
     assert_eq!(engine.subscriptions().uris, 0);
     let state = engine.interests.lock();
-    assert!(state.told.is_empty() && state.marked.is_empty() && !state.is_telling);
+    assert!(state.reported.is_empty() && state.marked.is_empty() && !state.is_reporting);
 }
 
 /// A thread of the model: performs random operations and undoes them at the end.
@@ -195,11 +195,11 @@ fn an_observer_that_comes_late_is_told_who_waits_already() {
     assert_eq!(record.calls.load(Ordering::Relaxed), 0);
     engine.settle_interest();
     let waits = ResourceInterest { is_watched: true, handler: Some(handler) };
-    assert_eq!(*record.told.lock().unwrap(), HashMap::from([("x://1".into(), waits)]));
+    assert_eq!(*record.reported.lock().unwrap(), HashMap::from([("x://1".into(), waits)]));
     assert!(*record.lists.lock().unwrap());
 
     drop(connection.close(Now::default()));
     engine.settle_interest();
-    assert_eq!(*record.told.lock().unwrap(), HashMap::new());
+    assert_eq!(*record.reported.lock().unwrap(), HashMap::new());
     assert_eq!(*record.wrong.lock().unwrap(), Vec::<String>::new());
 }

@@ -53,9 +53,9 @@ impl Program<'_> {
     /// The program that cannot be started, the reason, and the remedy.
     pub(super) fn start(&self) -> Result<(Child, ChildStdin, ChildStdout), String> {
         // Started before the child, so that there is never a child without its threads.
-        let (give, given) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let thread = std::thread::Builder::new().name("mcp-child".into());
-        thread.spawn(move || reap(&given)).map_err(|error| self.failed(&error))?;
+        thread.spawn(move || reap(&receiver)).map_err(|error| self.failed(&error))?;
         let (stderr, follow) = LastLines::begin().map_err(|error| self.failed(&error))?;
         let mut command = Command::new(self.program);
         command.args(self.args).envs(self.env).process_group(0);
@@ -70,7 +70,7 @@ impl Program<'_> {
         let group = Arc::new(Group(Mutex::new(Pid::from_raw(child.id().cast_signed()))));
         let (tell, status) = watch::channel(None);
         // The thread waits for this, and ends only after the child.
-        let _ = give.send((child, group.clone(), tell));
+        let _ = sender.send((child, group.clone(), tell));
         let child = Child { group, exited: Exited { status, stderr } };
         let (input, output) = pipes.ok_or_else(|| format!("{:?} has no pipes", self.program))?;
         let input = ChildStdin::from_std(input).map_err(|error| self.failed(&error))?;
@@ -166,8 +166,8 @@ pub(super) fn unread(stdin: &ChildStdin) -> u64 {
 type ReapJob = (std::process::Child, Arc<Group>, watch::Sender<Option<ExitStatus>>);
 
 /// Waits for a child to exit, kills the rest of its group, and reaps it.
-fn reap(given: &mpsc::Receiver<ReapJob>) {
-    let Ok((mut child, group, tell)) = given.recv() else { return };
+fn reap(receiver: &mpsc::Receiver<ReapJob>) {
+    let Ok((mut child, group, tell)) = receiver.recv() else { return };
     if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
         let unreaped = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(pid), unreaped), Err(Errno::INTR)) {}

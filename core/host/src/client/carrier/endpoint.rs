@@ -152,20 +152,20 @@ impl Endpoint {
     }
 
     async fn exchange(&self, message: Outgoing, session: &Session) -> Result<(), Fault> {
-        let asked = ExpectedAnswer { id: message.id, is_modern: message.is_modern };
+        let expected = ExpectedAnswer { id: message.id, is_modern: message.is_modern };
         let begins = Method::parse(&message.method) == Some(Method::Initialize);
         let request = self.posting(message, session)?;
         let response = self.fetch(request).await?;
         if !response.status().is_success() {
-            return self.refused(response, asked, session).await;
+            return self.refused(response, expected, session).await;
         }
         if begins {
             self.session().id = response.headers().get(SESSION).cloned();
         }
-        let Some(id) = asked.id else { return Ok(()) };
+        let Some(id) = expected.id else { return Ok(()) };
         if wire::is_type(response.headers(), EVENT_STREAM) {
             let mut body =
-                self.follow(response.into_body(), id, (!asked.is_modern).then_some(session)).await?;
+                self.follow(response.into_body(), id, (!expected.is_modern).then_some(session)).await?;
             let _ = timeout(REST, async { while let Some(Ok(_)) = wire::frame(&mut body).await {} }).await;
             return Ok(());
         }
@@ -202,7 +202,7 @@ impl Endpoint {
     async fn refused(
         &self,
         response: Response<Incoming>,
-        asked: ExpectedAnswer,
+        expected: ExpectedAnswer,
         session: &Session,
     ) -> Result<(), Fault> {
         let (head, body) = response.into_parts();
@@ -210,7 +210,7 @@ impl Endpoint {
             return Err(Fault::SessionEnded(ended.clone()));
         }
         let fault = self.status_fault(head.status, &head.headers);
-        let Some(id) = asked.id.filter(|_| wire::is_type(&head.headers, JSON)) else { return Err(fault) };
+        let Some(id) = expected.id.filter(|_| wire::is_type(&head.headers, JSON)) else { return Err(fault) };
         let Ok(body) = self.whole(body, head.status).await else { return Err(fault) };
         if wire::answers(&body, id) {
             self.tell(Inbound::Message(body)).await;

@@ -157,10 +157,10 @@ impl Stream {
     /// a restarted server do not return all at once.
     fn pause(&self) -> Duration {
         let (shortest, longest) = PAUSES;
-        let asked = self.events.retry().map(|retry| retry.clamp(shortest, longest));
+        let requested = self.events.retry().map(|retry| retry.clamp(shortest, longest));
         let grown = || (Duration::from_secs(1) * 2_u32.saturating_pow(self.tries)).min(longest);
         let jitter = f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX);
-        asked.unwrap_or_else(|| grown().mul_f64(0.5 + jitter / 2.0))
+        requested.unwrap_or_else(|| grown().mul_f64(0.5 + jitter / 2.0))
     }
 }
 

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// The last lines that a child has written to stderr.
 #[derive(Clone, Debug)]
 pub(super) struct LastLines {
-    kept: Arc<Mutex<Vec<u8>>>,
+    tail: Arc<Mutex<Vec<u8>>>,
     /// Its sender is dropped at the end of stderr.
     over: watch::Receiver<()>,
 }
@@ -31,18 +31,18 @@ impl LastLines {
     /// # Errors
     /// The thread cannot be started.
     pub(super) fn begin() -> io::Result<(Self, mpsc::Sender<ChildStderr>)> {
-        let (give, given) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let (open, over) = watch::channel(());
-        let lines = Self { kept: Arc::default(), over };
-        let kept = lines.kept.clone();
+        let lines = Self { tail: Arc::default(), over };
+        let tail = lines.tail.clone();
         let thread = std::thread::Builder::new().name("mcp-stderr".into());
         thread.spawn(move || {
-            if let Ok(stderr) = given.recv() {
-                pass_on(stderr, &kept);
+            if let Ok(stderr) = receiver.recv() {
+                pass_on(stderr, &tail);
             }
             drop(open);
         })?;
-        Ok((lines, give))
+        Ok((lines, sender))
     }
 
     /// Waits a short time until all lines are passed on.
@@ -54,8 +54,8 @@ impl LastLines {
     /// The last lines, at the end of stderr or after a short wait; `None` if there are none.
     pub(super) async fn text(&mut self) -> Option<String> {
         self.over().await;
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&kept);
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&tail);
         let shown =
             |line: &str| -> String { line.chars().filter(|char| !char.is_control()).take(SHOWN.1).collect() };
         let lines: Vec<String> =
@@ -65,7 +65,7 @@ impl LastLines {
     }
 }
 
-fn pass_on(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
+fn pass_on(mut stderr: impl Read, tail: &Mutex<Vec<u8>>) {
     let mut chunk = [0; KEPT];
     loop {
         let piece = match stderr.read(&mut chunk) {
@@ -78,9 +78,9 @@ fn pass_on(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
         }
         // Fails if the stderr of this process is closed.
         let _ = io::stderr().write_all(piece);
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend_from_slice(piece);
-        let surplus = kept.len().saturating_sub(KEPT);
-        kept.drain(..surplus);
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend_from_slice(piece);
+        let surplus = tail.len().saturating_sub(KEPT);
+        tail.drain(..surplus);
     }
 }

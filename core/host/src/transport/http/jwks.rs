@@ -77,7 +77,7 @@ struct KeyCache {
     /// The time at which they were fetched.
     fetched: Option<Instant>,
     /// The time of the last request, successful or not.
-    asked: Option<Instant>,
+    requested: Option<Instant>,
     /// The time at which the last request ended, successfully or not.
     answered: Option<Instant>,
     /// Whether a request is in progress.
@@ -187,15 +187,15 @@ impl KeyCache {
     fn plan(&mut self, kid: Option<&str>, pace: Pace, now: Instant) -> Plan {
         let within = |at: Option<Instant>, span| at.is_some_and(|at| now.duration_since(at) < span);
         let known = self.keys.clone().filter(|keys| kid.is_none_or(|kid| keys.has(kid)));
-        let is_asking = self.is_asking && within(self.asked, pace.patience);
+        let is_asking = self.is_asking && within(self.requested, pace.patience);
         let is_due = match (&self.keys, &known) {
-            (None, _) => !within(self.asked, pace.retry),
-            (Some(_), Some(_)) => !within(self.fetched, pace.stale) && !within(self.asked, pace.pause),
-            (Some(_), None) => !within(self.asked, pace.pause),
+            (None, _) => !within(self.requested, pace.retry),
+            (Some(_), Some(_)) => !within(self.fetched, pace.stale) && !within(self.requested, pace.pause),
+            (Some(_), None) => !within(self.requested, pace.pause),
         };
         let starts = is_due && !is_asking;
         if starts {
-            (self.is_asking, self.asked) = (true, Some(now));
+            (self.is_asking, self.requested) = (true, Some(now));
         }
         let found = match known {
             Some(keys) if within(self.answered, pace.old) => Some(Ok(keys)),
@@ -266,7 +266,7 @@ mod tests {
     #[derive(Clone, Default)]
     struct Issuer {
         kids: Arc<Mutex<Option<Vec<&'static str>>>>,
-        asked: Arc<AtomicUsize>,
+        requested: Arc<AtomicUsize>,
         open: Arc<Mutex<Vec<Delivery>>>,
         /// The simulated time.
         passed: Arc<Mutex<Duration>>,
@@ -286,7 +286,7 @@ mod tests {
         fn source(&self) -> Source {
             let (issuer, passed, began) = (self.clone(), self.passed.clone(), Instant::now());
             let fetch = move |delivery| {
-                issuer.asked.fetch_add(1, Ordering::SeqCst);
+                issuer.requested.fetch_add(1, Ordering::SeqCst);
                 issuer.open.lock().unwrap().push(delivery);
             };
             Source::paced(Box::new(fetch), PACE, Box::new(move || began + *passed.lock().unwrap()))
@@ -308,13 +308,13 @@ mod tests {
         }
 
         fn count(&self) -> usize {
-            self.asked.load(Ordering::SeqCst)
+            self.requested.load(Ordering::SeqCst)
         }
 
         /// Whether the source has the key after the issuer has answered.
         fn knows(&self, source: &Source, kid: &str) -> Result<bool, Denied> {
-            let mut asked = pin!(source.keys(Some(kid)));
-            let mut poll = || asked.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            let mut requested = pin!(source.keys(Some(kid)));
+            let mut poll = || requested.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             let found = match poll() {
                 Poll::Ready(found) => found,
                 Poll::Pending => {
