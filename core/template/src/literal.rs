@@ -52,7 +52,7 @@ fn check_start(parts: &[Part]) -> Result<(), Fault> {
                 "it does not begin with a scheme (like note:) or a variable that may hold one",
             ))
         }
-        None => Err(Fault::new(0, "it can only expand to a relative reference, which is no URI")),
+        None => Err(Fault::new(0, "it can only expand to a relative reference, which is not a URI")),
         Some(_) => Ok(()),
     }
 }

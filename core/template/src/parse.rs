@@ -212,7 +212,7 @@ fn variable(spec: &str, offset: usize) -> Result<VarSpec, Fault> {
         (spec, Modifier::None)
     };
     if !is_name(name) {
-        return Err(Fault::new(offset, format!("{name:?} is no name of a variable")));
+        return Err(Fault::new(offset, format!("{name:?} is not a valid name of a variable")));
     }
     Ok(VarSpec { name: name.to_owned(), modifier, offset })
 }

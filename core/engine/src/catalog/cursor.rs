@@ -213,7 +213,7 @@ mod tests {
 
     /// truncated, altered, empty, of another list.
     #[test]
-    fn foreign_texts_do_not_open() {
+    fn other_texts_do_not_open() {
         let cursor = beginning("a:b".into());
         let text = sealed(&cursor);
         assert_eq!(Cursor::open(&text, ListKind::Templates, &seal(), SCOPE), None);

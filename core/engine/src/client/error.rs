@@ -175,14 +175,18 @@ impl fmt::Display for Failure {
             Self::BadAnswer { reason } => write!(f, "the server's answer cannot be used: {reason}"),
             Self::Unsupported { what } => write!(f, "the server has no {what}"),
             Self::InputRequired { methods } => {
-                write!(f, "the server asks for input that this client does not give: {}", methods.join(", "))
+                write!(
+                    f,
+                    "the server asks for input, for which this client has no handler: {}",
+                    methods.join(", ")
+                )
             }
             Self::SeveralServers { names } => {
-                write!(f, "there are several servers: choose one of {}", names.join(", "))
+                write!(f, "there are several servers; choose one of {}", names.join(", "))
             }
             Self::NoServer { name } => write!(f, "there is no server {name:?}"),
             Self::Cancelled => f.write_str("the request was cancelled"),
-            Self::LimitReached { what } => write!(f, "too many {what} wait already"),
+            Self::LimitReached { what } => write!(f, "too many {what} at once; end some of them first"),
         }
     }
 }
@@ -202,7 +206,7 @@ mod tests {
 
     /// S-14: the fixed part of the message appears once, even if the server's message repeats it.
     #[test]
-    fn the_form_is_said_once() {
+    fn the_form_of_the_message_appears_once() {
         for (message, expected) in [
             ("no such thing", "Failed to read resource: no such thing (-1)"),
             ("Failed to read resource", "Failed to read resource: the server gives no reason (-1)"),

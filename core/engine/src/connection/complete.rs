@@ -145,7 +145,7 @@ impl<'m> CompleteParams<'m> {
         let variable = text(&argument, "name").ok_or("Invalid params: argument.name must be a string")?;
         let value = text(&argument, "value").ok_or("Invalid params: argument.value must be a string")?;
         if value.len() > limits.uri || value.chars().any(char::is_control) {
-            return Err("Invalid params: argument.value has characters that no URI has".into());
+            return Err("Invalid params: argument.value has characters that a URI cannot contain".into());
         }
         let has_context = request.terms.revision.has_completion_context();
         let arguments = if has_context { context(request, limits.arguments)? } else { Vec::new() };

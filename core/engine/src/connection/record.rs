@@ -245,7 +245,7 @@ mod tests {
 
     /// S-18, DEC-20: refused requests are recorded too, with the reason.
     #[test]
-    fn what_is_refused() {
+    fn refused_requests_are_recorded() {
         let mut host = host();
         for (id, uri) in [(1, "test://none"), (2, "no uri")] {
             host.read(id, uri);
@@ -278,7 +278,7 @@ mod tests {
 
     /// S-18, S-19: refusals of the guard are recorded by the answer that the client got.
     #[test]
-    fn what_the_guard_refuses() {
+    fn refusals_of_the_guard_are_recorded() {
         for (explicit_denials, word) in [(false, "hidden"), (true, "denied")] {
             let guard = Policy::from_json(r#"{"deny": "test://constant"}"#).unwrap();
             let options = Options { audit: true, guard, explicit_denials, ..Options::default() };

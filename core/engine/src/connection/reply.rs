@@ -249,7 +249,7 @@ impl Context {
 
     /// Writes the error for an answer that belongs to another kind of event.
     pub(super) fn wrong_sort(&self, out: &mut Vec<u8>) -> Written {
-        self.misuse("the answer is not of the sort that the request needs".into(), out)
+        self.misuse("the answer does not fit the request".into(), out)
     }
 
     /// Asks the client for input, if its revision and its capabilities allow it.

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_before_a_change_is_not_kept() {
+    fn results_from_before_a_change_are_not_cached() {
         let lists = lists(Limits { list_ttl: 10, ..Limits::default() });
         let who = Principal::local();
         let late = ListedItems { listed: listed(&["a://old"]), generation: lists.generation() };
@@ -182,7 +182,7 @@ mod tests {
 
     /// By default each walk calls the callbacks.
     #[test]
-    fn nothing_is_kept_by_default() {
+    fn nothing_is_cached_by_default() {
         let lists = lists(Limits::default());
         put(&lists, 1, &Principal::local());
         assert!(lists.get(&source(1), &Principal::local(), at(0)).is_none());

@@ -97,7 +97,7 @@ impl Glob {
         let literal = tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count();
         let rest: Box<[Token]> = tokens.split_off(literal).into();
         if rest.len() > Program::MOST {
-            return Err(InvalidGlob { reason: "there is too much behind its first wildcard", offset: 0 });
+            return Err(InvalidGlob { reason: "the part after its first wildcard is too long", offset: 0 });
         }
         Ok(Self { text: text.into(), prefix: bytes(&tokens), tail: Tail::new(&rest), tokens: rest, reach })
     }
@@ -325,7 +325,7 @@ fn literal(byte: u8, offset: usize, tokens: &mut Vec<Token>) -> Result<(), Inval
         // Canonical URIs encode brackets, except around an IP address in an authority.
         b'[' | b']' if !in_authority(tokens) => encoded(byte, tokens),
         0x21..=0x7e if !b"\"<>`{}".contains(&byte) => tokens.push(Token::Byte(byte)),
-        _ => return Err(InvalidGlob { reason: "no URI has this character", offset }),
+        _ => return Err(InvalidGlob { reason: "a URI cannot contain this character", offset }),
     }
     Ok(())
 }

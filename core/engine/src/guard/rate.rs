@@ -380,7 +380,7 @@ mod tests {
 
     /// A principal with an emptied bucket keeps it, however many others arrive; those share one bucket in the end.
     #[test]
-    fn nobody_wins_by_being_forgotten() {
+    fn a_principal_gains_nothing_by_eviction() {
         let limiter = Limiter::new(&reads(1.0, 2), None, 4);
         let greedy = Principal::new("greedy");
         assert!((0..2).all(|_| limiter.take(RateClass::Read, &greedy, at(0)).is_ok()));

@@ -484,7 +484,7 @@ mod tests {
 
     /// no token can represent the local process or an anonymous client.
     #[test]
-    fn a_token_stands_for_somebody() {
+    fn a_token_always_has_a_principal() {
         let words = AuthHeaders::new(Auth { required_scopes: Vec::new(), ..words().rules }).unwrap();
         let status =
             |id: &str| checked(&words, Verified::new(id)).map_err(|refused| refused.head.status).err();

@@ -43,7 +43,7 @@ impl Identified {
 
     /// The response to a body that did not arrive in time (408). The rest is not read: the connection closes.
     pub fn too_late(&self) -> Response {
-        let message = format!("The body did not come within {} ms", self.gate.body_timeout);
+        let message = format!("The body did not arrive within {} ms", self.gate.body_timeout);
         let response = Response::error(408, INVALID_REQUEST, &message).with("connection", "close");
         response.shared_with(self.call.origin.as_deref())
     }

@@ -240,7 +240,7 @@ fn a_client_that_leaves_leaves_nothing_behind() {
 
 /// The limit `streams` on finished responses that are kept for resuming.
 #[test]
-fn finished_streams_are_let_go() {
+fn finished_streams_are_dropped() {
     let rules = Rules { answers: Answers::Events, ..Rules::default() };
     let endpoint = endpoint(Limits { streams: 2, ..Limits::default() }, rules);
     let id = session(&endpoint);
@@ -418,7 +418,7 @@ fn after_very_many_revocations_a_late_listen_ends() {
 
 /// an endpoint that stops ends its own listens and streams, including late ones; other endpoints continue.
 #[test]
-fn the_end_of_an_endpoint_is_its_own() {
+fn the_end_of_an_endpoint_affects_no_other() {
     let one = endpoint(Limits::default(), Rules::default());
     one.engine().measure();
     let other = Endpoint::new(Arc::clone(one.engine()), Rules::default(), Box::new(|| None)).unwrap();

@@ -126,7 +126,7 @@ fn cancelled(request: &str) -> String {
 
 /// A change for one principal is notified to it alone, and does not affect the times of others' notifications.
 #[test]
-fn a_change_for_one_principal_is_told_to_it_alone() {
+fn a_change_for_one_principal_is_notified_to_it_alone() {
     let mut world = World::with(Limits { coalesce: 50, ..Limits::default() });
     let uris = [("note://a", "note://a")];
     let filter = Filter { lists: ListKinds::RESOURCES, uris: &uris };
@@ -206,7 +206,7 @@ fn nothing_after_unsubscribe() {
 
 ///
 #[test]
-fn only_those_who_asked_are_woken() {
+fn only_watchers_are_woken() {
     let mut world = World::new();
     let (asked, other) = (world.legacy(), world.listener("1", ListKinds::NONE, &[("note://b", "note://b")]));
     world.hub.subscribe(asked, "note://a", "note://a").unwrap();
@@ -266,7 +266,7 @@ fn a_burst_of_list_changes_is_one_notification() {
 
 /// The lists of custom methods.
 #[test]
-fn foreign_lists_are_told_by_name() {
+fn custom_lists_are_notified_by_name() {
     let world = World::new();
     let connection = world.listener("1", ListKinds::TOOLS | ListKinds::PROMPTS, &[]);
     world.hub.list_changed(ListKinds::RESOURCES | ListKinds::PROMPTS, 0);
@@ -429,7 +429,7 @@ fn updates_are_coalesced() {
 /// DEC-15: subscribers of a resource with `children=True` are notified of changes beneath it, under its own URI, once
 /// for each change.
 #[test]
-fn parents_hear_of_their_children() {
+fn watchers_of_a_parent_are_notified_of_its_children() {
     let mut world = World::new();
     let connection = world.legacy();
     world.hub.subscribe(connection, "file:///d", "file:///d").unwrap();

@@ -46,7 +46,7 @@ fn check(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn messages_are_told_by_their_shape() {
+fn messages_are_classified_by_their_members() {
     check(&[
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "request 1 ping"),
         (r#" { "method" : "ping" , "id" : "1" , "jsonrpc" : "2.0" } "#, r#"request "1" ping"#),
@@ -99,7 +99,7 @@ fn a_method_without_an_id_is_a_notification_whatever_its_params() {
 
 /// R-009, R-020
 #[test]
-fn params_are_an_object_or_told_apart() {
+fn params_that_are_not_an_object_are_kept_apart() {
     check(&[
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1,"_meta":{"b":{},"c":2}}}"#,

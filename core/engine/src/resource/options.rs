@@ -62,7 +62,7 @@ impl FromOption for ParameterKind {
 
     fn from_option(value: OptionValue) -> Result<Self, OptionError> {
         let word = String::from_option(value)?;
-        let refused = || OptionError::sentence(format!("type is {word:?}, which is no type of a variable"));
+        let refused = || OptionError::sentence(format!("type is {word:?}, which is not a type of variables"));
         Self::parse(&word).ok_or_else(refused)
     }
 }

@@ -168,7 +168,7 @@ impl ClientBuilder {
         };
         if let Some(method) = self.answers.keys().find(|method| !is_question(method)) {
             let known = QUESTIONS.map(|(method, _)| method).join(", ");
-            return Err(wrong(format!("{method:?} is no question of servers; they are {known}")));
+            return Err(wrong(format!("{method:?} is not a question of servers; expected one of {known}")));
         }
         let (lists, _) = broadcast::channel(LIST_CHANGES);
         let hooks = Arc::new(Hooks { answers: self.answers, note: self.note, lists });

@@ -171,8 +171,8 @@ impl<T> Drop for Responder<T> {
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
             if !open.cancelled.get() {
-                let what = open.reply.uri().unwrap_or("a list, a completion, a call");
-                open.peer.misuse(&format!("{}: no answer was given to {what}", open.mount));
+                let what = open.reply.uri().unwrap_or("a list, a completion or a call");
+                open.peer.misuse(&format!("{}: the provider dropped {what} without an answer", open.mount));
             }
             open.answer(Answer::Failed(ReadError::Failed));
         }

@@ -362,7 +362,7 @@ fn a_provider_that_blocks_fills_its_own_queue() {
 
 /// a provider that never answers causes a time-out, and its resources are freed when it drops the responder.
 #[test]
-fn a_provider_that_is_silent_runs_out_of_time() {
+fn a_provider_that_never_answers_times_out() {
     let limits = Limits::default();
     let timeout = limits.read_timeout;
     let served = TestServer::new(limits);
@@ -490,7 +490,7 @@ fn a_client_that_vanishes_leaves_nothing() {
 /// Interest begins with the first watcher and ends with the last one, or with the mount; the same for the lists. A
 /// provider that is mounted while its URIs are watched gets a report at once.
 #[test]
-fn interest_begins_and_ends_with_those_who_wait() {
+fn interest_begins_and_ends_with_the_watchers() {
     let served = TestServer::new(Limits::default());
     let mount = |name: &str, template: &str| {
         let mount = Mount::new(name).template(ONE, Template::new(template)).workers(0, 0);
@@ -527,7 +527,7 @@ fn interest_begins_and_ends_with_those_who_wait() {
 
 /// The first provider of a server gets a report of the watches before it was mounted.
 #[test]
-fn the_first_mount_hears_of_those_who_wait_already() {
+fn the_first_mount_gets_earlier_watches() {
     let served = TestServer::new(Limits::default());
     let handler = served.engine.new_handler();
     let add = Edit::AddTemplate { template: Template::new("one:///{id}"), handler, mount: None };
@@ -546,7 +546,7 @@ fn the_first_mount_hears_of_those_who_wait_already() {
 
 /// A change between the first check and the start of a watcher is not lost, because the provider compares.
 #[test]
-fn a_change_before_the_watcher_is_armed_is_told() {
+fn a_change_before_the_watcher_starts_is_reported() {
     /// Watches a number as other providers watch a folder: it cannot see changes before it starts.
     struct Number(Mutex<Option<Feed>>, AtomicUsize, AtomicUsize);
     impl Provider for Number {

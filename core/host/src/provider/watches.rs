@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_undone_before_it_is_taken_is_not_told() {
+    fn opposite_changes_cancel_out() {
         let mut table = WatchTable::default();
         let name: Arc<str> = "a://{x}".into();
         table.names.insert(name.clone());

@@ -211,7 +211,7 @@ mod tests {
 
     /// any error except a `ReadError` is sent as a failed read, and its text is only logged.
     #[test]
-    fn only_read_errors_are_told() {
+    fn only_read_errors_are_sent() {
         let hidden: Result<String, _> = Err(std::io::Error::other("secret"));
         let handled = IntoAnswer::<Read>::into_answer(hidden);
         assert_eq!(handled.as_ref().unwrap_err().told(), &ReadError::Failed);

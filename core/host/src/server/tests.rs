@@ -125,7 +125,7 @@ async fn completion_and_lists_come_from_the_template() {
 
 /// a slow read does not delay others, and finishes out of order.
 #[tokio::test]
-async fn a_slow_handler_blocks_nobody() {
+async fn a_slow_handler_blocks_no_other_request() {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
     let held = gate.clone();
     let server = quiet()
@@ -257,7 +257,7 @@ async fn a_handler_that_never_ends_times_out() {
 
 /// the text of a handler's error is not sent to clients.
 #[tokio::test]
-async fn errors_and_panics_stay_on_this_side() {
+async fn errors_and_panics_are_not_sent() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = heard.clone();
     let server = ResourceServer::builder("test", "1")
@@ -289,7 +289,7 @@ async fn errors_and_panics_stay_on_this_side() {
 
 /// changes at run time are notified, from any thread and from inside a handler.
 #[tokio::test]
-async fn changes_at_run_time_are_told() {
+async fn changes_at_run_time_are_notified() {
     let server = quiet()
         .resource(Resource::new("a://counter"), |_| async { "0" })
         .resource(Resource::new("a://touch"), |request: ReadRequest| async move {

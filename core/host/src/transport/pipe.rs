@@ -350,7 +350,7 @@ mod tests {
 
     /// each thread that makes room calls the waker once, whether or not it has written everything.
     #[test]
-    fn room_is_told_when_a_full_output_drains() {
+    fn room_is_reported_when_a_full_output_drains() {
         let mut options = Options::default();
         options.limits.output = 1000;
         let engine = engine(options);

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_wakes_a_sleeper_and_is_heard_once() {
+    fn a_signal_wakes_the_thread_and_is_taken_once() {
         let waiter = Waiter::new().unwrap();
         let wake = waiter.wake().clone();
         let other = std::thread::spawn(move || wake.say(2));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_that_is_ready_is_told_apart() {
+    fn ready_descriptors_are_distinguished() {
         let waiter = Waiter::new().unwrap();
         let (reader, writer) = io::pipe().unwrap();
         let timeout = Some(Duration::ZERO);

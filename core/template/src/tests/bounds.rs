@@ -59,7 +59,7 @@ fn uris_are_bounded_in_length() {
 }
 
 #[test]
-fn a_spent_budget_is_no_match_and_says_so() {
+fn an_exceeded_budget_is_reported_as_no_match() {
     let index = index(&["x://{a}-{b}"]);
     let uri = "x://1-2-3";
     let (found, steps) = index.lookup_within(uri, TemplateIndex::STEP_BUDGET);

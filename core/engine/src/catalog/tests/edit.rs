@@ -104,7 +104,7 @@ fn shadows_are_looked_for_in_proportion_to_what_is_edited() {
 
 /// R-071, and the lints of templates: reported once, when the cause is registered.
 #[test]
-fn warnings_are_told_once() {
+fn warnings_are_reported_once() {
     let (one, applied) =
         empty().apply(vec![at("https://example.com/a"), matching("file:///{path}")]).unwrap();
     assert_eq!(applied.warnings.len(), 2, "{:?}", applied.warnings);

@@ -115,7 +115,7 @@ fn the_fallback_comes_last() {
 /// a template of another server is listed in the order of its text, is never routed, and may repeat another
 /// template's text.
 #[test]
-fn foreign_templates_are_listed_in_their_place() {
+fn templates_of_other_servers_are_listed_in_their_place() {
     let edits = [
         matching("b:{x}"),
         foreign(OTHER, "b:{x}"),
@@ -159,7 +159,7 @@ fn foreign_templates_are_listed_in_their_place() {
 
 /// R-145, and the limits `list_item`, `nesting` and `templates`.
 #[test]
-fn unsound_foreign_templates_are_refused() {
+fn invalid_templates_of_other_servers_are_refused() {
     let small = Limits { list_item: 100, nesting: 3, templates: 2, ..Limits::default() };
     let add = |json: &str| {
         let uri_template = "a:{".into();
@@ -228,7 +228,7 @@ fn a_resource_is_updated_in_place() {
 
 /// One bad edit does not refuse the others, and each report is about its own edit.
 #[test]
-fn edits_are_judged_one_by_one() {
+fn edits_are_checked_one_by_one() {
     let before = catalog([matching("a:{x}"), at("x:a")]);
     let edits = vec![
         at("x:b"),

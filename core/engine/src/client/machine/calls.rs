@@ -281,7 +281,7 @@ impl Machine {
             },
         };
         if odd > 0 {
-            out.push(Effect::Noted(format!("{odd} entries of a result were left out: they make no sense")));
+            out.push(Effect::Noted(format!("{odd} invalid entries of a result were left out")));
         }
         Some(outcome)
     }

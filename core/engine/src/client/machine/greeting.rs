@@ -248,14 +248,11 @@ fn about_modern(result: Json<'_>) -> Option<ServerAbout> {
 
 fn about_legacy(result: Json<'_>) -> Result<ServerAbout, Failure> {
     let bad = |reason: &str| Failure::BadAnswer { reason: reason.into() };
-    let members = result.object().ok_or_else(|| bad("the result of the handshake is no object"))?;
+    let members = result.object().ok_or_else(|| bad("the result of the handshake is not an object"))?;
     let named = text(&members, "protocolVersion").unwrap_or_default();
     let known = Revision::parse(&named).filter(|revision| !revision.is_modern());
     let revision = known.ok_or_else(|| {
-        bad(&format!(
-            "it wants to speak revision {:?}, which this client does not have",
-            super::shown(&named)
-        ))
+        bad(&format!("it uses revision {:?}, which this client does not support", super::shown(&named)))
     })?;
     let info = members.get("serverInfo");
     Ok(about(revision, &members, info))

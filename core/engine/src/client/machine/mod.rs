@@ -404,7 +404,10 @@ impl Machine {
         let Some((id, flight)) = id.and_then(|id| Some((id, self.take_flight(id)?))) else {
             // An error without an id is about a message that the server could not parse.
             let said = result.err().map(|error| one_line(error.raw())).unwrap_or_default();
-            return out.push(Effect::Noted(format!("an answer to no request was ignored: {}", shown(&said))));
+            return out.push(Effect::Noted(format!(
+                "a response that matches no request was ignored: {}",
+                shown(&said)
+            )));
         };
         match flight.purpose {
             Purpose::Discover => self.discovered(result, now, out),

@@ -274,7 +274,7 @@ fn a_call_goes_on_for_others_r_128() {
 
 /// A waiting request may be cancelled or time out; its slot is freed when the call has ended.
 #[test]
-fn those_who_wait_may_leave() {
+fn waiting_requests_may_be_cancelled() {
     let mut host = TestHost::new(&["ada", "ada"]);
     let token = host.read(0, 1, "test://kept").unwrap();
     host.read(1, 1, "test://kept");

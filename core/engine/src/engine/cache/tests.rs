@@ -202,7 +202,7 @@ impl Wake for Count {
 /// A waiting connection is woken once, even if several of its reads wait, and with the waker it has when the flight
 /// ends.
 #[test]
-fn those_who_wait_are_woken_once() {
+fn waiting_connections_are_woken_once() {
     let cache = ReadCache::new(&Limits::default());
     let hub = crate::hub::Hub::new(&Limits::default());
     let counts: [Arc<Count>; 3] = Default::default();
@@ -253,7 +253,7 @@ fn a_leader_that_leaves_after_it_was_found_goes_on() {
 
 /// Unshared reads cost as little as others, however many of one URI are running.
 #[test]
-fn calls_of_one_uri_that_nobody_may_wait_for_stand_apart() {
+fn unshared_calls_of_one_uri_are_independent() {
     let cache = ReadCache::new(&Limits::default());
     let leads: Vec<Leader> = (0..1_000)
         .map(|_| cache.begin("a", "", false, (connection(), Waker::noop()), cache.epoch()).unwrap())

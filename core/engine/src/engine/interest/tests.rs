@@ -102,7 +102,7 @@ fn a_change_of_routes_reroutes_what_is_watched() {
 /// 32 threads watch, unwatch, register and remove: the reports about one URI are in order, and the last agrees with the
 /// table.
 #[test]
-fn what_is_told_agrees_with_the_table_whatever_the_threads_do() {
+fn reports_agree_with_the_table_whatever_the_threads_do() {
     let (engine, record) = engine();
     template(&engine);
     thread::scope(|scope| {
@@ -158,7 +158,7 @@ fn work(engine: &Arc<Engine>, thread: u64) {
 
 /// After a panic of the observer, the next change is still reported.
 #[test]
-fn an_observer_that_panics_hears_of_the_next_change() {
+fn an_observer_that_panics_gets_the_next_change() {
     struct Panics(AtomicU64);
     impl Observer for Panics {
         fn interest(&self, _change: Interest<'_>) {
@@ -179,7 +179,7 @@ fn an_observer_that_panics_hears_of_the_next_change() {
 
 /// An observer that is set late gets what is already watched, and nothing that no longer is.
 #[test]
-fn an_observer_that_comes_late_is_told_who_waits_already() {
+fn a_late_observer_gets_the_existing_watches() {
     let info = ServerInfo { name: "t".into(), version: "1".into(), ..ServerInfo::default() };
     let engine = Engine::new(info, Options::default()).unwrap();
     let handler = template(&engine);

@@ -84,7 +84,7 @@ pub(super) fn check_keys(at: &str, entry: &JsonEntry) -> Result<(), String> {
                     string(&join(&path, name), value)?;
                     if !is_field(key, name) {
                         let what = if key == "env" { "a variable" } else { "a header" };
-                        return Err(format!("{}: this cannot be the name of {what}", join(&path, name)));
+                        return Err(format!("{}: this is not a valid name of {what}", join(&path, name)));
                     }
                 }
             }

@@ -65,7 +65,9 @@ impl<'s> Scope<'s> {
             _ => name.strip_prefix("env:").unwrap_or(name),
         };
         if let Some((what @ ("input" | "command" | "config"), _)) = name.split_once(':') {
-            return Err(format!("${{{what}:…}} is answered by an editor alone; use a variable: ${{NAME}}"));
+            return Err(format!(
+                "${{{what}:…}} works only in an editor; use an environment variable: ${{NAME}}"
+            ));
         }
         if !is_name(name) {
             return Ok(None);

@@ -93,9 +93,9 @@ server {"command": "a", "args": ["b", 1]}
 server {"command": "a", "env": {"A": null}}
     mcpServers.fs.env.A must be a string, not null
 server {"command": "a", "env": {"A=B": ""}}
-    mcpServers.fs.env["A=B"]: this cannot be the name of a variable
+    mcpServers.fs.env["A=B"]: this is not a valid name of a variable
 server {"url": "http://a", "headers": {"A B": ""}}
-    mcpServers.fs.headers["A B"]: this cannot be the name of a header
+    mcpServers.fs.headers["A B"]: this is not a valid name of a header
 server {"url": "ftp://secret@a"}
     mcpServers.fs.url must begin with http:// or https:// and have no spaces
 server {"command": "a", "timeout": 0}

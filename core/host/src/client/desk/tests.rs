@@ -45,7 +45,7 @@ fn each_call_ends_once() {
 
 /// A loop that takes nothing does not use unlimited memory for droppable news; ends of calls are kept.
 #[test]
-fn what_may_be_lost_is_bounded() {
+fn droppable_news_is_limited() {
     let (desk, _far, _rings) = desk(Vec::new());
     for _ in 0..2 * MOST_WAITING {
         desk.tray.put(0, News::Note("server".into(), "a note".into()));

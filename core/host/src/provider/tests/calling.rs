@@ -51,7 +51,10 @@ fn a_mount_declares_methods_and_an_extension() {
     assert_eq!((&answer["resultType"], &answer["ttlMs"]), (&json!("complete"), &json!(0)), "it is a list");
     served.ask(2, "notes/fails", json!({}));
     assert_eq!(kind(&served.wait(1)[0]), "read_error");
-    assert_eq!(served.said(), ["notes: no answer was given to a list, a completion, a call"]);
+    assert_eq!(
+        served.said(),
+        ["notes: the provider dropped a list, a completion or a call without an answer"]
+    );
     served.mounts.unmount(id);
     served.ask(3, METHOD, json!({}));
     assert_eq!(served.wait(1)[0]["error"]["code"], -32601);

@@ -58,7 +58,7 @@ fn what_waits_fails_when_its_provider_is_unmounted() {
 
 /// A feed works only while its provider is mounted, and only for its own resources.
 #[test]
-fn a_feed_speaks_of_its_own_while_it_is_mounted() {
+fn a_feed_reports_its_own_resources_while_mounted() {
     struct Fed(Mutex<Option<Feed>>);
     impl Provider for Fed {
         fn mount(self: Arc<Self>, feed: Feed) -> Result<Mount, RegistrationError> {

@@ -87,7 +87,7 @@ fn a_required_variable_that_is_undefined_is_named() {
 
 /// The message of a user-defined type is not sent to the client.
 #[test]
-fn custom_messages_are_not_told() {
+fn custom_messages_are_not_sent() {
     #[derive(Debug, Deserialize)]
     struct Address {
         #[expect(dead_code, reason = "never read")]

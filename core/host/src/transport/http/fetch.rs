@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_counts() {
+    fn only_the_answer_of_the_url_itself_counts() {
         let large = "x".repeat(2 << 20);
         let elsewhere = serving(vec![answer("200 OK", "stolen")]);
         let url = serving(vec![

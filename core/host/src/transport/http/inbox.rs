@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_quietly_is_told_of_once() {
+    fn items_added_quietly_are_reported_once() {
         let (rung, inbox) = counted();
         assert!(!inbox.is_due());
         inbox.leave_quietly(Item::Own(1));

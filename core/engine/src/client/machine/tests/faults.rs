@@ -95,7 +95,7 @@ const MODERN_FOR_GOOD: &str = r#""error":{"code":-32022,"message":"modern for go
 /// a silent server gets both handshakes. On a connection with one era its last answer decides: some
 /// servers use the older era from its handshake on, even if they have answered `server/discover`.
 #[test]
-fn a_silent_server_is_asked_in_both_eras() {
+fn a_silent_server_gets_both_handshakes() {
     for (discover_first, is_accepted) in [(true, false), (true, true), (false, false), (false, true)] {
         let mut alone = Alone::reading();
         let discover = alone.sent();
@@ -122,7 +122,7 @@ fn a_silent_server_is_asked_in_both_eras() {
 
 /// A server that never answers the older handshake is modern: after a delay, and at once over HTTP.
 #[test]
-fn a_handshake_without_an_answer_holds_up_nobody() {
+fn an_unanswered_handshake_delays_no_call() {
     for has_exchanges in [false, true] {
         let mut alone = Alone::reading();
         alone.machine.has_exchanges = has_exchanges;
@@ -280,7 +280,7 @@ fn a_status_says_that_a_server_is_old() {
 
 /// No common revision, an invalid answer, and an unreachable server each cause an error with the reason.
 #[test]
-fn what_cannot_begin_says_why() {
+fn failed_handshakes_are_errors_with_the_reason() {
     let mut alone = Alone::reading();
     let discover = alone.sent();
     alone.answer(&discover, REFUSED);
@@ -480,7 +480,7 @@ fn an_ended_session_is_begun_anew() {
 
 /// changes of the lists are reported in either era, also after a lost connection.
 #[test]
-fn changes_of_lists_are_heard() {
+fn changes_of_lists_are_reported() {
     for era in ERAS {
         let mut world = World::open(era);
         world.act(Machine::hear_lists);

@@ -128,7 +128,7 @@ fn a_dropped_carrier_leaves_no_process() {
 
 /// a child's messages come before the report about its exit, and its descendants are killed.
 #[tokio::test]
-async fn the_end_of_a_child_is_told() {
+async fn the_exit_of_a_child_is_reported() {
     for (name, script, expected) in [
         ("status", "echo '{}'; exit 3", "the server ended with exit status 3"),
         ("signal", "echo '{}'; kill -9 $$", "the server was ended by signal 9"),
@@ -167,7 +167,7 @@ async fn a_child_that_dies_at_start_says_why() {
 
 /// A missing program, and a file that is not a program.
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn programs_that_cannot_start_are_errors_with_the_reason() {
     let absent = Talk::open(&command("mcp-no-such-program", &[])).await.err().unwrap();
     assert!(absent.starts_with("\"mcp-no-such-program\" cannot be started: "), "{absent}");
     assert!(absent.contains("No such file") && absent.ends_with("on the PATH?"), "{absent}");
@@ -213,7 +213,7 @@ async fn a_child_has_what_the_target_says_and_no_more() {
 
 /// A child that floods its stdout is read only as fast as the client takes messages; an endless line is not kept.
 #[tokio::test]
-async fn a_flood_is_bounded() {
+async fn a_flood_is_limited() {
     let alive = Alive::new("flood");
     let mut talk = Talk::open(&shell(&alive, "exec yes '{}'")).await.unwrap();
     let pid = number(&mut talk).await;
@@ -235,7 +235,7 @@ async fn a_flood_is_bounded() {
 
 /// The queue for a child that does not read is limited.
 #[tokio::test]
-async fn what_waits_for_a_child_is_bounded() {
+async fn the_queue_for_a_child_is_limited() {
     let alive = Alive::new("deaf");
     let mut talk = Talk::open(&shell(&alive, "sleep 1000")).await.unwrap();
     number(&mut talk).await;

@@ -80,7 +80,7 @@ async fn answered(text: String) -> (Option<u16>, String) {
 
 /// Each invalid answer causes an error with the reason, without secrets.
 #[tokio::test]
-async fn what_is_no_answer_says_what_it_is() {
+async fn invalid_answers_are_errors_with_the_reason() {
     let html = "Content-Type: text/html\r\n";
     let location = |to: &str| format!("Location: {to}\r\n");
     let no_id = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no\u0007 way"}}"#;
@@ -324,7 +324,7 @@ async fn what_is_broken_off_is_closed() {
 /// A refused connection, an unknown host name, and a server without TLS each cause an error with the host and the
 /// reason.
 #[tokio::test]
-async fn what_cannot_be_reached_says_why() {
+async fn unreachable_servers_are_errors_with_the_reason() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (plain, _) = serving(|_, socket| drop(socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n")));
     for (url, expected) in [

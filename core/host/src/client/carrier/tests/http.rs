@@ -110,7 +110,7 @@ async fn many_requests_take_turns() {
 /// for a process, so the first half runs in another one.
 #[cfg(feature = "tls")]
 #[tokio::test(flavor = "multi_thread")]
-async fn tls_trusts_whom_the_system_trusts() {
+async fn tls_trusts_the_certificates_of_the_system() {
     const TRUSTS: &str = "MCP_CARRIER_TRUSTS";
     let keys = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rust/src/sockets/keys");
     let (certificate, key) = (keys.join("certificate.pem"), keys.join("tls.pem"));
@@ -132,7 +132,7 @@ async fn tls_trusts_whom_the_system_trusts() {
     }
     let reason = talk.not_carried(id).await.failure.to_string();
     assert!(reason.contains("certificate"), "{reason}");
-    let name = concat!(module_path!(), "::tls_trusts_whom_the_system_trusts");
+    let name = concat!(module_path!(), "::tls_trusts_the_certificates_of_the_system");
     let name = name.split_once("::").unwrap().1;
     let mut again = std::process::Command::new(std::env::current_exe().unwrap());
     again.args(["--exact", name]).env("SSL_CERT_FILE", certificate).env(TRUSTS, "1");
