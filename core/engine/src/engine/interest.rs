@@ -15,7 +15,7 @@ use crate::connection::Event;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Gets the changes in which URIs and lists clients watch: see [`Engine::observe`].
+/// Receives changes of the URIs and lists that clients watch: see [`Engine::observe`].
 pub trait Observer: Send + Sync {
     /// Reports that a URI or list gained its first watcher or lost its last one, or that another handler serves it.
     /// Calls never overlap. Must return quickly. It may call the engine; changes made by that are reported after it
