@@ -8,12 +8,12 @@ use std::fmt;
 
 /// A glob over the text of a canonical URI.
 ///
-/// A glob that names neither `?` (written `\?`) nor `#` decides about a URI whatever its query and fragment; one that names
-/// no `#`, whatever its fragment.
+/// `*` matches any run without `/`, `?` one character other than `/`, and `**` any run; `/**/` also matches a single `/`. `\`
+/// takes the next character literally. Case matters. `*` alone matches everything. The rest of the glob is brought into the
+/// canonical form of a URI, with which it is compared: `HTTPS://Example.com/**` is `https://example.com/**`.
 ///
-/// `*` is any run without `/`, `?` one character that is not `/`, `**` any run, and `/**/` also matches a single `/`;
-/// `\` takes the character behind it as it is. Case matters. `*` alone matches everything. The rest is compared with the
-/// canonical form of a URI, so it is brought into that form first: `HTTPS://Example.com/**` is `https://example.com/**`.
+/// A glob without a literal `?` (written `\?`) and without `#` ignores the query and the fragment of a URI; one with `?` and
+/// without `#` ignores the fragment.
 #[derive(Clone)]
 pub struct Glob {
     text: Box<str>,

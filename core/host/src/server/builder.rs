@@ -263,16 +263,16 @@ impl Builder {
 
     /// Sets the receiver of diagnostics for the server's log: failures of handlers, warnings. Default: one line each on
     /// standard error.
-    pub fn diagnostics(mut self, hear: impl Fn(&Diagnostic<'_>) + Send + Sync + 'static) -> Self {
-        self.diagnose = Arc::new(hear);
+    pub fn diagnostics(mut self, report: impl Fn(&Diagnostic<'_>) + Send + Sync + 'static) -> Self {
+        self.diagnose = Arc::new(report);
         self
     }
 
     /// Sets a function to call when a URI, in canonical form, gains its first watcher (`true`) or loses its last one
     /// (`false`), over all connections: in order, one call at a time. It runs where messages are read, so it must not
     /// block.
-    pub fn on_watch(mut self, hear: impl Fn(&str, bool) + Send + Sync + 'static) -> Self {
-        self.watch = Some(Box::new(hear));
+    pub fn on_watch(mut self, changed: impl Fn(&str, bool) + Send + Sync + 'static) -> Self {
+        self.watch = Some(Box::new(changed));
         self
     }
 
